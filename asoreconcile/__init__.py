@@ -1,0 +1,1 @@
+"""A controller runtime for Python, and an Azure operator built on it."""

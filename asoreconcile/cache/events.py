@@ -1,0 +1,52 @@
+"""What an informer tells its handlers: an object came, changed or went."""
+
+from collections.abc import Callable
+
+import attrs
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.objects import ObjectKey
+
+
+@attrs.frozen
+class Added:
+    """An object the cache did not hold. initial: it came with the first list."""
+
+    entry: Entry
+    initial: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.entry.key
+
+
+@attrs.frozen
+class Updated:
+    """An object that changed; equal resource versions mean a resync."""
+
+    old: Entry
+    new: Entry
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.new.key
+
+
+@attrs.frozen
+class Deleted:
+    """An object that went.
+
+    entry: the last state known. observed: False when the deletion fell into a gap of
+    the watch, so that its final state was never seen (IN-4).
+    """
+
+    entry: Entry
+    observed: bool = True
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.entry.key
+
+
+Event = Added | Updated | Deleted
+EventHandler = Callable[[Event], None]

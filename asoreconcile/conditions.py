@@ -1,0 +1,138 @@
+"""The Ready condition: building it, and deciding which of two is shown.
+
+Pure. Wire contract of reconcile-semantics section 3: one condition of type `Ready`
+with status, severity, reason, message, observedGeneration and lastTransitionTime.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from asoreconcile.errors import Severity
+from asoreconcile.objects import JsonObject
+
+READY = "Ready"
+Status = Literal["True", "False", "Unknown"]
+
+# Reasons that a fresh `Reconciling` may replace at the same generation (3b): the cause
+# lies outside the object and may be gone.
+_CURABLE = frozenset(
+    {
+        "ReferenceNotFound",
+        "SecretNotFound",
+        "ConfigMapNotFound",
+        "AzureResourceNotFound",
+        "WaitingForOwner",
+    }
+)
+
+
+@attrs.frozen
+class Ready:
+    """A Ready condition; `observed_generation` is read at the start of the pass."""
+
+    status: Status
+    reason: str
+    severity: Severity = ""
+    message: str = ""
+    observed_generation: int = 0
+
+    def to_json(self, last_transition: str) -> JsonObject:
+        """The condition as it stands in `status.conditions`; empty members are left
+        out, as a Go client that knows the type would write them.
+        """
+        condition: JsonObject = {
+            "type": READY,
+            "status": self.status,
+            "lastTransitionTime": last_transition,
+            "reason": self.reason,
+        }
+        if self.severity:
+            condition["severity"] = self.severity
+        if self.message:
+            condition["message"] = self.message
+        if self.observed_generation:
+            condition["observedGeneration"] = self.observed_generation
+        return condition
+
+
+def succeeded(generation: int) -> Ready:
+    return Ready("True", "Succeeded", observed_generation=generation)
+
+
+def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:
+    """The Ready condition among `status.conditions`, or None."""
+    for condition in conditions or ():
+        if condition.get("type") == READY:
+            return condition
+    return None
+
+
+def is_ready(obj: JsonObject) -> bool:
+    """Whether an object's Ready condition is True, at whatever generation."""
+    status = obj.get("status")
+    if not isinstance(status, dict):
+        return False
+    condition = find_ready(status.get("conditions"))
+    return condition is not None and condition.get("status") == "True"
+
+
+def merge_ready(
+    conditions: Sequence[JsonObject] | None,
+    new: Ready,
+    now: datetime,
+    *,
+    reason_aware: bool = False,
+) -> list[JsonObject]:
+    """`status.conditions` after offering it a new Ready condition (3b, R3.1-R3.7).
+
+    The new one is taken if its generation is higher, or if it differs and matters at
+    least as much as the old one. reason_aware: also if the old reason is one that the
+    pass has just found gone (before a PUT). The transition time moves only when the
+    status does (D1). Conditions of other types are kept.
+    """
+    others = [c for c in conditions or () if c.get("type") != READY]
+    old = find_ready(conditions)
+    if old is None:
+        return [*others, new.to_json(_stamp(now))]
+    if not _replaces(old, new, reason_aware=reason_aware):
+        return [*others, old]
+    moved = old.get("status") != new.status
+    time = _stamp(now) if moved else old.get("lastTransitionTime") or _stamp(now)
+    return [*others, new.to_json(time)]
+
+
+def _replaces(old: JsonObject, new: Ready, *, reason_aware: bool) -> bool:
+    if new.observed_generation > (old.get("observedGeneration") or 0):
+        return True
+    if (old.get("status"), old.get("severity") or "", old.get("reason")) == (
+        new.status,
+        new.severity,
+        new.reason,
+    ) and (old.get("message") or "") == new.message:
+        return False
+    if _priority(new.status, new.severity) >= _priority(
+        str(old.get("status")), old.get("severity") or ""
+    ):
+        return True
+    return reason_aware and _rank(new.reason) > _rank(str(old.get("reason")))
+
+
+def _priority(status: str, severity: str) -> int:
+    if status == "True":
+        return 5
+    if status == "False":
+        return 4 if severity == "Info" else 5
+    return 3
+
+
+def _rank(reason: str) -> int:
+    if reason in _CURABLE:
+        return -2
+    return -1 if reason == "Reconciling" else 0
+
+
+def _stamp(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

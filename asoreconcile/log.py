@@ -1,0 +1,141 @@
+"""Structured logging: a constant message and key/values, over stdlib logging.
+
+A reconcile binds its identity once (`bound(...)`), and every record below it on that
+thread carries it. The library configures nothing; `cmd/` calls `configure`.
+
+Keys are lowerCamelCase. Values that are secret never come here: whoever logs them
+is the fault, no filter can know.
+"""
+
+import logging
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, TextIO
+
+import orjson
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
+    "asoreconcile_log",
+    default=_NOTHING,
+)
+_FIELDS = "asoreconcile_fields"
+_MAX_VALUE_LENGTH = 2048
+
+
+class Logger:
+    """A named logger whose records carry key/values.
+
+    Cheap to make; safe from any thread. Levels as in stdlib logging.
+    """
+
+    __slots__ = ("_fields", "_logger")
+
+    def __init__(self, name: str, fields: Mapping[str, Any] | None = None) -> None:
+        self._logger = logging.getLogger(name)
+        self._fields = fields or {}
+
+    def bind(self, **fields: Any) -> "Logger":
+        """The same logger with more fields on each of its records."""
+        return Logger(self._logger.name, {**self._fields, **fields})
+
+    def debug(self, message: str, **fields: Any) -> None:
+        self._emit(logging.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: Any) -> None:
+        self._emit(logging.INFO, message, fields)
+
+    def warning(self, message: str, **fields: Any) -> None:
+        self._emit(logging.WARNING, message, fields)
+
+    def error(self, message: str, **fields: Any) -> None:
+        self._emit(logging.ERROR, message, fields)
+
+    def exception(self, message: str, **fields: Any) -> None:
+        """As `error`, with the exception being handled."""
+        self._emit(logging.ERROR, message, fields, exc_info=True)
+
+    def _emit(
+        self,
+        level: int,
+        message: str,
+        fields: Mapping[str, Any],
+        *,
+        exc_info: bool = False,
+    ) -> None:
+        if self._logger.isEnabledFor(level):
+            extra = {_FIELDS: {**_BOUND.get(), **self._fields, **fields}}
+            self._logger.log(
+                level, message, extra=extra, exc_info=exc_info, stacklevel=3
+            )
+
+
+@contextmanager
+def bound(**fields: Any) -> Iterator[None]:
+    """Add fields to every record of this thread until the block ends."""
+    token = _BOUND.set({**_BOUND.get(), **fields})
+    try:
+        yield
+    finally:
+        _BOUND.reset(token)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, then the fields.
+
+    Values longer than 2 KB are cut, except `armError`, which is kept whole: the person
+    on call needs all of what Azure said.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for key, value in getattr(record, _FIELDS, {}).items():
+            line[key] = value if key == "armError" else _cut(value)
+        if record.exc_info:
+            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+        return orjson.dumps(line, default=str).decode()
+
+
+class TextFormatter(logging.Formatter):
+    """`time LEVEL message key=value ...` for a person at a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
+        fields = "".join(
+            f" {key}={value if key == 'armError' else _cut(value)}"
+            for key, value in getattr(record, _FIELDS, {}).items()
+        )
+        text = f"{stamp[:-3]} {record.levelname:<7} {record.getMessage()}{fields}"
+        if record.exc_info:
+            text += "\n" + "".join(traceback.format_exception(*record.exc_info))
+        return text
+
+
+def configure(
+    *, json: bool = True, level: int = logging.INFO, stream: TextIO | None = None
+) -> None:
+    """Send this process's records to a stream (stderr). For entry points only."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if json else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("asoreconcile").setLevel(level)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH:
+        return value[:_MAX_VALUE_LENGTH] + "..."
+    return value

@@ -1,0 +1,76 @@
+"""A clock that stands still until a test moves it."""
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from asoreconcile.clock import Timer
+
+
+class FakeClock:
+    """A `Clock` driven by `advance`; timers run on the advancing thread, in order."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._changed = threading.Condition()
+        self._timers: list[tuple[float, int, _FakeTimer]] = []
+        self._order = itertools.count()
+        self._waiting = 0
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        """Block until the event is set or `advance` passes the time-out."""
+        deadline = self._elapsed + timeout_seconds
+        with self._changed:
+            self._waiting += 1
+            self._changed.notify_all()
+            try:
+                while not event.is_set() and self._elapsed < deadline:
+                    # The event belongs to others: look at it often, in real time.
+                    self._changed.wait(0.002)
+            finally:
+                self._waiting -= 1
+        return event.is_set()
+
+    def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
+        timer = _FakeTimer(call)
+        with self._changed:
+            heapq.heappush(self._timers, (deadline, next(self._order), timer))
+        return timer
+
+    def advance(self, seconds: float) -> None:
+        """Move time on, running each timer that falls due at its own moment."""
+        target = self._elapsed + seconds
+        while True:
+            with self._changed:
+                if not self._timers or self._timers[0][0] > target:
+                    self._elapsed = target
+                    self._changed.notify_all()
+                    return
+                deadline, _, timer = heapq.heappop(self._timers)
+                self._elapsed = max(self._elapsed, deadline)
+                self._changed.notify_all()
+            if not timer.cancelled:
+                timer.call()
+
+    def until_waiting(self, threads: int = 1) -> None:
+        """Block until that many threads stand in `wait`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting >= threads, timeout=10)
+
+
+class _FakeTimer:
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call = call
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
