@@ -1,0 +1,211 @@
+"""Chains: the extensions of one point and one kind, folded into one function at start.
+
+The outermost extension comes first and decides whether the next one is asked; the last
+link is the reconciler's own behaviour (`terminals`). Composed once, then frozen; called
+by many worker threads.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import attrs
+
+from asoreconcile.errors import AsoError
+from asoreconcile.log import Logger
+from asoreconcile.middleware.context import Pending
+from asoreconcile.middleware.extension_set import (
+    ANY_KIND,
+    API_LEVEL,
+    ExtensionError,
+    ExtensionSet,
+    Link,
+)
+from asoreconcile.middleware.points import POINTS, Point, Req, Res
+from asoreconcile.middleware.terminals import Terminals
+from asoreconcile.objects import GroupKind
+
+_log = Logger(__name__)
+
+Call = Callable[[Any], Any]
+
+
+class NextCalledTwice(AsoError):  # noqa: N818 - named after what happened
+    """An extension called `call_next` twice: what lies below may act twice."""
+
+
+class LinkMetrics(Protocol):
+    """Counts and times the runs of links (`middleware.metrics`). Thread-safe."""
+
+    def observe(
+        self, link: Link, set_name: str, /, *, outcome: str, seconds: float
+    ) -> None:
+        """outcome: of a fixed vocabulary. seconds: without those of the inner links."""
+
+
+@attrs.frozen
+class LinkRow:
+    """A link as shown to people."""
+
+    extension_set: str
+    name: str
+    defined: str
+
+
+@attrs.frozen
+class ChainRow:
+    """A chain as shown to people, outermost link first."""
+
+    kind: GroupKind
+    point: str
+    links: tuple[LinkRow, ...]
+
+
+class Extensions:
+    """All chains of a process. Made by `compose`; immutable, safe from any thread."""
+
+    def __init__(
+        self,
+        chains: Mapping[tuple[str, GroupKind], Call],
+        everywhere: Mapping[str, Call],
+        rows: Sequence[ChainRow],
+    ) -> None:
+        self._chains = chains
+        self._everywhere = everywhere
+        self._rows = tuple(rows)
+
+    @classmethod
+    def compose(
+        cls,
+        sets: Iterable[ExtensionSet] = (),
+        *,
+        kinds: Collection[GroupKind],
+        terminals: Terminals | None = None,
+        metrics: LinkMetrics | None = None,
+    ) -> "Extensions":
+        """Fold the sets into one function per point and kind.
+
+        kinds: those of the catalogue. Sets of a higher order wrap those of a lower one;
+        equal orders go by name, the first outermost.
+        Raises ExtensionError naming every set and kind that does not fit.
+        """
+        ordered = sorted(sets, key=lambda one: (-one.order, one.name))
+        known = frozenset(kinds)
+        _require_sound(ordered, known)
+        ends = terminals or Terminals()
+        chains: dict[tuple[str, GroupKind], Call] = {}
+        rows = []
+        for (point, kind), links in _by_chain(ordered, known).items():
+            call = ends.of(point)
+            for name, link in reversed(links):
+                call = _linked(link, name, call, metrics)
+            chains[point.name, kind] = call
+            rows.append(_row(point, kind, links))
+        rows.sort(key=lambda row: (row.kind, row.point))
+        return cls(chains, {point.name: ends.of(point) for point in POINTS}, rows)
+
+    def chain(self, point: Point[Req, Res], kind: GroupKind) -> Callable[[Req], Res]:
+        """The function to call at a point for a kind."""
+        call = self._chains.get((point.name, kind)) or self._everywhere[point.name]
+        return cast("Callable[[Req], Res]", call)
+
+    def has(self, point: Point[Any, Any], kind: GroupKind) -> bool:
+        """Whether any extension looks at this point of this kind."""
+        return (point.name, kind) in self._chains
+
+    def describe(self) -> tuple[ChainRow, ...]:
+        """Every chain that has links, by kind and point."""
+        return self._rows
+
+
+def _require_sound(sets: Sequence[ExtensionSet], known: frozenset[GroupKind]) -> None:
+    problems = []
+    names: set[str] = set()
+    for one in sets:
+        if one.name in names:
+            problems.append(f"extension set {one.name!r} is there twice")
+        names.add(one.name)
+        if one.api != API_LEVEL:
+            problems.append(
+                f"extension set {one.name!r} is written for api level {one.api}, "
+                f"this is {API_LEVEL}"
+            )
+        unknown = {link.kind for link in one.freeze()} - known - {ANY_KIND}
+        problems += [
+            f"extension set {one.name!r} names {kind}, which is no known kind"
+            for kind in sorted(unknown)
+        ]
+    if problems:
+        raise ExtensionError("; ".join(problems))
+
+
+def _by_chain(
+    sets: Sequence[ExtensionSet], known: frozenset[GroupKind]
+) -> dict[tuple[Point[Any, Any], GroupKind], list[tuple[str, Link]]]:
+    """The links of each chain, outermost first, each with its set's name."""
+    chains: dict[tuple[Point[Any, Any], GroupKind], list[tuple[str, Link]]] = {}
+    for one in sets:
+        for link in one.freeze():
+            for kind in sorted(known) if link.kind == ANY_KIND else (link.kind,):
+                chains.setdefault((link.point, kind), []).append(
+                    (one.name, attrs.evolve(link, kind=kind))
+                )
+    return chains
+
+
+def _row(
+    point: Point[Any, Any], kind: GroupKind, links: Sequence[tuple[str, Link]]
+) -> ChainRow:
+    return ChainRow(
+        kind,
+        point.name,
+        tuple(LinkRow(name, link.name, link.defined) for name, link in links),
+    )
+
+
+def _linked(
+    link: Link, set_name: str, inner: Call, metrics: LinkMetrics | None
+) -> Call:
+    """One link with its guard, log line and measurements around it."""
+    log = _log.bind(
+        point=link.point.name,
+        kind=str(link.kind),
+        extensionSet=set_name,
+        extension=link.name,
+    )
+    once = link.point.next_at_most_once
+
+    def call(request: Any) -> Any:
+        calls = 0
+        inner_seconds = 0.0
+
+        def call_next(inner_request: Any) -> Any:
+            nonlocal calls, inner_seconds
+            calls += 1
+            if once and calls > 1:
+                raise NextCalledTwice(
+                    f"{link.name} of extension set {set_name!r} called its next link "
+                    f"twice ({link.point.name}, {link.kind})"
+                )
+            begun = time.perf_counter()
+            try:
+                return inner(inner_request)
+            finally:
+                inner_seconds += time.perf_counter() - begun
+
+        log.debug("Calling extension")
+        begun = time.perf_counter()
+        outcome = "error"
+        try:
+            result = link.run(request, call_next)
+            outcome = getattr(result, "outcome", "ok")
+        except Pending:
+            outcome = "pending"
+            raise
+        finally:
+            if metrics is not None:
+                seconds = time.perf_counter() - begun - inner_seconds
+                metrics.observe(link, set_name, outcome=outcome, seconds=seconds)
+        return result
+
+    return call

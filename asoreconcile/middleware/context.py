@@ -1,0 +1,223 @@
+"""What one pass over one object offers its extensions.
+
+Narrow Protocols instead of the ARM client and the cache themselves: an extension test
+needs no server, and the room below stays free to change.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.arm import polling
+from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.tokens import Token, TokenError, dumps, loads
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError, RetryError, StoppedError
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+
+# What a monitor answers once the operation is forgotten (L16).
+_GONE = frozenset({404, 410})
+
+
+class Pending(AsoError):  # noqa: N818 - no error, and named as arm.polling does
+    """A sub-operation is still running: come back to this pass later.
+
+    Not a failure: the executor requeues and leaves the Ready condition as it is. Let
+    it pass; an extension that catches it makes the pass go on too early.
+    """
+
+    def __init__(self, name: str, *, after_seconds: float) -> None:
+        super().__init__(f"operation {name!r} is still running")
+        self.name = name
+        self.after_seconds = after_seconds
+
+
+class ArmAccess(Protocol):
+    """Azure Resource Manager as `arm.client.ArmClient` gives it.
+
+    Every call is one request (`list`: one a page), blocks for that long, never sleeps.
+    Raises ArmError for an answer that refuses, ArmTransportError for none.
+    """
+
+    def get(self, arm_id: str, api_version: str, /) -> JsonObject: ...
+
+    def put(
+        self, arm_id: str, api_version: str, body: JsonObject, /
+    ) -> polling.Outcome: ...
+
+    def delete(
+        self,
+        arm_id: str,
+        api_version: str,
+        /,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> polling.Outcome: ...
+
+    def post(
+        self,
+        arm_id_with_action: str,
+        api_version: str,
+        body: JsonObject | None = None,
+        /,
+    ) -> polling.Outcome: ...
+
+    def list(
+        self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
+    ) -> Iterator[JsonObject]: ...
+
+    def poll(self, token: Token, /) -> polling.Outcome: ...
+
+
+class ObjectsView(Protocol):
+    """The Azure objects in the cluster, read from the cache. Never blocks."""
+
+    def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
+        """A private copy, or None."""
+
+    def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
+        """The owner's object; None for ARM-id owners and objects without one."""
+
+
+class OperationStore(Protocol):
+    """Keeps the tokens of running sub-operations with the object, across restarts."""
+
+    def load(self, name: str, /) -> str | None: ...
+
+    def save(self, name: str, token: str, /) -> None: ...
+
+    def clear(self, name: str, /) -> None: ...
+
+
+class MemoryOperations:
+    """An `OperationStore` that forgets with the process: for dry runs and tests."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, str] = {}
+
+    def load(self, name: str, /) -> str | None:
+        return self.tokens.get(name)
+
+    def save(self, name: str, token: str, /) -> None:
+        self.tokens[name] = token
+
+    def clear(self, name: str, /) -> None:
+        self.tokens.pop(name, None)
+
+
+class _Unread:
+    """The resource has not been read in this pass."""
+
+
+_UNREAD = _Unread()
+
+
+@attrs.define(eq=False)
+class ReconcileContext:
+    """One pass over one object; used by one thread.
+
+    version: the object's kind at the api-version it is written with.
+    arm_id: the resource's ARM id, "" while nobody knows it.
+    subscription_id: the one that the credential is for.
+    stop, deadline: what `check` looks at; deadline is in `clock.monotonic()` seconds.
+    """
+
+    version: KindVersion
+    arm: ArmAccess = attrs.field(repr=False)
+    arm_id: str
+    subscription_id: str
+    objects: ObjectsView = attrs.field(repr=False)
+    log: Logger = attrs.field(repr=False)
+    clock: Clock = attrs.field(repr=False)
+    operations: OperationStore = attrs.field(factory=MemoryOperations, repr=False)
+    stop: threading.Event | None = attrs.field(default=None, repr=False)
+    deadline: float | None = None
+    _raw: JsonObject | _Unread | None = attrs.field(
+        default=_UNREAD, init=False, repr=False
+    )
+
+    def check(self) -> None:
+        """Call between steps of anything long.
+
+        Raises StoppedError when the process is stopping, RetryError when the pass has
+        used up its time.
+        """
+        if self.stop is not None and self.stop.is_set():
+            raise StoppedError("the operator is stopping")
+        if self.deadline is not None and self.clock.monotonic() >= self.deadline:
+            raise RetryError("the pass took longer than it may", after_seconds=1.0)
+
+    def raw_get(self) -> JsonObject | None:
+        """The resource as Azure has it now, at this object's api-version.
+
+        Read once a pass and shared: never change it. None if Azure has none (404), and
+        without a request while the ARM id is unknown. Raises ArmError otherwise.
+        """
+        if isinstance(self._raw, _Unread):
+            self._raw = self._read() if self.arm_id else None
+        return self._raw
+
+    def observed(self, body: JsonObject | None) -> None:
+        """Tell what Azure answered just now: later `raw_get` calls return it."""
+        self._raw = body
+
+    def _read(self) -> JsonObject | None:
+        try:
+            return self.arm.get(self.arm_id, self.version.api_version)
+        except ArmError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def lro(self, name: str, begin: Callable[[], polling.Outcome]) -> JsonObject | None:
+        """The result of a long-running sub-operation; one request of it a pass.
+
+        name: lower-case words joined by dashes; it names the annotation that keeps the
+        resume token. begin: starts the operation, and is called again if Azure has
+        forgotten it, so it must look first whether there is anything to do (answer
+        `Done(None)` then).
+        Returns the operation's own body once it has ended well. Raises Pending while
+        it runs, ArmError when it failed (the next pass begins anew); an answer that
+        says nothing about the operation (429, 5xx, no connection) keeps the token.
+        """
+        outcome = self._resume(name) or begin()
+        match outcome:
+            case polling.Done(body=body):
+                self.operations.clear(name)
+                return body
+            case polling.Failed(error=error):
+                self.operations.clear(name)
+                raise error
+            case polling.Pending(token=token, delay_seconds=delay):
+                self._keep(name, dumps(token))
+                raise Pending(name, after_seconds=delay)
+            case polling.ReadResource():
+                # A sub-operation's result is its own answer; one that ends in "read
+                # the resource" has none, and whoever began it knows what to read.
+                self.operations.clear(name)
+                return None
+
+    def _resume(self, name: str) -> polling.Outcome | None:
+        """One poll of the stored operation; None when there is none to go on with."""
+        text = self.operations.load(name)
+        if text is None:
+            return None
+        try:
+            return self.arm.poll(loads(text))
+        except TokenError as error:
+            self.log.warning("Dropping unreadable token", operation=name, reason=error)
+        except ArmError as error:
+            if error.status not in _GONE:
+                raise
+            self.log.info("Beginning forgotten operation anew", operation=name)
+        self.operations.clear(name)
+        return None
+
+    def _keep(self, name: str, token: str) -> None:
+        if self.operations.load(name) != token:
+            self.operations.save(name, token)

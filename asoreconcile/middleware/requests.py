@@ -1,0 +1,214 @@
+"""What goes into an extension point and what comes out: one frozen pair per point.
+
+Requests carry the objects of the pass, which extensions read and never change; a new
+field never breaks an extension. Expected outcomes are results; failures are
+exceptions. Values of secrets are kept out of every repr.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.tokens import Token
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.errors import RetryClass
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.objects import JsonObject
+
+
+def _no_labels() -> Mapping[str, str]:
+    return {}
+
+
+@attrs.frozen
+class ModifyPayload:
+    """The body about to be PUT. Answered with the body to PUT instead.
+
+    payload is returned or copied, never changed in place.
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+    payload: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class PreReconcileOwner:
+    """Asked before anything is sent for a child: may it be written, as its owner is?
+
+    owner: the owner's CR with the status of a GET of this pass; never None, as an
+    object without an owner is not asked about. obj: the child.
+    """
+
+    ctx: ReconcileContext
+    owner: JsonObject = attrs.field(repr=False)
+    obj: JsonObject = attrs.field(factory=dict, repr=False)
+
+
+@attrs.frozen
+class PreReconcile:
+    """Asked before a PUT, after a fresh GET: may the object be written?
+
+    obj: the CR with its status as of now. Before the first create the status is empty:
+    what is absent must not block.
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Proceed:
+    """Go on to the PUT."""
+
+    outcome: ClassVar[str] = "proceed"
+
+
+@attrs.frozen
+class Block:
+    """Send nothing; shown as `ReconciliationBlocked` with the message, then retried."""
+
+    outcome: ClassVar[str] = "block"
+    message: str
+    retry: RetryClass = RetryClass.SLOW
+
+
+@attrs.frozen
+class Postpone:
+    """Send nothing and leave the Ready condition as it is; look again later."""
+
+    outcome: ClassVar[str] = "postpone"
+    after_seconds: float
+
+
+PreResult = Proceed | Block | Postpone
+
+
+@attrs.frozen
+class PostReconcile:
+    """Asked after a successful write and GET: is the object really in use?
+
+    obj: the CR with fresh status. owner: the owner's CR as cached, not refreshed; None
+    for ARM-id owners and kinds without one.
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+    owner: JsonObject | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen
+class Ready:
+    """The object is in order.
+
+    status_patch: a JSON merge patch on `status` (null removes a field), if any.
+    """
+
+    outcome: ClassVar[str] = "ready"
+    status_patch: JsonObject | None = None
+
+
+@attrs.frozen
+class NotReady:
+    """Written, but not usable yet; shown as `PostReconciliationFailure`, retried."""
+
+    outcome: ClassVar[str] = "not-ready"
+    message: str
+
+
+PostResult = Ready | NotReady
+
+
+@attrs.frozen
+class ClassifyError:
+    """What an ARM error of this kind means for severity and the next try."""
+
+    version: KindVersion
+    error: ArmError
+
+
+@attrs.frozen
+class Export:
+    """One key of a Secret or ConfigMap in the object's namespace.
+
+    The value never shows in a repr, whatever it is.
+    """
+
+    name: str
+    key: str
+    value: str = attrs.field(repr=False)
+    labels: Mapping[str, str] = attrs.field(factory=_no_labels)
+    annotations: Mapping[str, str] = attrs.field(factory=_no_labels)
+
+
+@attrs.frozen
+class ExportSecrets:
+    """Asked on each success for what goes into Secrets.
+
+    extra: names of secrets that the object's expressions use, whether or not
+    `spec.operatorSpec.secrets` asks for them.
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+    extra: frozenset[str] = frozenset()
+
+
+@attrs.frozen
+class SecretExport:
+    """Keys to write, and the raw values of the `extra` names for expressions."""
+
+    secrets: tuple[Export, ...] = ()
+    raw: Mapping[str, str] = attrs.field(factory=_no_labels, repr=False)
+
+    def merge(self, other: "SecretExport") -> "SecretExport":
+        """Both exports; a raw value of `other` wins over one of the same name."""
+        return SecretExport(self.secrets + other.secrets, {**self.raw, **other.raw})
+
+
+@attrs.frozen
+class ExportConfigMaps:
+    """Asked on each success for ConfigMap keys beyond those the catalogue maps."""
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Delete:
+    """Asked to delete the Azure resource. Repeated until it answers `Deleted`."""
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Deleted:
+    """The Azure resource is gone: the finalizer may go too."""
+
+    outcome: ClassVar[str] = "deleted"
+
+
+@attrs.frozen
+class InProgress:
+    """Deletion is running; token resumes it, None asks the whole point again."""
+
+    outcome: ClassVar[str] = "in-progress"
+    after_seconds: float
+    token: Token | None = attrs.field(default=None, repr=False)
+
+
+DeleteResult = Deleted | InProgress
+
+
+@attrs.frozen
+class Success:
+    """Told after each reconcile that ended well; the answer changes annotations.
+
+    The result is a mapping of annotations to set on the object (empty: none).
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)

@@ -1,0 +1,105 @@
+"""What each chain ends in: the reconciler's own behaviour, one function a point.
+
+Every point has one, so that `call_next` always leads somewhere.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from asoreconcile.arm import faults, polling
+from asoreconcile.middleware.points import Point
+from asoreconcile.middleware.requests import (
+    ClassifyError,
+    Delete,
+    Deleted,
+    DeleteResult,
+    Export,
+    ExportConfigMaps,
+    ExportSecrets,
+    InProgress,
+    ModifyPayload,
+    PostReconcile,
+    PostResult,
+    PreReconcile,
+    PreReconcileOwner,
+    PreResult,
+    Proceed,
+    Ready,
+    SecretExport,
+    Success,
+)
+from asoreconcile.objects import JsonObject
+
+
+def _proceed(_: PreReconcile | PreReconcileOwner) -> PreResult:
+    return Proceed()
+
+
+def _unchanged(req: ModifyPayload) -> JsonObject:
+    return req.payload
+
+
+def _classify(req: ClassifyError) -> faults.Classification:
+    return faults.classify(req.error)
+
+
+def _ready(_: PostReconcile) -> PostResult:
+    return Ready()
+
+
+def _no_secrets(_: ExportSecrets) -> SecretExport:
+    return SecretExport()
+
+
+def _no_config_maps(_: ExportConfigMaps) -> tuple[Export, ...]:
+    return ()
+
+
+def _no_annotations(_: Success) -> Mapping[str, str]:
+    return {}
+
+
+def delete_resource(req: Delete) -> DeleteResult:
+    """DELETE the resource; 404 is done. One request.
+
+    Raises ArmError for any other refusal, ArmTransportError for no answer.
+    """
+    ctx = req.ctx
+    try:
+        outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
+    except faults.ArmError as error:
+        outcome = polling.Failed(error)
+    match outcome:
+        case polling.Done():
+            return Deleted()
+        case polling.Failed(error=error) if error.status == 404:
+            return Deleted()
+        case polling.Failed(error=error):
+            raise error
+        case polling.Pending(token=token, delay_seconds=delay):
+            return InProgress(delay, token)
+        case polling.ReadResource():
+            return InProgress(0.0)
+
+
+@attrs.frozen
+class Terminals:
+    """The innermost function of each point; override those that need more to act."""
+
+    pre_reconcile_owner: Callable[[PreReconcileOwner], PreResult] = _proceed
+    pre_reconcile: Callable[[PreReconcile], PreResult] = _proceed
+    modify_payload: Callable[[ModifyPayload], JsonObject] = _unchanged
+    classify_error: Callable[[ClassifyError], faults.Classification] = _classify
+    post_reconcile: Callable[[PostReconcile], PostResult] = _ready
+    export_secrets: Callable[[ExportSecrets], SecretExport] = _no_secrets
+    export_config_maps: Callable[[ExportConfigMaps], tuple[Export, ...]] = (
+        _no_config_maps
+    )
+    every_success: Callable[[Success], Mapping[str, str]] = _no_annotations
+    delete: Callable[[Delete], DeleteResult] = delete_resource
+
+    def of(self, point: Point[Any, Any]) -> Callable[[Any], Any]:
+        terminal: Callable[[Any], Any] = getattr(self, point.name.replace("-", "_"))
+        return terminal
