@@ -1,0 +1,79 @@
+"""Making an object ours before anything is asked of Azure.
+
+One write, preconditioned on the resource version: the finalizer, the ARM id, the owner's
+labels and reference. It stands before any PUT (R1.4), so whatever dies afterwards leaves
+an object whose deletion still reaches Azure. What the spec needs must be there: a missing
+owner, reference, Secret or ConfigMap means no finalizer yet.
+"""
+
+from asoreconcile.azure.identity import identify
+from asoreconcile.azure.owner import (
+    Owner,
+    owner_labels,
+    require_ready,
+    waiting,
+    with_owner_reference,
+)
+from asoreconcile.azure.wire import (
+    FINALIZER,
+    LAST_RECONCILED_VERSION,
+    LATEST_RECONCILED_GENERATION,
+    MAX_LABEL_LENGTH,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.payload import to_arm
+from asoreconcile.errors import ConditionError
+from asoreconcile.objects import (
+    finalizers,
+    owner_references,
+    spec,
+)
+
+
+def claim(work: Work) -> None:
+    """Write the claim; the working copy is the claimed object afterwards.
+
+    Raises ConditionError (nothing written), ConflictError (the object changed: start
+    again), GoneError.
+    """
+    owner = _owner(work)
+    identity = identify(work, owner)
+    work.require_subscription(identity.arm_id)
+    # Resolve every input now: an object that cannot be PUT is not claimed yet.
+    to_arm(work.version, spec(work.obj), name=identity.name, inputs=work.references)
+    labelled = {
+        **owner_labels(owner),
+        LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH],
+    }
+    noted = {
+        RESOURCE_ID: identity.arm_id,
+        LATEST_RECONCILED_GENERATION: str(work.session.generation),
+    }
+    references = with_owner_reference(owner_references(work.obj), owner)
+    work.log.info("Claiming", armId=identity.arm_id)
+    work.session.write_shared(
+        {
+            "finalizers": [*finalizers(work.obj), FINALIZER],
+            "annotations": noted,
+            "labels": labelled,
+            **({"ownerReferences": references} if references else {}),
+        }
+    )
+    work.event(
+        "Normal",
+        "CredentialFrom",
+        f"Using credential from {work.connection.source!r}",
+    )
+
+
+def _owner(work: Work) -> Owner | None:
+    """The owner, existing and Ready. A missing one is waited for (R1.5)."""
+    try:
+        owner = work.owner()
+    except ConditionError as error:
+        if error.reason == "ReferenceNotFound":
+            raise waiting(str(error)) from error
+        raise
+    require_ready(owner)
+    return owner

@@ -1,0 +1,141 @@
+"""Deleting the Azure resource, and letting the Kubernetes object go after it.
+
+The finalizer goes only once Azure says that the resource is gone, or the policy says
+that it is none of our business. A failure is never final: nobody can edit a deleted
+object back into order (reconcile-semantics section 5).
+"""
+
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.polling import Done, Failed, Pending
+from asoreconcile.arm.tokens import TokenError
+from asoreconcile.azure.faults import delete_failed
+from asoreconcile.azure.outcome import Again, Finished, Outcome
+from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
+from asoreconcile.azure.progress import deleting
+from asoreconcile.azure.wire import DELETE_POLLER, FINALIZER, RECONCILE_POLICY
+from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.middleware.points import DELETE
+from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult, InProgress
+from asoreconcile.objects import finalizers, uid_of
+
+
+def begin_delete(work: Work) -> Outcome:
+    """Ask Azure to delete; recorded at once if it takes time (R5.5)."""
+    work.session.set_ready(deleting(work.session.generation))
+    work.require_subscription(work.arm_id)
+    chain = work.operator.extensions.chain(DELETE, work.kind.group_kind)
+    work.log.info("Deleting resource", armId=work.arm_id)
+    try:
+        result = chain(Delete(ctx=work.context, obj=work.obj))
+    except ArmError as error:
+        clear_poller(work)
+        raise delete_failed(work, error) from error
+    if isinstance(result, Deleted):
+        return let_go(work)
+    if result.token is not None:
+        store_poller(work, DELETE_POLLER, result.token)
+    work.event("Normal", "BeginDelete", f'Azure is deleting "{work.arm_id}"')
+    return Again(result.after_seconds)
+
+
+def delete_resource(request: Delete) -> DeleteResult:
+    """The end of the DELETE chain: one GET, one DELETE (R5.3, R5.4).
+
+    Raises ArmError, ArmTransportError.
+    """
+    ctx = request.ctx
+    if _is_absent(ctx):
+        return Deleted()
+    try:
+        outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
+    except ArmError as error:
+        if error.status == 404:
+            return Deleted()
+        raise
+    match outcome:
+        case Done():
+            return Deleted()
+        case Failed(error=error):
+            if error.status == 404:
+                return Deleted()
+            raise error
+        case Pending(token=token, delay_seconds=delay_seconds):
+            return InProgress(delay_seconds, token)
+        case _:
+            # Accepted without a monitor: the next pass reads whether it is gone (L9).
+            return InProgress(1.0)
+
+
+def monitor_delete(work: Work) -> Outcome:
+    """One poll of a running DELETE."""
+    work.session.set_ready(deleting(work.session.generation))
+    try:
+        token = load_poller(work)
+    except TokenError as error:
+        work.log.warning("Dropping unreadable operation token", reason=str(error))
+        clear_poller(work)
+        return Again()
+    outcome = poll(work, token)
+    match outcome:
+        case Done():
+            return let_go(work)
+        case Pending(token=newer, delay_seconds=delay_seconds):
+            store_poller(work, DELETE_POLLER, newer)
+            return Again(delay_seconds)
+        case Failed(error=error):
+            clear_poller(work)
+            raise delete_failed(work, error)
+        case _:
+            # The monitor is gone, often with the resource's group: look (L16, R5.6).
+            if _is_absent(work.context):
+                return let_go(work)
+            clear_poller(work)
+            return Again()
+
+
+def hold_delete(work: Work) -> Outcome:
+    """A kind that Azure cannot delete alone: wait for its parent to go (R5.9)."""
+    if _is_absent(work.context):
+        return let_go(work)
+    message = (
+        f"Azure has no way to delete a {work.version.gvk.kind} alone: it goes with its "
+        f"owner. To remove only this object, annotate it with {RECONCILE_POLICY}: "
+        "detach-on-delete"
+    )
+    work.event("Normal", "NotPossibleInAzure", message)
+    raise ConditionError(
+        message, reason="DeletionNotSupportedInAzure", retry=RetryClass.VERY_SLOW
+    )
+
+
+def let_go(work: Work) -> Outcome:
+    """Remove our finalizer, if it is there: Kubernetes may end the object.
+
+    Raises ConflictError when the object changed meanwhile; the pass starts again.
+    """
+    work.kind.accepted.forget(uid_of(work.obj))
+    present = finalizers(work.obj)
+    if FINALIZER in present:
+        work.log.info("Removing finalizer")
+        work.session.write_shared(
+            {"finalizers": [f for f in present if f != FINALIZER]}
+        )
+    return Finished()
+
+
+def _is_absent(ctx: ReconcileContext) -> bool:
+    """Whether Azure says the resource is not there; doubt is no."""
+    try:
+        if _head_only(ctx.version):
+            return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
+        return ctx.raw_get() is None
+    except (ArmError, ArmTransportError) as error:
+        ctx.log.info("Cannot tell whether the resource exists", reason=str(error))
+        return False
+
+
+def _head_only(version: KindVersion) -> bool:
+    return "Get" not in version.operations

@@ -1,0 +1,65 @@
+"""Which Azure resource an object stands for: its name and its ARM id.
+
+Both follow from the spec and the owner. Once claimed they must not move: a PUT to another
+id would make a second resource and leave the first behind (write-once, R10.1-R10.2).
+"""
+
+import attrs
+
+from asoreconcile.arm import ids
+from asoreconcile.azure.owner import Owner
+from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.names import azure_name
+from asoreconcile.catalogue.paths import arm_id as arm_id_of
+from asoreconcile.errors import ConditionError
+
+
+@attrs.frozen
+class Identity:
+    """The Azure name (last path segment) and the full ARM id."""
+
+    name: str
+    arm_id: str
+
+
+def identify(work: Work, owner: Owner | None) -> Identity:
+    """The resource that the spec names now.
+
+    Raises ConditionError `Failed` (Error) when it has no name, or when it names another
+    resource than the one claimed.
+    """
+    name = azure_name(work.version, work.obj)
+    if not name:
+        raise _failed("the Azure name cannot be derived: set spec.azureName")
+    arm_id = arm_id_of(
+        work.version,
+        name=name,
+        owner_id="" if owner is None else owner.arm_id,
+        subscription_id=_subscription(work),
+    )
+    claimed = work.arm_id
+    if claimed and not _same(claimed, arm_id):
+        raise _failed(
+            f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
+            f"{claimed}: change it back, or delete the object and create it anew"
+        )
+    return Identity(name, claimed or arm_id)
+
+
+def _subscription(work: Work) -> str:
+    """A claimed id keeps its subscription; the credential's is checked against it."""
+    stated = ids.subscription_of(work.arm_id) if work.arm_id else None
+    return stated or work.connection.subscription_id
+
+
+def _same(claimed: str, arm_id: str) -> bool:
+    try:
+        return ids.same(claimed, arm_id)
+    except ids.ArmIdError as error:
+        raise _failed(
+            f"annotation resource-id is no ARM id ({error}): remove the annotation"
+        ) from error
+
+
+def _failed(message: str) -> ConditionError:
+    return ConditionError(message, reason="Failed", severity="Error")

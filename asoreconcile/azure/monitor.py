@@ -1,0 +1,58 @@
+"""One poll of a running PUT (reconcile-semantics 1g)."""
+
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.polling import Failed, Pending
+from asoreconcile.arm.tokens import TokenError
+from asoreconcile.azure.faults import is_transient, put_failed
+from asoreconcile.azure.outcome import Again, Outcome
+from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
+from asoreconcile.azure.success import finish
+from asoreconcile.azure.wire import PUT_POLLER
+from asoreconcile.azure.work import Work
+from asoreconcile.errors import AsoError, ConditionError, StoppedError
+from asoreconcile.objects import uid_of
+
+
+def monitor(work: Work) -> Outcome:
+    """Ask once how the operation stands. Never waits (R1.12).
+
+    Trouble while asking says nothing of the operation: the token stays (D3). Raises
+    ConditionError when the operation failed, GoneError.
+    """
+    try:
+        token = load_poller(work)
+    except TokenError as error:
+        clear_poller(work)
+        raise ConditionError(
+            f"the recorded Azure operation cannot be read ({error}); it is dropped and "
+            "the resource is put again",
+            reason="Failed",
+        ) from error
+    outcome = poll(work, token)
+    if isinstance(outcome, Pending):
+        store_poller(work, PUT_POLLER, outcome.token)
+        return Again(outcome.delay_seconds)
+    if isinstance(outcome, Failed):
+        work.kind.accepted.forget(uid_of(work.obj))
+        clear_poller(work)
+        raise put_failed(work, outcome.error)
+    return _ended(work)
+
+
+def _ended(work: Work) -> Outcome:
+    """The operation is over. Its token goes once the resource was read: until then a
+    failed read must come back here, not to another PUT.
+    """
+    try:
+        outcome = finish(work)
+    except (ArmTransportError, StoppedError):
+        raise
+    except ArmError as error:
+        if not is_transient(error):
+            clear_poller(work)
+        raise
+    except AsoError:
+        clear_poller(work)
+        raise
+    clear_poller(work)
+    return outcome

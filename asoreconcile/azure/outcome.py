@@ -1,0 +1,29 @@
+"""How a step of a pass ended, and so what happens next."""
+
+import attrs
+
+# Long enough to be a delay, too short to be one: the next pass runs at once, and the
+# queue may serve others in between.
+AT_ONCE_SECONDS = 0.001
+
+
+@attrs.frozen
+class Settled:
+    """The object is as wanted: Ready becomes True, the next look is the resync."""
+
+
+@attrs.frozen
+class Again:
+    """Something is under way: look again after a delay. Ready stays as the step left
+    it.
+    """
+
+    after_seconds: float = AT_ONCE_SECONDS
+
+
+@attrs.frozen
+class Finished:
+    """Nothing is left to do or to say: not ours, or gone."""
+
+
+Outcome = Settled | Again | Finished

@@ -1,0 +1,199 @@
+"""Who owns an object: the Kubernetes object or ARM id that its `spec.owner` names.
+
+Owners are looked up by group and kind, never by version: parent and child are often
+written at different ones.
+"""
+
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.arm import ids
+from asoreconcile.azure.wire import (
+    CHILD_ID_OVERRIDE,
+    MAX_LABEL_LENGTH,
+    OWNER_GROUP_KIND,
+    OWNER_NAME,
+    OWNER_UID,
+    RESOURCE_ID,
+)
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.conditions import is_ready
+from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    key_of,
+    spec,
+    uid_of,
+)
+
+
+class Objects(Protocol):
+    """A read-only view of the Azure objects in the cluster."""
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        """A private copy of an object, or None."""
+
+    def is_installed(self, group_kind: GroupKind) -> bool:
+        """Whether objects of the kind can be known at all."""
+
+
+@attrs.frozen
+class Owner:
+    """What a child hangs on.
+
+    obj: the owning Kubernetes object; None when the owner is given by ARM id.
+    arm_id: the owner's ARM id, "" while a Kubernetes owner has none.
+    """
+
+    arm_id: str
+    obj: JsonObject | None = None
+    group_kind: GroupKind | None = None
+
+
+def owner_reference(version: KindVersion, obj: JsonObject) -> JsonObject | None:
+    """`spec.owner` with the group and kind that the schema leaves out, or None."""
+    reference = spec(obj).get("owner")
+    if not isinstance(reference, dict):
+        return None
+    if version.owner is None or reference.get("armId"):
+        return reference
+    return {
+        "group": version.owner.group,
+        "kind": version.owner.kind,
+        "name": reference.get("name", ""),
+    }
+
+
+def owner_target(version: KindVersion, obj: JsonObject) -> GroupKind | None:
+    """The kind of the owner named by Kubernetes name, or None."""
+    reference = owner_reference(version, obj)
+    if reference is None or reference.get("armId") or not reference.get("name"):
+        return None
+    return GroupKind(str(reference.get("group")), str(reference.get("kind")))
+
+
+def resolve_owner(
+    version: KindVersion, obj: JsonObject, objects: Objects
+) -> Owner | None:
+    """The owner of an object; None for kinds that have none.
+
+    Raises ConditionError `ReferenceNotFound` (Fast) when the owner does not exist or
+    has no ARM id yet, `Failed` (Error) when `spec.owner` says nothing usable.
+    """
+    reference = owner_reference(version, obj)
+    if reference is None:
+        if version.scope in {"Location", "Tenant"}:
+            return None
+        raise _unusable("spec.owner is missing: name the owner, or give its armId")
+    if arm_id := reference.get("armId"):
+        return Owner(_checked(arm_id).rstrip("/"))
+    name = reference.get("name")
+    if not (name and reference.get("group") and reference.get("kind")):
+        raise _unusable(
+            "spec.owner is incomplete: give group, kind and name, or armId alone"
+        )
+    group_kind = GroupKind(reference["group"], reference["kind"])
+    owner = objects.get(group_kind, ObjectKey(key_of(obj).namespace, name))
+    if owner is None:
+        raise _not_found(group_kind, name, objects)
+    notes = annotations(owner)
+    arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
+    if not arm_id:
+        raise ConditionError(
+            f"owner {group_kind.kind} {name!r} has no Azure resource id yet: see its "
+            "Ready condition",
+            reason="ReferenceNotFound",
+            retry=RetryClass.FAST,
+        )
+    return Owner(arm_id, owner, group_kind)
+
+
+def require_ready(owner: Owner | None) -> None:
+    """At claim a Kubernetes owner must be Ready; later only its existence matters.
+
+    Raises ConditionError `WaitingForOwner`. Rules: R1.5, R1.6.
+    """
+    if owner is None or owner.obj is None or is_ready(owner.obj):
+        return
+    kind, name = str(owner.obj.get("kind")), key_of(owner.obj).name
+    raise waiting(f"owner {kind} {name!r} is not Ready: see its Ready condition")
+
+
+def waiting(message: str) -> ConditionError:
+    return ConditionError(message, reason="WaitingForOwner", retry=RetryClass.FAST)
+
+
+def owner_labels(owner: Owner | None) -> dict[str, str]:
+    """Labels for children of a Kubernetes owner; none for an ARM id. Rule: R2.3."""
+    if owner is None or owner.obj is None or owner.group_kind is None:
+        return {}
+    return {
+        OWNER_NAME: key_of(owner.obj).name[:MAX_LABEL_LENGTH],
+        OWNER_GROUP_KIND: str(owner.group_kind)[:MAX_LABEL_LENGTH],
+        OWNER_UID: uid_of(owner.obj),
+    }
+
+
+def with_owner_reference(
+    references: list[JsonObject], owner: Owner | None
+) -> list[JsonObject]:
+    """ownerReferences in which the owner stands once, at its present uid."""
+    if owner is None or owner.obj is None or owner.group_kind is None:
+        return references
+    name = key_of(owner.obj).name
+    others = [r for r in references if not _names(r, owner.group_kind, name)]
+    return [
+        *others,
+        {
+            "apiVersion": str(owner.obj.get("apiVersion")),
+            "kind": owner.group_kind.kind,
+            "name": name,
+            "uid": uid_of(owner.obj),
+        },
+    ]
+
+
+def _names(reference: JsonObject, group_kind: GroupKind, name: str) -> bool:
+    group = str(reference.get("apiVersion") or "").rpartition("/")[0]
+    return (group, reference.get("kind"), reference.get("name")) == (
+        group_kind.group,
+        group_kind.kind,
+        name,
+    )
+
+
+def _checked(arm_id: str) -> str:
+    try:
+        ids.parse(arm_id)
+    except ids.ArmIdError as error:
+        raise _unusable(f"spec.owner.armId: {error}") from error
+    return arm_id
+
+
+def _unusable(message: str) -> ConditionError:
+    return ConditionError(message, reason="Failed", severity="Error")
+
+
+def _not_found(group_kind: GroupKind, name: str, objects: Objects) -> ConditionError:
+    if name.startswith("/subscriptions/"):
+        return ConditionError(
+            f"owner name {name!r} is an ARM id: give it as spec.owner.armId",
+            reason="Failed",
+        )
+    if not objects.is_installed(group_kind):
+        return ConditionError(
+            f"the owner's kind {group_kind} is not installed in this cluster: "
+            "install its CRD, or give the owner by armId",
+            reason="ReferenceNotFound",
+            retry=RetryClass.FAST,
+        )
+    return ConditionError(
+        f"owner {group_kind.kind} {name!r} does not exist in this namespace: "
+        "create it, or correct spec.owner",
+        reason="ReferenceNotFound",
+        retry=RetryClass.FAST,
+    )

@@ -1,0 +1,94 @@
+"""What a pass over one object will do, decided before anything is done. Pure.
+
+The order of the questions is the contract (reconcile-semantics 1a, 1b and 5): whose
+object is it, is it going away, is it ours already, may we write, is something running.
+"""
+
+from enum import Enum, auto
+
+import attrs
+
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.wire import (
+    DELETE_POLLER,
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    POLLER_ID,
+    POLLER_TOKEN,
+    PUT_POLLER,
+    RESOURCE_ID,
+)
+from asoreconcile.objects import JsonObject, annotations, finalizers, is_deleting
+
+
+class Step(Enum):
+    """The one thing a pass does."""
+
+    IGNORE_FOREIGN = auto()  # another operator's object: an event, nothing else (R1.2)
+    MARK = auto()  # write whose it is; the next pass goes on (R1.3)
+    BEGIN = auto()  # PUT
+    MONITOR = auto()  # one poll of the running PUT
+    OBSERVE = auto()  # policy skip: read, export, no write (R1.8)
+    LET_GO = auto()  # deletion needs nothing of us: the finalizer goes, if it is there
+    BEGIN_DELETE = auto()
+    MONITOR_DELETE = auto()
+    HOLD_DELETE = auto()  # Azure has no DELETE for this kind
+
+
+@attrs.frozen
+class Plan:
+    """A step, and whether the object must be claimed before it.
+
+    drop_poller: the stored operation is not of a kind that this operator wrote, or is
+    half there; it is cleared and the pass begins anew (D16, R2.1).
+    """
+
+    step: Step
+    claim: bool = False
+    drop_poller: bool = False
+
+
+def plan(
+    obj: JsonObject, *, policy: Policy, operator_namespace: str, can_delete: bool
+) -> Plan:
+    """Decide a pass.
+
+    obj: reads metadata only. can_delete: whether Azure offers DELETE for the kind.
+    """
+    notes = annotations(obj)
+    owner = notes.get(OPERATOR_NAMESPACE)
+    if owner and owner != operator_namespace:
+        return Plan(Step.IGNORE_FOREIGN)
+    if is_deleting(obj):
+        return _plan_delete(obj, policy=policy, can_delete=can_delete)
+    if not owner:
+        return Plan(Step.MARK)
+    claim = FINALIZER not in finalizers(obj)
+    if not policy.writes:
+        return Plan(Step.OBSERVE, claim=claim)
+    if _has_poller(obj):
+        ours = notes[POLLER_ID] == PUT_POLLER
+        return Plan(
+            Step.MONITOR if ours else Step.BEGIN, claim=claim, drop_poller=not ours
+        )
+    return Plan(Step.BEGIN, claim=claim)
+
+
+def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Plan:
+    notes = annotations(obj)
+    if FINALIZER not in finalizers(obj) or not policy.deletes:
+        return Plan(Step.LET_GO)
+    # Never created: nothing to delete, and no credential is needed to say so (D18).
+    if not notes.get(RESOURCE_ID):
+        return Plan(Step.LET_GO)
+    if not can_delete:
+        return Plan(Step.HOLD_DELETE)
+    if _has_poller(obj) and notes[POLLER_ID] == DELETE_POLLER:
+        return Plan(Step.MONITOR_DELETE)
+    # A running create is not waited for (R5.7).
+    return Plan(Step.BEGIN_DELETE)
+
+
+def _has_poller(obj: JsonObject) -> bool:
+    notes = annotations(obj)
+    return bool(notes.get(POLLER_TOKEN)) and bool(notes.get(POLLER_ID))

@@ -1,0 +1,51 @@
+"""Which of PUT, GET and DELETE an object's reconcile policy allows. Pure."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from asoreconcile.azure.wire import RECONCILE_POLICY
+
+
+class Policy(Enum):
+    """`serviceoperator.azure.com/reconcile-policy`; values are case-sensitive."""
+
+    MANAGE = "manage"
+    DETACH_ON_DELETE = "detach-on-delete"
+    SKIP = "skip"
+
+    @property
+    def writes(self) -> bool:
+        """Whether ARM may be PUT to."""
+        return self is not Policy.SKIP
+
+    @property
+    def deletes(self) -> bool:
+        """Whether ARM may be asked to delete."""
+        return self is Policy.MANAGE
+
+
+def policy_of(
+    annotations: Mapping[str, str],
+    namespace_annotations: Mapping[str, str],
+    default: Policy,
+) -> tuple[Policy, str | None]:
+    """The policy in force, and the value that was not understood, if any.
+
+    The object's annotation wins over its namespace's, which wins over the default; an
+    empty value counts as absent, an unknown one as the default. Rule: R1.7.
+    """
+    value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
+        RECONCILE_POLICY
+    )
+    if not value:
+        return default, None
+    try:
+        return Policy(value), None
+    except ValueError:
+        return default, value
+
+
+def crosses_skip(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Whether a policy annotation changed to or from `skip`. Rules: R6.1, R6.3."""
+    old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
+    return old != new and Policy.SKIP.value in (old, new)

@@ -1,0 +1,217 @@
+"""The reconciler of one Azure kind: load, plan, do one step, write the status.
+
+Runs on worker threads, several at once, never two for one object. A pass makes at most
+one write to Azure or one poll, and never waits.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.azure.begin import begin
+from asoreconcile.azure.claim import claim
+from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
+from asoreconcile.azure.faults import read_failed, unreachable
+from asoreconcile.azure.monitor import monitor
+from asoreconcile.azure.outcome import Again, Finished, Outcome, Settled
+from asoreconcile.azure.plan import Plan, Step, plan
+from asoreconcile.azure.policy import Policy, policy_of
+from asoreconcile.azure.poller import clear_poller
+from asoreconcile.azure.progress import reconciling
+from asoreconcile.azure.session import GoneError, Session
+from asoreconcile.azure.success import observe_skipped
+from asoreconcile.azure.wire import OPERATOR_NAMESPACE
+from asoreconcile.azure.work import Kind, Operator, Work
+from asoreconcile.conditions import Ready, find_ready, succeeded
+from asoreconcile.errors import ConditionError, StoppedError
+from asoreconcile.kube.errors import ApiError, ConflictError, TransportError
+from asoreconcile.log import Logger
+from asoreconcile.middleware.context import Pending
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    generation,
+    is_deleting,
+    uid_of,
+)
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request, Result
+
+_log = Logger(__name__)
+
+_STEPS: dict[Step, Callable[[Work], Outcome]] = {
+    Step.BEGIN: begin,
+    Step.MONITOR: monitor,
+    Step.OBSERVE: observe_skipped,
+    Step.LET_GO: let_go,
+    Step.BEGIN_DELETE: begin_delete,
+    Step.MONITOR_DELETE: monitor_delete,
+    Step.HOLD_DELETE: hold_delete,
+}
+
+
+class Reader(Protocol):
+    """The kind's cache (`cache.informer.Informer`)."""
+
+    def get(self, key: ObjectKey) -> JsonObject | None: ...
+
+
+class ArmReconciler:
+    """`runtime.reconciler.Reconciler` for one kind."""
+
+    def __init__(self, operator: Operator, kind: Kind, reader: Reader) -> None:
+        self._operator = operator
+        self._kind = kind
+        self._reader = reader
+
+    def reconcile(self, request: Request) -> Result:
+        """One pass. Raises only what the queue should back off from: conflicts, and
+        trouble with the Kubernetes API, which leave nowhere to write a condition.
+        """
+        obj = self._reader.get(request.key)
+        if obj is None:
+            self._kind.intervals.succeeded(request.key)
+            return Result()
+        work = self._work(obj)
+        try:
+            outcome = self._run(work)
+        except GoneError:
+            return self._finish(work, Finished())
+        except Pending as pending:
+            return self._finish(work, Again(pending.after_seconds))
+        except (ConflictError, StoppedError):
+            raise
+        except ConditionError as error:
+            return self._fail(work, error)
+        except ArmError as error:
+            return self._fail(work, read_failed(work, error))
+        except ArmTransportError as error:
+            return self._fail(work, unreachable(work, error))
+        except (ApiError, TransportError):
+            raise
+        except Exception as error:  # noqa: BLE001 - shown to the user, not swallowed
+            work.log.exception("Pass failed unexpectedly")
+            return self._fail(work, _unexpected(error))
+        return self._finish(work, outcome)
+
+    def _work(self, obj: JsonObject) -> Work:
+        session = Session(
+            obj,
+            resource=self._kind.resource,
+            client=self._operator.client,
+            cache=self._kind.cache,
+            clock=self._operator.clock,
+        )
+        return Work(self._operator, self._kind, session, _log)
+
+    def _run(self, work: Work) -> Outcome:
+        decided = plan(
+            work.obj,
+            policy=self._policy(work),
+            operator_namespace=self._operator.namespace,
+            can_delete="Delete" in work.version.operations,
+        )
+        if decided.step is Step.IGNORE_FOREIGN:
+            return self._leave_alone(work)
+        if decided.step is Step.MARK:
+            work.session.annotate({OPERATOR_NAMESPACE: self._operator.namespace})
+            return Again()
+        self._prepare(work, decided)
+        return _STEPS[decided.step](work)
+
+    def _prepare(self, work: Work, decided: Plan) -> None:
+        if not is_deleting(work.obj):
+            work.session.set_ready(reconciling(work.session.generation))
+        if decided.claim:
+            claim(work)
+        if decided.drop_poller:
+            work.log.warning("Dropping an operation token that is not ours")
+            clear_poller(work)
+
+    def _policy(self, work: Work) -> Policy:
+        policy, unknown = policy_of(
+            annotations(work.obj),
+            self._operator.namespace_annotations(work.key.namespace),
+            self._operator.default_policy,
+        )
+        if unknown is not None:
+            work.log.warning(
+                "Unknown reconcile-policy; using the default",
+                value=unknown,
+                default=policy.value,
+            )
+        return policy
+
+    def _leave_alone(self, work: Work) -> Outcome:
+        other = annotations(work.obj)[OPERATOR_NAMESPACE]
+        work.event(
+            "Warning",
+            "Overlap",
+            f"Operator in namespace {self._operator.namespace!r} leaves this object "
+            f"alone: it belongs to the operator in namespace {other!r}",
+        )
+        return Finished()
+
+    def _finish(self, work: Work, outcome: Outcome) -> Result:
+        intervals = self._kind.intervals
+        intervals.succeeded(work.key)
+        match outcome:
+            case Finished():
+                return Result()
+            case Again(after_seconds=after_seconds):
+                return self._commit(work, Result(requeue_after_seconds=after_seconds))
+            case Settled():
+                work.session.set_ready(succeeded(work.session.generation))
+                return self._commit(
+                    work,
+                    Result(
+                        requeue_after_seconds=intervals.resync(),
+                        priority=LOW_PRIORITY,
+                    ),
+                )
+
+    def _fail(self, work: Work, error: ConditionError) -> Result:
+        """Show the failure, and try again as its class says. Rules: 3c, 4d."""
+        before = find_ready(work.obj.get("status", {}).get("conditions"))
+        work.session.set_ready(
+            Ready(
+                "False",
+                error.reason,
+                error.severity,
+                str(error),
+                work.session.generation,
+            )
+        )
+        after = find_ready(work.session.status["conditions"])
+        if after != before:
+            # A new trouble is an event; the same one again is only a condition.
+            action = "Delete" if is_deleting(work.obj) else "CreateOrUpdate"
+            work.event("Warning", f"{action}ActionError", f"{error.reason}: {error}")
+            work.log.warning(
+                "Pass failed",
+                reason=error.reason,
+                severity=error.severity,
+                condition=str(error),
+            )
+        delay = self._kind.intervals.failed(work.key, error)
+        if work.session.generation != generation(work.obj):
+            # Edited meanwhile: the failure speaks of an older spec (D5).
+            delay = min(delay, Again().after_seconds)
+        return self._commit(work, Result(requeue_after_seconds=delay))
+
+    def _commit(self, work: Work, result: Result) -> Result:
+        try:
+            work.session.commit_status()
+        except GoneError:
+            self._kind.intervals.succeeded(work.key)
+            self._kind.accepted.forget(uid_of(work.obj))
+            return Result()
+        return result
+
+
+def _unexpected(error: Exception) -> ConditionError:
+    return ConditionError(
+        f"internal error ({type(error).__name__}): see the operator's log",
+        reason="Failed",
+    )

@@ -1,0 +1,149 @@
+"""The values a spec asks for: ids of other resources, Secrets, ConfigMaps.
+
+Everything is looked up in the object's own namespace (a namespace is a boundary).
+Secret values pass through here into the ARM body and nowhere else.
+"""
+
+import base64
+import binascii
+from typing import Protocol
+
+from asoreconcile.arm import ids
+from asoreconcile.azure.owner import Objects
+from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, annotations
+
+
+class Getter(Protocol):
+    """Reads one object from the API server (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+
+class References:
+    """`catalogue.payload.Inputs` over a cluster, for one object in one pass.
+
+    Blocking: each Secret and ConfigMap is read once from the API server. Raises
+    ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`.
+    """
+
+    def __init__(self, namespace: str, *, client: Getter, objects: Objects) -> None:
+        self._namespace = namespace
+        self._client = client
+        self._objects = objects
+        self._read: dict[tuple[str, str], JsonObject] = {}
+
+    def reference(self, ref: JsonObject) -> str:
+        """The ARM id that a reference stands for. Its readiness does not matter."""
+        if arm_id := ref.get("armId"):
+            return _checked(arm_id)
+        group_kind = GroupKind(str(ref.get("group", "")), str(ref.get("kind", "")))
+        name = str(ref.get("name", ""))
+        if not (group_kind.group and group_kind.kind and name):
+            raise ConditionError(
+                f"a reference is incomplete ({_shown(ref)}): give group, kind and name, "
+                "or armId alone",
+                reason="Failed",
+                severity="Error",
+            )
+        target = self._objects.get(group_kind, ObjectKey(self._namespace, name))
+        if target is None:
+            installed = self._objects.is_installed(group_kind)
+            raise _missing(
+                "ReferenceNotFound",
+                f"{group_kind.kind} {name!r} does not exist in this namespace: create "
+                "it, or correct the reference"
+                if installed
+                else f"the kind {group_kind} is not installed in this cluster: install "
+                "its CRD, or refer to the resource by armId",
+            )
+        arm_id = annotations(target).get(RESOURCE_ID)
+        if not arm_id:
+            raise _missing(
+                "ReferenceNotFound",
+                f"{group_kind.kind} {name!r} has no Azure resource id yet: see its "
+                "Ready condition",
+            )
+        return arm_id
+
+    def secret(self, ref: JsonObject) -> str:
+        """The decoded value of one key of a Secret."""
+        name, key = str(ref.get("name", "")), str(ref.get("key", ""))
+        data = self._secret_data(name)
+        if key not in data:
+            raise _missing(
+                "SecretNotFound", f"Secret {name!r} has no key {key!r}: add it"
+            )
+        return _decoded(name, key, data[key])
+
+    def secret_map(self, ref: JsonObject) -> dict[str, str]:
+        """All decoded values of a Secret."""
+        name = str(ref.get("name", ""))
+        data = self._secret_data(name)
+        return {key: _decoded(name, key, value) for key, value in data.items()}
+
+    def config_map(self, ref: JsonObject) -> str:
+        """The value of one key of a ConfigMap's `data`."""
+        name, key = str(ref.get("name", "")), str(ref.get("key", ""))
+        obj = self._read_once(CONFIG_MAPS, name, reason="ConfigMapNotFound")
+        data: dict[str, str] = obj.get("data") or {}
+        if key not in data:
+            raise _missing(
+                "ConfigMapNotFound", f"ConfigMap {name!r} has no key {key!r}: add it"
+            )
+        return data[key]
+
+    def _secret_data(self, name: str) -> dict[str, str]:
+        obj = self._read_once(SECRETS, name, reason="SecretNotFound")
+        return obj.get("data") or {}
+
+    def _read_once(
+        self, resource: ApiResource, name: str, *, reason: str
+    ) -> JsonObject:
+        known = self._read.get((resource.kind, name))
+        if known is not None:
+            return known
+        try:
+            obj = self._client.get(resource, ObjectKey(self._namespace, name))
+        except NotFoundError as error:
+            raise _missing(
+                reason,
+                f"{resource.kind} {name!r} does not exist in this namespace: create it",
+            ) from error
+        self._read[resource.kind, name] = obj
+        return obj
+
+
+def _decoded(name: str, key: str, value: str) -> str:
+    try:
+        return base64.b64decode(value, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        # The cause would quote the value: leave it out.
+        raise ConditionError(
+            f"key {key!r} of Secret {name!r} is not text: Azure takes text here",
+            reason="Failed",
+            severity="Error",
+        ) from None
+
+
+def _checked(arm_id: str) -> str:
+    try:
+        ids.parse(arm_id)
+    except ids.ArmIdError as error:
+        raise ConditionError(
+            f"a reference's armId is no ARM id: {error}",
+            reason="Failed",
+            severity="Error",
+        ) from error
+    return arm_id
+
+
+def _missing(reason: str, message: str) -> ConditionError:
+    return ConditionError(message, reason=reason, retry=RetryClass.FAST)
+
+
+def _shown(ref: JsonObject) -> str:
+    return ", ".join(f"{name}={ref.get(name)!r}" for name in ("group", "kind", "name"))

@@ -1,0 +1,153 @@
+"""One pass over one object: its working copy, and every write to Kubernetes.
+
+Writes are small and say what they rest on. Our own annotations and labels go out as a
+merge patch preconditioned on the uid, so that an edit in between costs no operation
+token; finalizers and owner references are lists others share, so they also rest on the
+resource version; the status goes last, in one patch. Every answer replaces the working
+copy's metadata and is given to the cache, so that the next pass cannot start from
+something older (D21).
+
+An object that is gone ends the pass (`GoneError`), silently: R1.17, D2.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from asoreconcile.clock import Clock
+from asoreconcile.conditions import Ready, merge_ready
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    copy_json,
+    generation,
+    key_of,
+    labels,
+    resource_version,
+    status,
+    uid_of,
+)
+
+
+class GoneError(AsoError):
+    """The object is no longer there, or another one has its name: end the pass."""
+
+
+class Patcher(Protocol):
+    """The one write this room makes to its own kind (`kube.client.KubeClient`)."""
+
+    def patch(
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        body: JsonObject,
+        *,
+        subresource: str = "",
+    ) -> JsonObject: ...
+
+
+class WriteCache(Protocol):
+    """Where the answers of writes go (`cache.informer.Informer`)."""
+
+    def record_write(self, obj: JsonObject) -> None: ...
+
+
+class Session:
+    """The working copy of a pass. Not for sharing between threads."""
+
+    def __init__(
+        self,
+        obj: JsonObject,
+        *,
+        resource: ApiResource,
+        client: Patcher,
+        cache: WriteCache,
+        clock: Clock,
+    ) -> None:
+        """Begin a pass with a private copy of the object."""
+        self.obj = obj
+        self.key = key_of(obj)
+        # What the conditions of this pass speak of, whatever is edited meanwhile.
+        self.generation = generation(obj)
+        self.status: JsonObject = copy_json(status(obj))
+        self._resource = resource
+        self._client = client
+        self._cache = cache
+        self._clock = clock
+
+    def annotation(self, name: str) -> str:
+        return annotations(self.obj).get(name) or ""
+
+    def annotate(
+        self,
+        notes: Mapping[str, str | None],
+        *,
+        labelled: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set (or with None remove) annotations and set labels, if they differ."""
+        meta: JsonObject = {}
+        if changed := _changes(annotations(self.obj), notes):
+            meta["annotations"] = changed
+        if changed := _changes(labels(self.obj), labelled or {}):
+            meta["labels"] = changed
+        if meta:
+            self._patch({"metadata": {"uid": uid_of(self.obj), **meta}})
+
+    def write_shared(self, meta: JsonObject) -> None:
+        """Write lists that others write too (finalizers, ownerReferences).
+
+        Raises ConflictError when the object changed since it was read: nothing was
+        written, the pass starts again from the newer object.
+        """
+        base = {
+            "uid": uid_of(self.obj),
+            "resourceVersion": resource_version(self.obj),
+        }
+        self._patch({"metadata": {**base, **meta}})
+
+    def set_ready(self, ready: Ready, *, reason_aware: bool = False) -> None:
+        """Offer the working status a Ready condition; written by `commit_status`."""
+        self.status["conditions"] = merge_ready(
+            self.status.get("conditions"),
+            ready,
+            self._clock.now(),
+            reason_aware=reason_aware,
+        )
+
+    def replace_status(self, observed: JsonObject) -> None:
+        """Take what Azure answered as the status; conditions are carried over (D1)."""
+        conditions: Sequence[JsonObject] = self.status.get("conditions") or []
+        self.status = {**observed, "conditions": list(conditions)}
+
+    def commit_status(self) -> None:
+        """Write the working status, if it differs from what is stored (R1.16)."""
+        change = merge_patch({"status": status(self.obj)}, {"status": self.status})
+        if change is not None:
+            self._patch(
+                {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
+            )
+
+    def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
+        try:
+            answer = self._client.patch(
+                self._resource, self.key, body, subresource=subresource
+            )
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        except ConflictError as error:
+            if "resourceVersion" in body["metadata"]:
+                raise
+            # Only the uid was asked for: another object has the name now.
+            raise GoneError(f"{self.key} was replaced") from error
+        self._cache.record_write(answer)
+        self.obj = answer
+
+
+def _changes(
+    before: Mapping[str, str], wanted: Mapping[str, str | None]
+) -> dict[str, Any]:
+    return {name: value for name, value in wanted.items() if before.get(name) != value}

@@ -1,0 +1,27 @@
+"""Where extensions keep the tokens of long operations of their own (`ctx.lro`).
+
+One annotation an operation, under our own prefix: it survives a restart, and a cluster
+that went back to another operator carries only a note it ignores.
+"""
+
+from asoreconcile.azure.session import Session
+from asoreconcile.azure.wire import OWN_PREFIX
+
+_SUFFIX = "-token"
+
+
+class AnnotationOperations:
+    """`middleware.context.OperationStore` over the object's annotations. Blocking."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def load(self, name: str) -> str | None:
+        return self._session.annotation(OWN_PREFIX + name + _SUFFIX) or None
+
+    def save(self, name: str, token: str) -> None:
+        self._session.annotate({OWN_PREFIX + name + _SUFFIX: token})
+
+    def clear(self, name: str) -> None:
+        if self.load(name) is not None:
+            self._session.annotate({OWN_PREFIX + name + _SUFFIX: None})

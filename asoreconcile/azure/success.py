@@ -1,0 +1,100 @@
+"""What follows once Azure has what we want: read, check, export (1h)."""
+
+from asoreconcile.arm.faults import ArmError
+from asoreconcile.azure.export import export
+from asoreconcile.azure.outcome import Again, Outcome, Settled
+from asoreconcile.azure.wire import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.status import status_of
+from asoreconcile.errors import ConditionError
+from asoreconcile.kube.patch import apply_merge_patch
+from asoreconcile.middleware.points import EVERY_SUCCESS, POST_RECONCILE
+from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Success
+from asoreconcile.objects import JsonObject, generation, uid_of
+
+
+def finish(work: Work) -> Outcome:
+    """Settle an object whose PUT was accepted and has ended.
+
+    Settled, or Again at once when the spec was edited since the PUT (R1.13, D5).
+    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
+    """
+    observe(work)
+    work.kind.accepted.forget(uid_of(work.obj))
+    latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
+    if latest != str(generation(work.obj)):
+        return Again()
+    return Settled()
+
+
+def observe(work: Work) -> None:
+    """Read the resource into the status, check it, export from it. Writes no ARM."""
+    work.require_subscription(work.arm_id)
+    work.session.replace_status(_observed(work))
+    _post_check(work)
+    current = {**work.obj, "status": work.session.status}
+    export(work, current)
+    success = work.operator.extensions.chain(EVERY_SUCCESS, work.kind.group_kind)
+    work.session.annotate(success(Success(ctx=work.context, obj=current)))
+
+
+def observe_skipped(work: Work) -> Outcome:
+    """The pass of an object whose policy is `skip` (1f, R1.8)."""
+    try:
+        observe(work)
+    except _AbsentError as error:
+        raise ConditionError(
+            f"the resource {work.arm_id} does not exist in Azure, and reconcile-policy "
+            "skip keeps it from being created",
+            reason="AzureResourceNotFound",
+        ) from error
+    return Settled()
+
+
+class _AbsentError(ConditionError):
+    """The resource is not in Azure."""
+
+
+def _observed(work: Work) -> JsonObject:
+    if "Get" not in work.version.operations:
+        # Azure offers HEAD alone for the kind: there is no status to show (V4).
+        if work.connection.client.head(work.arm_id, work.version.api_version):
+            return {}
+        raise _absent(work)
+    try:
+        body = work.connection.client.get(work.arm_id, work.version.api_version)
+    except ArmError as error:
+        if error.status == 404:
+            raise _absent(work) from error
+        raise
+    work.context.observed(body)
+    return status_of(work.version, body)
+
+
+def _absent(work: Work) -> _AbsentError:
+    # Whatever was accepted is not there: the next pass must PUT.
+    work.kind.accepted.forget(uid_of(work.obj))
+    return _AbsentError(
+        f"Azure accepted the resource {work.arm_id} but does not show it; it is put "
+        "again",
+        reason="Failed",
+    )
+
+
+def _post_check(work: Work) -> None:
+    extensions, gk = work.operator.extensions, work.kind.group_kind
+    if not extensions.has(POST_RECONCILE, gk):
+        return
+    current = {**work.obj, "status": work.session.status}
+    owner = work.owner()
+    request = PostReconcile(
+        ctx=work.context, obj=current, owner=None if owner is None else owner.obj
+    )
+    match extensions.chain(POST_RECONCILE, gk)(request):
+        case NotReady(message=message):
+            raise ConditionError(message, reason="PostReconciliationFailure")
+        case Ready(status_patch=status_patch):
+            if status_patch:
+                work.session.replace_status(
+                    apply_merge_patch(work.session.status, status_patch)
+                )

@@ -1,0 +1,199 @@
+"""What one pass works with: the object's session, its kind, and the operator around it.
+
+`Operator` is shared by all kinds, `Kind` by all passes over one kind, `Work` belongs to
+one pass.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Literal, Protocol
+
+import attrs
+
+from asoreconcile.arm import ids
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.azure.accepted import Accepted
+from asoreconcile.azure.intervals import Intervals
+from asoreconcile.azure.owner import Objects, Owner, resolve_owner
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.references import References
+from asoreconcile.azure.session import Session, WriteCache
+from asoreconcile.azure.suboperations import AnnotationOperations
+from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.clock import Clock
+from asoreconcile.errors import ConditionError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.log import Logger
+from asoreconcile.middleware.chain import Extensions
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+
+
+@attrs.frozen
+class Connection:
+    """A way into ARM for one object: a client, and whose credential it uses.
+
+    source: `namespace/name` of the Secret that the credential came from.
+    """
+
+    client: ArmClient
+    subscription_id: str
+    source: str
+
+
+class Connections(Protocol):
+    """Finds the credential for an object (reconcile-semantics section 8)."""
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        """Raises ConditionError `CredentialError` when there is none."""
+
+
+class Recorder(Protocol):
+    """Writes events without blocking (`kube.events.EventRecorder`)."""
+
+    def event(
+        self,
+        obj: JsonObject,
+        type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
+        reason: str,
+        message: str,
+    ) -> None: ...
+
+
+class ServedKinds(Objects, Protocol):
+    """The Azure objects in the cluster, and the version each kind is served at."""
+
+    def served(self, group_kind: GroupKind) -> KindVersion | None:
+        """The version that an installed kind is served at."""
+
+
+@attrs.frozen
+class Operator:
+    """What all kinds share.
+
+    namespace_annotations: namespace name -> its annotations, from the cache.
+    namespace: the operator's own, the mark on its objects.
+    """
+
+    clock: Clock
+    client: KubeClient
+    catalogue: Catalogue
+    objects: ServedKinds
+    connections: Connections
+    extensions: Extensions
+    recorder: Recorder
+    namespace_annotations: Callable[[str], Mapping[str, str]]
+    namespace: str
+    default_policy: Policy
+    build: str
+
+
+@attrs.frozen
+class Kind:
+    """One kind at the version it is served at, and what passes over it share."""
+
+    version: KindVersion
+    resource: ApiResource
+    cache: WriteCache
+    intervals: Intervals
+    accepted: Accepted = attrs.field(factory=Accepted)
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.version.group_kind
+
+
+class Work:
+    """One pass. Not for sharing between threads."""
+
+    def __init__(
+        self, operator: Operator, kind: Kind, session: Session, log: Logger
+    ) -> None:
+        self.operator = operator
+        self.kind = kind
+        self.session = session
+        self.log = log
+
+    @property
+    def obj(self) -> JsonObject:
+        """The working copy's present state."""
+        return self.session.obj
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.session.key
+
+    @property
+    def version(self) -> KindVersion:
+        return self.kind.version
+
+    @property
+    def arm_id(self) -> str:
+        """The claimed ARM id, or "" before the claim."""
+        return self.session.annotation(RESOURCE_ID)
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The way into ARM; asked for only by steps that need one (D18)."""
+        return self.operator.connections.for_object(self.obj)
+
+    @cached_property
+    def references(self) -> References:
+        return References(
+            self.key.namespace,
+            client=self.operator.client,
+            objects=self.operator.objects,
+        )
+
+    @cached_property
+    def context(self) -> ReconcileContext:
+        """What extensions of this pass see; its raw GET is shared by all of them."""
+        return ReconcileContext(
+            version=self.version,
+            arm=self.connection.client,
+            arm_id=self.arm_id,
+            subscription_id=self.connection.subscription_id,
+            objects=_View(self),
+            log=self.log,
+            clock=self.operator.clock,
+            operations=AnnotationOperations(self.session),
+        )
+
+    def owner(self) -> Owner | None:
+        """The owner as the cluster has it now. Raises ConditionError."""
+        return resolve_owner(self.version, self.obj, self.operator.objects)
+
+    def event(
+        self, type_: Literal["Normal", "Warning"], reason: str, message: str
+    ) -> None:
+        self.operator.recorder.event(self.obj, type_, reason, message)
+
+    def require_subscription(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""
+        stated = ids.subscription_of(arm_id)
+        expected = self.connection.subscription_id
+        if stated is not None and stated.lower() != expected.lower():
+            raise ConditionError(
+                f"the resource is in subscription {stated}, but the credential from "
+                f"{self.connection.source} is for {expected}: use a credential of the "
+                "resource's subscription",
+                reason="SubscriptionMismatch",
+                severity="Error",
+            )
+
+
+class _View:
+    """The cluster as extensions see it: cached objects, and this object's owner."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        return self._work.operator.objects.get(group_kind, key)
+
+    def owner_of(self, obj: JsonObject) -> JsonObject | None:
+        work = self._work
+        owner = resolve_owner(work.version, obj, work.operator.objects)
+        return None if owner is None else owner.obj
