@@ -1,0 +1,187 @@
+"""From the extracted catalogue (`asoreconcile.catalogue/v1`) to the project's own form.
+
+The extracted files hold one JSON object per API group: schemas with `{"$def": name}`
+references, mapping tables, kinds with their versions. `hack/kinds` calls this; nothing
+at run time does.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.catalogue.files import (
+    CatalogueFileError,
+    file_stem,
+    write_group,
+    write_index,
+)
+from asoreconcile.catalogue.shapes import ShapeWriter
+from asoreconcile.objects import JsonObject
+
+SOURCE_FORMAT = "asoreconcile.catalogue/v1"
+
+
+@attrs.frozen
+class Made:
+    """How much was converted."""
+
+    groups: int
+    kinds: int
+    versions: int
+
+
+def convert(source: Path, target: Path) -> Made:
+    """Write every group of the source folder and the index. Raises CatalogueFileError.
+
+    Files of groups that are gone stay: the folder is under version control.
+    """
+    index: dict[str, dict[str, JsonObject]] = {}
+    for path in sorted(source.glob("*.json")):
+        raw = orjson.loads(path.read_bytes())
+        if raw.get("format") != SOURCE_FORMAT:
+            raise CatalogueFileError(f"{path} is not in the form {SOURCE_FORMAT}")
+        index[raw["group"]] = _group(raw, target)
+    write_index(target, index)
+    kinds = [kind for group in index.values() for kind in group.values()]
+    return Made(len(index), len(kinds), sum(len(k["versions"]) for k in kinds))
+
+
+def expanded(schema: JsonObject, defs: Mapping[str, JsonObject]) -> JsonObject:
+    """A schema of the source with its `$def` references replaced."""
+    if "$def" in schema:
+        return expanded(defs[schema["$def"]], defs)
+    result = dict(schema)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(result.get(keyword), dict):
+            result[keyword] = expanded(result[keyword], defs)
+    if "properties" in result:
+        result["properties"] = {
+            name: expanded(child, defs) for name, child in schema["properties"].items()
+        }
+    return result
+
+
+def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
+    schemas = {
+        (kind, version): expanded(entry["schema"], raw["defs"])["properties"]
+        for kind, versions in raw["kinds"].items()
+        for version, entry in versions["versions"].items()
+        if "schema" in entry
+    }
+    for (kind, version), parts in schemas.items():
+        entry = raw["kinds"][kind]["versions"][version]
+        if "spec" in entry:
+            table = raw["types"][entry["spec"]]
+            _mark_unions(parts["status"], table, raw["types"])
+    spec, status = ShapeWriter(), ShapeWriter()
+    for parts in schemas.values():
+        spec.count(parts["spec"])
+        status.count(parts["status"])
+    kinds: dict[str, JsonObject] = {}
+    for name, kind in raw["kinds"].items():
+        versions = {
+            version: entry
+            if "sameAs" in entry
+            else _head(entry)
+            | {
+                "spec": spec.pack(schemas[name, version]["spec"], named=True),
+                "status": status.pack(schemas[name, version]["status"], named=True),
+            }
+            for version, entry in kind["versions"].items()
+        }
+        kinds[name] = {"versions": versions}
+    write_group(
+        target,
+        raw["group"],
+        kinds=kinds,
+        tables={name: _table(table) for name, table in raw["types"].items()},
+        status=status.named,
+        spec=spec.named,
+    )
+    return {name: _index_entry(raw["group"], k) for name, k in raw["kinds"].items()}
+
+
+def _index_entry(group: str, kind: JsonObject) -> JsonObject:
+    entry = {
+        "plural": kind["plural"],
+        "scope": next(
+            (v["scope"] for v in kind["versions"].values() if "scope" in v), ""
+        ),
+        "storage": kind["storage"].removesuffix("storage"),
+        "versions": sorted(kind["versions"]),
+    }
+    if kind["categories"] != ["azure", file_stem(group).partition(".")[0]]:
+        entry["categories"] = kind["categories"]
+    return entry
+
+
+def _head(entry: JsonObject) -> JsonObject:
+    owner = entry.get("owner")
+    head = {
+        "armType": entry.get("armType"),
+        "apiVersion": entry.get("apiVersion"),
+        "scope": entry.get("scope"),
+        "owner": owner and ("/".join(owner) if len(owner) == 2 else "*"),
+        "operations": entry.get("ops"),
+        "fixedName": entry.get("fixedName"),
+        "table": entry.get("spec"),
+        "exports": _exports(entry.get("export", {})),
+    }
+    return {key: value for key, value in head.items() if value}
+
+
+def _exports(export: JsonObject) -> JsonObject:
+    paths = export.get("configMapPaths", {})
+    exports = {
+        "secrets": export.get("secrets"),
+        "configMaps": {key: paths.get(key) for key in export.get("configMaps", ())},
+    }
+    return {key: value for key, value in exports.items() if value}
+
+
+def _table(table: JsonObject) -> JsonObject:
+    fields = [_field(entry) for entry in table["f"]]
+    made = {
+        # The extraction names a field once for every place that reads it.
+        "fields": [f for i, f in enumerate(fields) if f not in fields[:i]],
+        "absent": table.get("a"),
+        "leaves": table.get("oneOf"),
+        "leafNamed": bool(table.get("demote")),
+        "owned": [p for p in table.get("armonly", ()) if p != "name"],
+    }
+    return {key: value for key, value in made.items() if value}
+
+
+def _field(entry: Any) -> Any:
+    if isinstance(entry, str):
+        return entry
+    source, target, conversion, *flags = entry
+    return [source, target, conversion, *(flag for flag in flags if flag)]
+
+
+def _mark_unions(status: JsonObject, table: JsonObject, tables: JsonObject) -> None:
+    """Name the discriminator on every status object whose spec side is a union.
+
+    Walks both sides together by field name. A status may call a leaf after its
+    discriminator value where the spec calls it after its type, so the value decides.
+    """
+    while "items" in status or "additionalProperties" in status:
+        status = status.get("items") or status["additionalProperties"]
+    properties = status.get("properties", {})
+    if "disc" in table:
+        discriminator, values = table["disc"]
+        by_fold = {name.casefold(): name for name in properties}
+        status["union"] = [
+            discriminator,
+            {
+                value: leaf if leaf in properties else by_fold[value.casefold()]
+                for leaf, value in values.items()
+            },
+        ]
+    for entry in table["f"]:
+        if not isinstance(entry, str) and "@" in entry[2] and entry[0] in properties:
+            nested = tables[entry[2].partition("@")[2]]
+            _mark_unions(properties[entry[0]], nested, tables)

@@ -1,0 +1,83 @@
+"""What a resource is called in Azure."""
+
+import re
+import uuid
+
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.objects import GroupKind, JsonObject, metadata
+from asoreconcile.objects import spec as spec_of
+
+# Wire contract with ASO: changing it renames every role assignment there is.
+_NAMESPACE = uuid.UUID("9a329043-7ad7-4b1c-812f-9c7a93d6392a")
+_NAMED_BY_UUID = frozenset(
+    {
+        GroupKind("authorization.azure.com", "RoleAssignment"),
+        GroupKind("authorization.azure.com", "RoleDefinition"),
+        GroupKind("documentdb.azure.com", "SqlRoleAssignment"),
+    }
+)
+_WITHOUT_CONVENTION = GroupKind("documentdb.azure.com", "SqlRoleAssignment")
+_HEX = "[0-9a-fA-F]"
+_DASHED = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_UUID = re.compile(
+    rf"{_DASHED}|\{{{_DASHED}\}}|urn:uuid:{_DASHED}|{_HEX}{{32}}",
+    re.IGNORECASE,
+)
+
+
+def azure_name(version: KindVersion, obj: JsonObject) -> str:
+    """The resource's Azure name: the last segment of its ARM id.
+
+    obj: reads metadata.name and namespace, spec.azureName, spec.azureNameFromConfig,
+    spec.owner, spec.operatorSpec.namingConvention.
+    Returns "" while it cannot be known: it comes from a ConfigMap that the reconciler
+    reads, or a UUID kind has no owner yet or a naming convention nobody knows.
+    Under the convention `random` every call gives another name: the caller writes the
+    first one to `spec.azureName`. Otherwise pure. Rules: R10.3, R10.4.
+    """
+    if version.fixed_name is not None:
+        return version.fixed_name
+    spec = spec_of(obj)
+    if spec.get("azureName"):
+        return str(spec["azureName"])
+    if spec.get("azureNameFromConfig"):
+        return ""
+    if version.group_kind in _NAMED_BY_UUID:
+        return _uuid_name(version, obj, spec)
+    return str(metadata(obj).get("name") or "")
+
+
+def _uuid_name(version: KindVersion, obj: JsonObject, spec: JsonObject) -> str:
+    owner = spec.get("owner")
+    if not isinstance(owner, dict) or not owner:
+        return ""
+    name = str(metadata(obj).get("name") or "")
+    if _UUID.fullmatch(name):
+        return name
+    legacy = version.gvk.version.startswith("v1api")
+    if version.group_kind == _WITHOUT_CONVENTION:
+        convention, legacy = "stable", True
+    else:
+        operator_spec = spec.get("operatorSpec") or {}
+        convention = str(operator_spec.get("namingConvention") or "stable").lower()
+    if convention == "random":
+        return str(uuid.uuid1())
+    if convention != "stable" and not legacy:
+        return ""
+    return str(uuid.uuid5(_NAMESPACE, _seed(version, obj, owner, legacy=legacy)))
+
+
+def _seed(
+    version: KindVersion, obj: JsonObject, owner: JsonObject, *, legacy: bool
+) -> str:
+    meta = metadata(obj)
+    namespace, name = meta.get("namespace") or "", meta.get("name") or ""
+    own = f"{version.gvk.kind}/{version.gvk.group}:{namespace}/{name}"
+    if owner.get("armId"):
+        # The legacy form lost the id and kept the empty parts of a reference.
+        part = f"/:{namespace}/" if legacy else str(owner["armId"])
+        return f"{part}:{own}"
+    group, kind = owner.get("group") or "", owner.get("kind") or ""
+    if version.owner is not None:
+        group, kind = version.owner.group, version.owner.kind
+    return f"{group}/{kind}:{namespace}/{owner.get('name') or ''}:{own}"
