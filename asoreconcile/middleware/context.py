@@ -10,7 +10,7 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.arm import polling
+from asoreconcile.arm import outcomes
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.tokens import Token, TokenError, dumps, loads
 from asoreconcile.catalogue.kinds import KindVersion
@@ -19,11 +19,11 @@ from asoreconcile.errors import AsoError, RetryError, StoppedError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 
-# What a monitor answers once the operation is forgotten (L16).
-_GONE = frozenset({404, 410})
+# Before looking again after an operation that Azure accepted without a monitor.
+_UNWATCHED_DELAY_SECONDS = 10.0
 
 
-class Pending(AsoError):  # noqa: N818 - no error, and named as arm.polling does
+class Pending(AsoError):  # noqa: N818 - no error, and named as arm.outcomes does
     """A sub-operation is still running: come back to this pass later.
 
     Not a failure: the executor requeues and leaves the Ready condition as it is. Let
@@ -47,7 +47,7 @@ class ArmAccess(Protocol):
 
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
-    ) -> polling.Outcome: ...
+    ) -> outcomes.Outcome: ...
 
     def delete(
         self,
@@ -57,7 +57,7 @@ class ArmAccess(Protocol):
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> polling.Outcome: ...
+    ) -> outcomes.Outcome: ...
 
     def post(
         self,
@@ -65,13 +65,13 @@ class ArmAccess(Protocol):
         api_version: str,
         body: JsonObject | None = None,
         /,
-    ) -> polling.Outcome: ...
+    ) -> outcomes.Outcome: ...
 
     def list(
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
     ) -> Iterator[JsonObject]: ...
 
-    def poll(self, token: Token, /) -> polling.Outcome: ...
+    def poll(self, token: Token, /) -> outcomes.Outcome: ...
 
 
 class ObjectsView(Protocol):
@@ -174,7 +174,9 @@ class ReconcileContext:
                 return None
             raise
 
-    def lro(self, name: str, begin: Callable[[], polling.Outcome]) -> JsonObject | None:
+    def lro(
+        self, name: str, begin: Callable[[], outcomes.Outcome]
+    ) -> JsonObject | None:
         """The result of a long-running sub-operation; one request of it a pass.
 
         name: lower-case words joined by dashes; it names the annotation that keeps the
@@ -182,38 +184,41 @@ class ReconcileContext:
         forgotten it, so it must look first whether there is anything to do (answer
         `Done(None)` then).
         Returns the operation's own body once it has ended well. Raises Pending while
-        it runs, ArmError when it failed (the next pass begins anew); an answer that
-        says nothing about the operation (429, 5xx, no connection) keeps the token.
+        it runs, also when its state cannot be read just now (D3), and ArmError when it
+        failed: the next pass begins anew.
         """
         outcome = self._resume(name) or begin()
         match outcome:
-            case polling.Done(body=body):
+            case outcomes.Done(body=body):
                 self.operations.clear(name)
                 return body
-            case polling.Failed(error=error):
+            case outcomes.Failed(error=error):
                 self.operations.clear(name)
                 raise error
-            case polling.Pending(token=token, delay_seconds=delay):
+            case outcomes.Pending(token=token, delay_seconds=delay, trouble=trouble):
+                if trouble is not None:
+                    self.log.warning(
+                        "Operation cannot be read", operation=name, reason=trouble
+                    )
                 self._keep(name, dumps(token))
                 raise Pending(name, after_seconds=delay)
-            case polling.ReadResource():
-                # A sub-operation's result is its own answer; one that ends in "read
-                # the resource" has none, and whoever began it knows what to read.
+            case outcomes.ReadResource() | outcomes.Restart():
+                # Nothing to poll: `begin` sees for itself next time how far it is.
                 self.operations.clear(name)
-                return None
+                raise Pending(name, after_seconds=_UNWATCHED_DELAY_SECONDS)
 
-    def _resume(self, name: str) -> polling.Outcome | None:
-        """One poll of the stored operation; None when there is none to go on with."""
+    def _resume(self, name: str) -> outcomes.Outcome | None:
+        """One poll of the stored operation; None when it must begin (anew)."""
         text = self.operations.load(name)
         if text is None:
             return None
         try:
-            return self.arm.poll(loads(text))
+            outcome = self.arm.poll(loads(text))
         except TokenError as error:
             self.log.warning("Dropping unreadable token", operation=name, reason=error)
-        except ArmError as error:
-            if error.status not in _GONE:
-                raise
+        else:
+            if not isinstance(outcome, outcomes.ReadResource | outcomes.Restart):
+                return outcome
             self.log.info("Beginning forgotten operation anew", operation=name)
         self.operations.clear(name)
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.arm import faults, polling
+from asoreconcile.arm import faults, outcomes
 from asoreconcile.middleware.points import Point
 from asoreconcile.middleware.requests import (
     ClassifyError,
@@ -69,18 +69,20 @@ def delete_resource(req: Delete) -> DeleteResult:
     ctx = req.ctx
     try:
         outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
-    except faults.ArmError as error:
-        outcome = polling.Failed(error)
+    except faults.ArmError as refused:
+        outcome = outcomes.Failed(refused)
     match outcome:
-        case polling.Done():
+        case outcomes.Done():
             return Deleted()
-        case polling.Failed(error=error) if error.status == 404:
-            return Deleted()
-        case polling.Failed(error=error):
+        case outcomes.Failed(error=error):
+            if error.status == 404:
+                return Deleted()
             raise error
-        case polling.Pending(token=token, delay_seconds=delay):
+        case outcomes.Pending(token=token, delay_seconds=delay):
             return InProgress(delay, token)
-        case polling.ReadResource():
+        case outcomes.ReadResource(delay_seconds=delay):
+            return InProgress(delay)
+        case outcomes.Restart():
             return InProgress(0.0)
 
 

@@ -1,0 +1,127 @@
+"""Keeping embedded children: a PUT of the parent without them would delete them.
+
+Subnets, routes and their like are resources of their own, but Azure takes a PUT of the
+parent as the whole truth about them too. So the parent's PUT carries what Azure has.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any
+
+from asoreconcile.errors import ConditionError
+from asoreconcile.middleware.gates import named
+from asoreconcile.middleware.points import Middleware
+from asoreconcile.middleware.requests import ModifyPayload
+from asoreconcile.objects import JsonObject
+
+# What may be written of an object: property -> its own shape, or True for anything.
+Shape = Mapping[str, "Shape | bool"]
+
+
+class Keep(Enum):
+    """How Azure's children and those of the spec come together."""
+
+    REPLACE = auto()  # Azure's, as the parent's spec cannot name any
+    MERGE_BY_NAME = auto()  # the spec's, then Azure's whose name the spec lacks
+
+
+def keep_children(
+    path: str,
+    *,
+    shapes: Mapping[str, Shape],
+    rule: Keep,
+    parent_may_be_absent: bool = False,
+) -> Middleware[ModifyPayload, JsonObject]:
+    """An extension that puts the children Azure has into the parent's PUT.
+
+    path: of the child list, from the root of the ARM body. shapes: api-version -> what
+    of a child may be written; a version between two is like the older. rule: see Keep.
+    parent_may_be_absent: Azure leaves out what holds the list when it is empty.
+    One GET at the object's own api-version, shared with the other links of the pass; a
+    resource that does not exist yet (404) has no children. Raises ConditionError when
+    Azure's answer lacks the list: going on could delete what it holds.
+    """
+
+    def modify(
+        req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
+    ) -> JsonObject:
+        payload = call_next(req)
+        current = req.ctx.raw_get()
+        if current is None:
+            return payload
+        children = _children(current, path, parent_may_be_absent=parent_may_be_absent)
+        shape = _shape_at(shapes, req.ctx.version.api_version)
+        kept = [writable(child, shape) for child in children]
+        if rule is Keep.MERGE_BY_NAME:
+            kept = _merged(_listed(payload, path), kept)
+        return _with(payload, path.split("."), kept) if kept else payload
+
+    return named(modify, f"keep_children({path})")
+
+
+def writable(value: Any, shape: "Shape | bool") -> Any:
+    """The part of an answer's value that a PUT may carry.
+
+    Lists are filtered item by item; empty lists and nulls are left out, as absent means
+    the same. Names match whatever their case; the answer's spelling is kept.
+    """
+    if isinstance(shape, bool):
+        return value
+    if isinstance(value, list):
+        return [writable(item, shape) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = {name.lower(): inner for name, inner in shape.items()}
+    return {
+        name: writable(inner, known[name.lower()])
+        for name, inner in value.items()
+        if name.lower() in known and inner is not None and inner != []
+    }
+
+
+def _children(
+    current: JsonObject, path: str, *, parent_may_be_absent: bool
+) -> list[JsonObject]:
+    *above, leaf = path.split(".")
+    parent: Any = current
+    for step in above:
+        parent = parent.get(step) if isinstance(parent, dict) else None
+    if parent is None and parent_may_be_absent:
+        return []
+    children = parent.get(leaf) if isinstance(parent, dict) else None
+    if not isinstance(children, list):
+        raise ConditionError(
+            f"Azure's answer for the resource has no list {path}: nothing was written, "
+            "as a write without it could delete what it holds",
+            reason="Failed",
+        )
+    return children
+
+
+def _shape_at(shapes: Mapping[str, Shape], api_version: str) -> Shape:
+    older = [version for version in shapes if version <= api_version]
+    return shapes[max(older) if older else min(shapes)]
+
+
+def _listed(payload: JsonObject, path: str) -> list[JsonObject]:
+    value: Any = payload
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def _merged(ours: list[JsonObject], azures: list[JsonObject]) -> list[JsonObject]:
+    names = {child.get("name") for child in ours}
+    return [*ours, *(child for child in azures if child.get("name") not in names)]
+
+
+def _with(payload: JsonObject, path: list[str], value: Any) -> JsonObject:
+    """A copy of the payload with a value set; what is not on the path is shared."""
+    head, *rest = path
+    if not rest:
+        return {**payload, head: value}
+    inner = payload.get(head)
+    return {
+        **payload,
+        head: _with(inner if isinstance(inner, dict) else {}, rest, value),
+    }

@@ -1,0 +1,48 @@
+"""The common extensions in a line each: the public names, gathered.
+
+Nine in ten special cases are one of these over a few constants; whatever is left is a
+function of its own.
+"""
+
+from asoreconcile.middleware.children import Keep, Shape, keep_children, writable
+from asoreconcile.middleware.gates import (
+    TERMINAL,
+    block_if_state,
+    block_unless_owner_state,
+    block_unless_state,
+)
+from asoreconcile.middleware.keys import (
+    Source,
+    collect,
+    export_keys,
+    export_status,
+    requested,
+)
+from asoreconcile.middleware.reclassify import (
+    ErrorMatch,
+    code,
+    message_contains,
+    message_matches,
+    reclassify,
+)
+
+__all__ = [
+    "TERMINAL",
+    "ErrorMatch",
+    "Keep",
+    "Shape",
+    "Source",
+    "block_if_state",
+    "block_unless_owner_state",
+    "block_unless_state",
+    "code",
+    "collect",
+    "export_keys",
+    "export_status",
+    "keep_children",
+    "message_contains",
+    "message_matches",
+    "reclassify",
+    "requested",
+    "writable",
+]

@@ -1,0 +1,77 @@
+"""Error predicates, and the extension that judges the errors they match anew."""
+
+import re
+from collections.abc import Callable
+
+import attrs
+
+from asoreconcile.arm.faults import ArmError, Classification
+from asoreconcile.errors import RetryClass, Severity
+from asoreconcile.middleware.gates import named
+from asoreconcile.middleware.points import Middleware
+from asoreconcile.middleware.requests import ClassifyError
+
+
+@attrs.frozen
+class ErrorMatch:
+    """A question about an ARM error; join with `&` and `|`."""
+
+    text: str
+    matches: Callable[[ArmError], bool] = attrs.field(repr=False)
+
+    def __and__(self, other: "ErrorMatch") -> "ErrorMatch":
+        return ErrorMatch(
+            f"{self.text} and {other.text}",
+            lambda error: self.matches(error) and other.matches(error),
+        )
+
+    def __or__(self, other: "ErrorMatch") -> "ErrorMatch":
+        return ErrorMatch(
+            f"({self.text} or {other.text})",
+            lambda error: self.matches(error) or other.matches(error),
+        )
+
+
+def code(*codes: str) -> ErrorMatch:
+    """The error's code is one of these, to the letter."""
+    return ErrorMatch("/".join(codes), lambda error: error.code in codes)
+
+
+def message_contains(*parts: str) -> ErrorMatch:
+    """The error's message contains each of these, to the letter."""
+    return ErrorMatch(
+        " and ".join(f"message has {part!r}" for part in parts),
+        lambda error: all(part in error.message for part in parts),
+    )
+
+
+def message_matches(pattern: str) -> ErrorMatch:
+    """A regular expression is found anywhere in the error's message."""
+    found = re.compile(pattern).search
+    return ErrorMatch(
+        f"message matches {pattern!r}",
+        lambda error: found(error.message) is not None,
+    )
+
+
+def reclassify(
+    match: ErrorMatch,
+    *,
+    retry: RetryClass = RetryClass.SLOW,
+    severity: Severity = "Warning",
+) -> Middleware[ClassifyError, Classification]:
+    """An extension that gives matching errors a severity and a retry class.
+
+    Code, message and any `Retry-After` stay as the next link judged them. The default
+    is for dependencies that are late: a Warning, retried SLOW.
+    """
+
+    def classify(
+        req: ClassifyError, call_next: Callable[[ClassifyError], Classification], /
+    ) -> Classification:
+        judged = call_next(req)
+        if not match.matches(req.error):
+            return judged
+        return attrs.evolve(judged, severity=severity, retry=retry)
+
+    return named(classify, f"reclassify({match.text})")
