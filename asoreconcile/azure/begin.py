@@ -1,4 +1,7 @@
-"""The first step of a create or update: check, convert, PUT (reconcile-semantics 1e)."""
+"""The first step of a create or update: check, convert, PUT.
+
+The order is the contract of reconcile-semantics 1e.
+"""
 
 from asoreconcile.arm.polling import Done, Failed, Pending, ReadResource
 from asoreconcile.azure.accepted import digest

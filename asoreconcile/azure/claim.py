@@ -1,9 +1,9 @@
 """Making an object ours before anything is asked of Azure.
 
-One write, preconditioned on the resource version: the finalizer, the ARM id, the owner's
-labels and reference. It stands before any PUT (R1.4), so whatever dies afterwards leaves
-an object whose deletion still reaches Azure. What the spec needs must be there: a missing
-owner, reference, Secret or ConfigMap means no finalizer yet.
+One write, preconditioned on the resource version: the finalizer, the ARM id, the
+owner's labels and reference. It stands before any PUT (R1.4), so whatever dies
+afterwards leaves an object whose deletion still reaches Azure. What the spec needs must
+be there: a missing owner, reference, Secret or ConfigMap means no finalizer yet.
 """
 
 from asoreconcile.azure.identity import identify

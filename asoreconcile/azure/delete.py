@@ -16,9 +16,10 @@ from asoreconcile.azure.wire import DELETE_POLLER, FINALIZER, RECONCILE_POLICY
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.middleware import terminals
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.points import DELETE
-from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult, InProgress
+from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult
 from asoreconcile.objects import finalizers, uid_of
 
 
@@ -46,27 +47,9 @@ def delete_resource(request: Delete) -> DeleteResult:
 
     Raises ArmError, ArmTransportError.
     """
-    ctx = request.ctx
-    if _is_absent(ctx):
+    if _is_absent(request.ctx):
         return Deleted()
-    try:
-        outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
-    except ArmError as error:
-        if error.status == 404:
-            return Deleted()
-        raise
-    match outcome:
-        case Done():
-            return Deleted()
-        case Failed(error=error):
-            if error.status == 404:
-                return Deleted()
-            raise error
-        case Pending(token=token, delay_seconds=delay_seconds):
-            return InProgress(delay_seconds, token)
-        case _:
-            # Accepted without a monitor: the next pass reads whether it is gone (L9).
-            return InProgress(1.0)
+    return terminals.delete_resource(request)
 
 
 def monitor_delete(work: Work) -> Outcome:

@@ -1,8 +1,8 @@
 """Values of a resource written where others can use them: Secrets and ConfigMaps.
 
 What to write comes from the catalogue (`operatorSpec.configMaps` with a status path)
-and from extensions. A target must not exist, or be owned by the resource: we never write
-into somebody else's object (R9.1). Values of Secrets stay out of logs and errors.
+and from extensions. A target must not exist, or be owned by the resource: we never
+write into somebody else's object (R9.1). Values of Secrets stay out of logs and errors.
 """
 
 import base64
@@ -172,8 +172,8 @@ def _write(work: Work, resource: ApiResource, target: _Target) -> None:
             return
     if not _owned(present, work.obj):
         raise _refused(
-            f"{resource.kind} {target.name!r} exists and is not owned by this resource: "
-            "delete it, or choose another name"
+            f"{resource.kind} {target.name!r} exists and is not owned by this "
+            "resource: delete it, or choose another name"
         )
     if _holds(present, wanted):
         return

@@ -1,5 +1,7 @@
 """ARM failures as the user sees them: classified, whole in the log, short in Ready."""
 
+from typing import Literal
+
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.work import Work
 from asoreconcile.errors import ConditionError, Severity
@@ -7,6 +9,12 @@ from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
 
 _TRANSIENT = frozenset({408, 429})
+_Action = Literal["CreateOrUpdate", "Delete", "Read"]
+_MESSAGES: dict[_Action, str] = {
+    "CreateOrUpdate": "Error during CreateOrUpdate",
+    "Delete": "Error during Delete",
+    "Read": "Error during Read",
+}
 
 
 def is_transient(error: ArmError) -> bool:
@@ -39,10 +47,10 @@ def unreachable(work: Work, error: ArmTransportError) -> ConditionError:
 
 
 def _classified(
-    work: Work, error: ArmError, *, action: str, worst: Severity
+    work: Work, error: ArmError, *, action: _Action, worst: Severity
 ) -> ConditionError:
     work.log.error(
-        f"Error during {action}",
+        _MESSAGES[action],
         action=action,
         armId=work.arm_id,
         azureName=work.arm_id.rpartition("/")[2],

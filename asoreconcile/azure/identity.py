@@ -1,7 +1,7 @@
 """Which Azure resource an object stands for: its name and its ARM id.
 
-Both follow from the spec and the owner. Once claimed they must not move: a PUT to another
-id would make a second resource and leave the first behind (write-once, R10.1-R10.2).
+Both follow from the spec and the owner. Once claimed they must not move: a PUT to
+another id would make a second resource and leave the first behind (write-once, R10.1).
 """
 
 import attrs
@@ -12,6 +12,7 @@ from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
 from asoreconcile.errors import ConditionError
+from asoreconcile.objects import JsonObject, dig, spec
 
 
 @attrs.frozen
@@ -28,9 +29,7 @@ def identify(work: Work, owner: Owner | None) -> Identity:
     Raises ConditionError `Failed` (Error) when it has no name, or when it names another
     resource than the one claimed.
     """
-    name = azure_name(work.version, work.obj)
-    if not name:
-        raise _failed("the Azure name cannot be derived: set spec.azureName")
+    name = _name(work)
     arm_id = arm_id_of(
         work.version,
         name=name,
@@ -44,6 +43,32 @@ def identify(work: Work, owner: Owner | None) -> Identity:
             f"{claimed}: change it back, or delete the object and create it anew"
         )
     return Identity(name, claimed or arm_id)
+
+
+def _name(work: Work) -> str:
+    """The Azure name; names drawn or read at the claim stay as they were then."""
+    stated = spec(work.obj)
+    drawn = str(dig(stated, "operatorSpec.namingConvention")).lower() == "random"
+    from_config = stated.get("azureNameFromConfig")
+    if not stated.get("azureName") and (drawn or from_config):
+        if work.arm_id:
+            return work.arm_id.rpartition("/")[2]
+        if from_config:
+            return _configured(work, from_config)
+    name = azure_name(work.version, work.obj)
+    if not name:
+        raise _failed("the Azure name cannot be derived: set spec.azureName")
+    return name
+
+
+def _configured(work: Work, reference: JsonObject) -> str:
+    name = work.references.config_map(reference)
+    if not name:
+        raise _failed(
+            f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
+            f"{reference.get('key')!r}"
+        )
+    return name
 
 
 def _subscription(work: Work) -> str:

@@ -81,7 +81,7 @@ def _owner_version(work: Work, owner: Owner) -> KindVersion | None:
     if group_kind is None:
         return None
     served = work.operator.objects.served(group_kind)
-    return served or work.operator.catalogue.kind(group_kind).newest
+    return served or work.operator.catalogue.kind(group_kind).version()
 
 
 def _fresh(work: Work) -> JsonObject:

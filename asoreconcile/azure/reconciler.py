@@ -22,8 +22,10 @@ from asoreconcile.azure.session import GoneError, Session
 from asoreconcile.azure.success import observe_skipped
 from asoreconcile.azure.wire import OPERATOR_NAMESPACE
 from asoreconcile.azure.work import Kind, Operator, Work
+from asoreconcile.catalogue.paths import PathError
+from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.conditions import Ready, find_ready, succeeded
-from asoreconcile.errors import ConditionError, StoppedError
+from asoreconcile.errors import AsoError, ConditionError, RetryError, StoppedError
 from asoreconcile.kube.errors import ApiError, ConflictError, TransportError
 from asoreconcile.log import Logger
 from asoreconcile.middleware.context import Pending
@@ -88,9 +90,13 @@ class ArmReconciler:
             return self._fail(work, read_failed(work, error))
         except ArmTransportError as error:
             return self._fail(work, unreachable(work, error))
+        except (SpecError, PathError) as error:
+            return self._fail(work, _unusable(error))
+        except RetryError as error:
+            return self._finish(work, Again(error.after_seconds))
         except (ApiError, TransportError):
             raise
-        except Exception as error:  # noqa: BLE001 - shown to the user, not swallowed
+        except Exception as error:
             work.log.exception("Pass failed unexpectedly")
             return self._fail(work, _unexpected(error))
         return self._finish(work, outcome)
@@ -208,6 +214,10 @@ class ArmReconciler:
             self._kind.accepted.forget(uid_of(work.obj))
             return Result()
         return result
+
+
+def _unusable(error: AsoError) -> ConditionError:
+    return ConditionError(str(error), reason="Failed", severity="Error")
 
 
 def _unexpected(error: Exception) -> ConditionError:

@@ -8,7 +8,6 @@ import base64
 import binascii
 from typing import Protocol
 
-from asoreconcile.arm import ids
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.errors import ConditionError, RetryClass
@@ -37,15 +36,13 @@ class References:
         self._read: dict[tuple[str, str], JsonObject] = {}
 
     def reference(self, ref: JsonObject) -> str:
-        """The ARM id that a reference stands for. Its readiness does not matter."""
-        if arm_id := ref.get("armId"):
-            return _checked(arm_id)
+        """The ARM id of `{group, kind, name}`. Its readiness does not matter."""
         group_kind = GroupKind(str(ref.get("group", "")), str(ref.get("kind", "")))
         name = str(ref.get("name", ""))
         if not (group_kind.group and group_kind.kind and name):
             raise ConditionError(
-                f"a reference is incomplete ({_shown(ref)}): give group, kind and name, "
-                "or armId alone",
+                f"a reference is incomplete ({_shown(ref)}): give group, kind and "
+                "name, or armId alone",
                 reason="Failed",
                 severity="Error",
             )
@@ -127,18 +124,6 @@ def _decoded(name: str, key: str, value: str) -> str:
             reason="Failed",
             severity="Error",
         ) from None
-
-
-def _checked(arm_id: str) -> str:
-    try:
-        ids.parse(arm_id)
-    except ids.ArmIdError as error:
-        raise ConditionError(
-            f"a reference's armId is no ARM id: {error}",
-            reason="Failed",
-            severity="Error",
-        ) from error
-    return arm_id
 
 
 def _missing(reason: str, message: str) -> ConditionError:

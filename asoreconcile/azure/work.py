@@ -16,6 +16,7 @@ from asoreconcile.azure.accepted import Accepted
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.polls import Polls
 from asoreconcile.azure.references import References
 from asoreconcile.azure.session import Session, WriteCache
 from asoreconcile.azure.suboperations import AnnotationOperations
@@ -99,6 +100,7 @@ class Kind:
     cache: WriteCache
     intervals: Intervals
     accepted: Accepted = attrs.field(factory=Accepted)
+    polls: Polls = attrs.field(factory=Polls)
 
     @property
     def group_kind(self) -> GroupKind:

@@ -1,0 +1,108 @@
+"""Installing the CRDs of the kinds a pattern names.
+
+Applied server-side by the hash of what we would write, so a start over an unchanged
+cluster writes nothing. CRDs that another operator installed are left alone.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import orjson
+
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.kinds import Kind
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.log import Logger
+from asoreconcile.objects import JsonObject, ObjectKey, annotations, key_of, labels
+
+FIELD_MANAGER = "asoreconcile"
+SPEC_HASH = "asoreconcile/spec-hash"
+_NAME_LABEL = "app.kubernetes.io/name"
+_ASO_NAME = "azure-service-operator"
+
+_log = Logger(__name__)
+
+
+class CrdConflictError(AsoError):
+    """CRDs that somebody else installed stand where ours should."""
+
+
+class Client(Protocol):
+    """Lists and applies CRDs (`kube.client.KubeClient`)."""
+
+    def list_page(self, resource: Any, *, metadata_only: bool = False) -> Any: ...
+
+    def patch(
+        self,
+        resource: Any,
+        key: ObjectKey,
+        body: JsonObject,
+        *,
+        kind: Any = "merge",
+        field_manager: str | None = None,
+        force: bool = False,
+    ) -> JsonObject: ...
+
+
+def manifest(kind: Kind, version: str | None = None) -> JsonObject:
+    """A kind's CRD as we install it, with the hash of its spec."""
+    document = crd(kind, versions=[version] if version else None)
+    digest = hashlib.sha256(orjson.dumps(document["spec"], option=orjson.OPT_SORT_KEYS))
+    meta = document["metadata"]
+    meta.setdefault("annotations", {})[SPEC_HASH] = digest.hexdigest()[:16]
+    meta.setdefault("labels", {})[_NAME_LABEL] = "asoreconcile"
+    return document
+
+
+def install(client: Client, kinds: Iterable[Kind]) -> int:
+    """Apply the CRDs that are missing or differ; returns how many.
+
+    Blocking. Raises CrdConflictError before anything is written if Azure Service
+    Operator's own CRDs are among them; ApiError, TransportError.
+    """
+    present = {
+        key_of(obj).name: obj
+        for obj in client.list_page(
+            CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
+        ).items
+    }
+    wanted = {f"{kind.plural}.{kind.group}": kind for kind in kinds}
+    _refuse_foreign({name: present[name] for name in wanted if name in present})
+    applied = 0
+    for name, kind in sorted(wanted.items()):
+        document = manifest(kind)
+        existing = present.get(name)
+        if existing is not None and _same(existing, document):
+            continue
+        _log.info("Applying CRD", crd=name)
+        client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            ObjectKey("", name),
+            document,
+            kind="apply",
+            field_manager=FIELD_MANAGER,
+            force=True,
+        )
+        applied += 1
+    return applied
+
+
+def _same(existing: JsonObject, document: JsonObject) -> bool:
+    wanted = annotations(document)[SPEC_HASH]
+    return annotations(existing).get(SPEC_HASH) == wanted
+
+
+def _refuse_foreign(existing: dict[str, JsonObject]) -> None:
+    foreign = sorted(
+        name
+        for name, obj in existing.items()
+        if labels(obj).get(_NAME_LABEL) == _ASO_NAME
+    )
+    if foreign:
+        raise CrdConflictError(
+            "these CRDs belong to Azure Service Operator, whose stored versions this "
+            "version cannot take over: " + ", ".join(foreign) + ". Leave them out of "
+            "--crd-pattern, or use a cluster without it"
+        )

@@ -1,0 +1,95 @@
+"""Which objects a change elsewhere wakes (D13).
+
+An object that waits for its owner, a reference, a Secret or a ConfigMap is looked at as
+soon as that changes; its back-off is only a safety net. Runs on watch threads: short,
+and never blocking.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from asoreconcile.azure.dependents import Dependents, Node, Relation, targets_of
+from asoreconcile.azure.policy import crosses_skip
+from asoreconcile.azure.wire import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Event, Updated
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.conditions import is_ready
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+
+Wake = Callable[[GroupKind, ObjectKey], None]
+
+
+class RunningKinds(Protocol):
+    """The kinds that run now (`controllers.kind_set.KindSet`)."""
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None: ...
+
+    def entries_in(self, namespace: str) -> Mapping[Node, Entry]: ...
+
+    def wake(self, group_kind: GroupKind, key: ObjectKey) -> None: ...
+
+
+class Wakeups:
+    """Event handlers that keep the index of dependents and wake them."""
+
+    def __init__(self, kinds: RunningKinds, dependents: Dependents) -> None:
+        self._kinds = kinds
+        self._dependents = dependents
+
+    def on_azure_object(self, version: KindVersion, event: Event) -> None:
+        """One of our own kinds changed: index what it names, wake who names it."""
+        node = Node(version.group_kind, event.key)
+        match event:
+            case Added(entry=entry):
+                self._index(version, node, entry)
+                self._wake_waiting(node)
+            case Updated(old=old, new=new):
+                if old.generation != new.generation or old.uid != new.uid:
+                    self._index(version, node, new)
+                if self._dependents.of(node) and _signals(old) != _signals(new):
+                    self._wake_waiting(node)
+            case Deleted():
+                self._dependents.update(node, {})
+
+    def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
+        """A Secret or ConfigMap changed: wake who reads it, or, if it went, who writes
+        it too.
+        """
+        if isinstance(event, Added) and event.initial:
+            return  # the objects that name it are in the initial list themselves
+        if (
+            isinstance(event, Updated)
+            and event.old.resource_version == event.new.resource_version
+        ):
+            return
+        gone = isinstance(event, Deleted)
+        for node, relation in self._dependents.of(Node(group_kind, event.key)):
+            if relation is not Relation.EXPORT or gone:
+                self._kinds.wake(node.group_kind, node.key)
+
+    def on_namespace(self, event: Event) -> None:
+        """A Namespace's policy went to or from `skip`: wake the objects that inherit
+        it. Rules: R6.3, R6.4.
+        """
+        if not isinstance(event, Updated):
+            return
+        if not crosses_skip(event.old.annotations, event.new.annotations):
+            return
+        for node, entry in self._kinds.entries_in(event.key.name).items():
+            if RECONCILE_POLICY not in entry.annotations:
+                self._kinds.wake(node.group_kind, node.key)
+
+    def _index(self, version: KindVersion, node: Node, entry: Entry) -> None:
+        self._dependents.update(node, targets_of(version, entry.load()))
+
+    def _wake_waiting(self, target: Node) -> None:
+        for node, _ in self._dependents.of(target):
+            obj = self._kinds.get(node.group_kind, node.key)
+            if obj is not None and not is_ready(obj):
+                self._kinds.wake(node.group_kind, node.key)
+
+
+def _signals(entry: Entry) -> tuple[str, str | None, bool]:
+    """What dependents can see of an object."""
+    return entry.uid, entry.annotations.get(RESOURCE_ID), is_ready(entry.load())

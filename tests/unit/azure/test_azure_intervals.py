@@ -1,0 +1,73 @@
+import pytest
+
+from asoreconcile.azure.intervals import Intervals
+from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.objects import ObjectKey
+
+KEY = ObjectKey("n", "a")
+
+
+def make(sync=3600.0, jitter=1.0):
+    return Intervals(sync_period_seconds=sync, uniform=lambda _low, _high: jitter)
+
+
+def failure(retry=RetryClass.SLOW, *, severity="Warning", after=0.0):
+    return ConditionError(
+        "x", reason="R", retry=retry, severity=severity, after_seconds=after
+    )
+
+
+@pytest.mark.parametrize(
+    ("retry", "expected"),
+    [
+        (RetryClass.FAST, [1, 2, 4, 8, 16, 30, 30]),
+        (RetryClass.SLOW, [1, 2, 4, 8, 16, 32, 64, 128, 180, 180]),
+        (RetryClass.VERY_SLOW, [3600, 3600, 3600]),
+    ],
+)
+def test_r4_1_sequences(retry, expected):
+    intervals = make()
+    assert [intervals.failed(KEY, failure(retry)) for _ in expected] == expected
+
+
+def test_r4_1_one_count_for_all_classes():
+    intervals = make()
+    intervals.failed(KEY, failure(RetryClass.FAST))
+    assert intervals.failed(KEY, failure(RetryClass.SLOW)) == 2
+
+
+def test_r4_3_success_resets_the_count():
+    intervals = make()
+    intervals.failed(KEY, failure())
+    intervals.failed(KEY, failure())
+    intervals.succeeded(KEY)
+    assert intervals.failed(KEY, failure()) == 1
+
+
+def test_d4_retry_after_is_a_lower_bound():
+    assert make().failed(KEY, failure(after=77.0)) == 77.0
+
+
+def test_d7_objects_do_not_share_counts():
+    intervals = make()
+    intervals.failed(KEY, failure())
+    assert intervals.failed(ObjectKey("n", "b"), failure()) == 1
+
+
+def test_d19_error_is_retried_very_slowly():
+    assert make(sync=600.0).failed(KEY, failure(severity="Error")) == 600.0
+    assert make(sync=None).failed(KEY, failure(severity="Error")) == 3600.0
+
+
+def test_resync_is_jittered_by_a_quarter():
+    bounds = []
+    intervals = Intervals(
+        sync_period_seconds=900.0,
+        uniform=lambda low, high: bounds.append((low, high)) or 1.0,
+    )
+    assert intervals.resync() == 900.0
+    assert bounds == [(0.75, 1.25)]
+
+
+def test_never_means_no_resync():
+    assert make(sync=None).resync() is None

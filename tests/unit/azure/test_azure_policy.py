@@ -1,0 +1,45 @@
+import pytest
+
+from asoreconcile.azure.policy import Policy, crosses_skip, policy_of
+from asoreconcile.azure.wire import RECONCILE_POLICY
+
+
+def annotated(value):
+    return {} if value is None else {RECONCILE_POLICY: value}
+
+
+@pytest.mark.parametrize(
+    ("obj", "namespace", "default", "expected"),
+    [
+        (None, None, Policy.MANAGE, Policy.MANAGE),
+        ("skip", "manage", Policy.MANAGE, Policy.SKIP),
+        (None, "detach-on-delete", Policy.MANAGE, Policy.DETACH_ON_DELETE),
+        ("", "skip", Policy.MANAGE, Policy.SKIP),
+        ("manage", "skip", Policy.SKIP, Policy.MANAGE),
+        (None, None, Policy.DETACH_ON_DELETE, Policy.DETACH_ON_DELETE),
+    ],
+)
+def test_r1_7_object_wins_over_namespace_over_default(
+    obj, namespace, default, expected
+):
+    assert policy_of(annotated(obj), annotated(namespace), default) == (expected, None)
+
+
+@pytest.mark.parametrize("value", ["Skip", "managed", " skip"])
+def test_r1_7_unknown_value_is_the_default_and_reported(value):
+    found = policy_of(annotated(value), annotated("skip"), Policy.MANAGE)
+    assert found == (Policy.MANAGE, value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "crosses"),
+    [
+        (None, "skip", True),
+        ("skip", "manage", True),
+        ("skip", "skip", False),
+        (None, "detach-on-delete", False),
+        ("detach-on-delete", "manage", False),
+    ],
+)
+def test_r6_1_only_changes_to_and_from_skip_wake(before, after, crosses):
+    assert crosses_skip(annotated(before), annotated(after)) is crosses

@@ -1,0 +1,80 @@
+"""Which of two Ready conditions is shown: rules of reconcile-semantics 3b and 3d."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from asoreconcile.conditions import Ready, find_ready, is_ready, merge_ready, succeeded
+
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+TRUE = Ready("True", "Succeeded", observed_generation=1)
+RECONCILING = Ready("False", "Reconciling", "Info", "m", 1)
+WARNING = Ready("False", "Conflict", "Warning", "m", 1)
+WAITING = Ready("False", "WaitingForOwner", "Warning", "m", 1)
+ERROR = Ready("False", "LocationRequired", "Error", "m", 1)
+DELETING = Ready("False", "Deleting", "Info", "m", 1)
+
+
+def shown(old, new, *, reason_aware=False):
+    conditions = merge_ready([], old, THEN)
+    return find_ready(merge_ready(conditions, new, NOW, reason_aware=reason_aware))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "taken"),
+    [
+        pytest.param(TRUE, RECONCILING, False, id="R3.1-true-stays"),
+        pytest.param(WARNING, RECONCILING, False, id="R3.4-arm-warning-stays"),
+        pytest.param(WARNING, DELETING, False, id="R3.7-warning-hides-deleting"),
+        pytest.param(RECONCILING, WARNING, True, id="info-gives-way"),
+        pytest.param(WARNING, ERROR, True, id="equal-priority-is-replaced"),
+        pytest.param(ERROR, TRUE, True, id="error-to-true"),
+        pytest.param(WARNING, TRUE, True, id="warning-to-true"),
+    ],
+)
+def test_same_generation(old, new, taken):
+    assert (shown(old, new)["reason"] == new.reason) is taken
+
+
+def test_higher_generation_always_wins():
+    newer = Ready("False", "Reconciling", "Info", "m", 2)
+    assert shown(TRUE, newer)["reason"] == "Reconciling"
+
+
+def test_r3_3_curable_warning_gives_way_when_reason_aware():
+    assert shown(WAITING, RECONCILING)["reason"] == "WaitingForOwner"
+    assert shown(WAITING, RECONCILING, reason_aware=True)["reason"] == "Reconciling"
+    assert shown(WARNING, RECONCILING, reason_aware=True)["reason"] == "Conflict"
+
+
+def test_r3_5_equal_condition_keeps_its_time():
+    assert shown(TRUE, TRUE)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_d1_time_moves_only_with_the_status():
+    other = Ready("False", "Other", "Warning", "m", 1)
+    assert shown(WARNING, other)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    assert shown(WARNING, TRUE)["lastTransitionTime"] == "2026-01-02T00:00:00Z"
+
+
+def test_other_conditions_are_kept():
+    merged = merge_ready([{"type": "Other", "status": "True"}], TRUE, NOW)
+    assert [c["type"] for c in merged] == ["Other", "Ready"]
+
+
+def test_success_carries_no_message_and_no_severity():
+    assert find_ready(merge_ready(None, succeeded(3), NOW)) == {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Succeeded",
+        "observedGeneration": 3,
+        "lastTransitionTime": "2026-01-02T00:00:00Z",
+    }
+
+
+def test_is_ready_needs_the_condition():
+    assert not is_ready({})
+    assert not is_ready({"status": {"conditions": [RECONCILING.to_json("t")]}})
+    assert is_ready({"status": {"conditions": [TRUE.to_json("t")]}})
