@@ -1,0 +1,76 @@
+"""One HTTP answer of ARM, as the pure parts read it."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.objects import JsonObject
+
+
+class BrokenBodyError(ValueError):
+    """A body that is not empty and not JSON: an HTML page, or one cut short."""
+
+
+@attrs.frozen(slots=False)
+class Answer:
+    """Status, headers (keys lower-case) and the undecoded body. Immutable."""
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    content: bytes = attrs.field(default=b"", repr=False)
+
+    @cached_property
+    def document(self) -> Any:
+        """The JSON in the body; None for an empty body and for the literal `null`.
+
+        Raises BrokenBodyError for any other text. Rule: V6.
+        """
+        if not self.content.strip():
+            return None
+        try:
+            return orjson.loads(self.content)
+        except orjson.JSONDecodeError:
+            return self._lenient_document()
+
+    @property
+    def json_object(self) -> JsonObject | None:
+        """The body if it is a JSON object, else None. Raises BrokenBodyError."""
+        return self.document if isinstance(self.document, dict) else None
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+    @property
+    def date(self) -> datetime | None:
+        """What the server's clock said, so that ours may be wrong."""
+        return parsed_date(self.headers.get("date", ""))
+
+    def header(self, name: str) -> str:
+        """One header's value, "" without it; `name` in lower case."""
+        return self.headers.get(name, "").strip()
+
+    def _lenient_document(self) -> Any:
+        # A byte order mark and numbers beyond 64 bits are no reason to lose an answer.
+        try:
+            return json.loads(self.content.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise BrokenBodyError(
+                f"the body of {len(self.content)} bytes is not JSON"
+            ) from error
+
+
+def parsed_date(text: str) -> datetime | None:
+    """An HTTP date in UTC; None for anything else."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

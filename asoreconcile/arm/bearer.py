@@ -1,0 +1,147 @@
+"""The bearer token: fetched once for all workers, sent to one host only.
+
+azure-core's own policy lets n workers fetch n tokens at once and follows a monitor to
+any host. Here one thread fetches while the others wait, or go on with a token that is
+still good; and a request to another host fails before a token is looked at.
+Rules: E8, H4, L21, Q1.
+"""
+
+import re
+import threading
+import time
+from base64 import b64decode
+from binascii import Error as Base64Error
+from urllib.parse import urlsplit
+
+from azure.core.credentials import AccessToken, TokenCredential
+from azure.core.exceptions import AzureError
+from azure.core.pipeline import PipelineRequest, PipelineResponse
+from azure.core.pipeline.policies import HTTPPolicy
+from azure.core.pipeline.transport import HttpRequest, HttpResponse
+
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.errors import AsoError
+
+# Fetched anew when it has less than this to live; one thread does so, others go on.
+_RENEW_SECONDS = 300.0
+# With less than this to live a token is as good as expired.
+_MARGIN_SECONDS = 30.0
+_CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
+
+
+class ForeignHostError(AsoError):
+    """A URL that Azure named is on another host than ARM's: nothing was sent."""
+
+
+class TokenCache:
+    """One identity's token for one scope. Thread-safe; blocks while it is fetched."""
+
+    def __init__(self, credential: TokenCredential, scope: str) -> None:
+        self._credential = credential
+        self._scope = scope
+        self._lock = threading.Lock()
+        self._token: AccessToken | None = None
+
+    def get(self) -> AccessToken:
+        """A token that is good for another half minute at least.
+
+        Raises CredentialError.
+        """
+        token = self._token
+        if token is None or _left(token) < _MARGIN_SECONDS:
+            with self._lock:
+                return self._fresh(_MARGIN_SECONDS)
+        if _left(token) < _RENEW_SECONDS and self._lock.acquire(blocking=False):
+            try:
+                return self._renewed(token)
+            finally:
+                self._lock.release()
+        return token
+
+    def replace(self, refused: AccessToken, *, claims: str) -> AccessToken:
+        """Another token than the one ARM refused (E8).
+
+        claims: of the challenge, or "". If another thread has replaced it meanwhile,
+        that one is returned.
+        """
+        with self._lock:
+            if self._token is refused or self._token is None:
+                self._token = self._fetch(claims)
+            return self._token
+
+    def _fresh(self, margin_seconds: float) -> AccessToken:
+        if self._token is None or _left(self._token) < margin_seconds:
+            self._token = self._fetch("")
+        return self._token
+
+    def _renewed(self, token: AccessToken) -> AccessToken:
+        try:
+            return self._fresh(_RENEW_SECONDS)
+        except CredentialError:
+            # The old one is still good; the next request tries again.
+            return token
+
+    def _fetch(self, claims: str) -> AccessToken:
+        try:
+            return self._credential.get_token(
+                self._scope, claims=claims or None, enable_cae=True
+            )
+        except AzureError as error:
+            raise CredentialError(f"no token for Azure: {error.message}") from None
+
+    def __repr__(self) -> str:
+        return f"TokenCache({self._scope!r})"
+
+
+class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
+    """Refuses foreign hosts, adds the token, answers one 401 with a new token."""
+
+    def __init__(self, tokens: TokenCache, endpoint: Endpoint) -> None:
+        super().__init__()
+        self._tokens = tokens
+        self._endpoint = endpoint
+
+    def send(
+        self, request: PipelineRequest[HttpRequest]
+    ) -> PipelineResponse[HttpRequest, HttpResponse]:
+        http = request.http_request
+        if not self._endpoint.serves(http.url):
+            raise ForeignHostError(
+                f"not sent: {_host(http.url)} is not the ARM endpoint's host"
+            )
+        token = self._tokens.get()
+        http.headers["Authorization"] = f"Bearer {token.token}"
+        response = self.next.send(request)
+        if response.http_response.status_code != 401:
+            return response
+        claims = challenge_claims(
+            response.http_response.headers.get("WWW-Authenticate", "")
+        )
+        newer = self._tokens.replace(token, claims=claims)
+        if newer.token == token.token:
+            return response
+        response.http_response.internal_response.close()
+        http.headers["Authorization"] = f"Bearer {newer.token}"
+        return self.next.send(request)
+
+
+def challenge_claims(header: str) -> str:
+    """The claims a 401 asks for, decoded; "" without any."""
+    found = _CLAIMS.search(header)
+    if found is None:
+        return ""
+    text = found.group(1).replace("-", "+").replace("_", "/")
+    try:
+        return b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
+    except (Base64Error, UnicodeDecodeError):
+        return ""
+
+
+def _left(token: AccessToken) -> float:
+    # Entra states the end of a token's life in wall-clock seconds.
+    return token.expires_on - time.time()
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]

@@ -1,0 +1,249 @@
+"""Who we are to Azure: cloud settings, credential values, and what makes tokens.
+
+A credential is a frozen value, read from settings or a Secret; its digest changes with
+its content, so that a cache keyed by it picks up a rotation at once. azure-identity
+does the talking and is imported on first use (0.4 s, 36 MB).
+Secret members stay out of every repr, message and log. Facts: reconcile-semantics 8.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import attrs
+import certifi
+from azure.core.credentials import AccessToken, TokenCredential
+from azure.core.exceptions import AzureError
+
+from asoreconcile.arm.transport import ca_bundle
+from asoreconcile.errors import ConditionError, RetryClass
+
+DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
+DEFAULT_ENDPOINT = "https://management.azure.com"
+DEFAULT_AUDIENCE = "https://management.core.windows.net/"
+# Authorities that Microsoft's instance discovery knows; asking it about any other one
+# sends the question, and the tenant, to a host that the operator may not reach.
+_LISTED_AUTHORITIES = frozenset(
+    {
+        "login.chinacloudapi.cn",
+        "login.microsoft.com",
+        "login.microsoftonline.com",
+        "login.microsoftonline.us",
+        "login.partner.microsoftonline.cn",
+        "login.usgovcloudapi.net",
+        "login.windows.net",
+        "sts.windows.net",
+    }
+)
+_CONNECT_TIMEOUT_SECONDS = 10
+_READ_TIMEOUT_SECONDS = 30
+
+
+class CredentialError(ConditionError):
+    """No token: the credential is missing, malformed, or Entra refuses it (D12)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            reason="CredentialError",
+            severity="Warning",
+            retry=RetryClass.SLOW,
+        )
+
+
+def _authority_host(text: str) -> str:
+    return text.strip() or DEFAULT_AUTHORITY
+
+
+def _endpoint(text: str) -> str:
+    return text.strip() or DEFAULT_ENDPOINT
+
+
+def _audience(text: str) -> str:
+    return text.strip() or DEFAULT_AUDIENCE
+
+
+@attrs.frozen
+class CloudConfig:
+    """Which cloud: public Azure unless told otherwise; "" means the default."""
+
+    authority_host: str = attrs.field(
+        default=DEFAULT_AUTHORITY, converter=_authority_host
+    )
+    endpoint: str = attrs.field(default=DEFAULT_ENDPOINT, converter=_endpoint)
+    audience: str = attrs.field(default=DEFAULT_AUDIENCE, converter=_audience)
+
+    @property
+    def scope(self) -> str:
+        """The OAuth scope for ARM: the audience and `/.default`.
+
+        An audience that ends in a slash keeps it (`//.default`): Entra takes all before
+        `/.default` for the audience, and `https://a/` is another one than `https://a`.
+        """
+        return f"{self.audience}/.default"
+
+    @property
+    def is_listed_authority(self) -> bool:
+        """Whether Microsoft's instance discovery knows the authority."""
+        return (urlsplit(self.authority_host).hostname or "") in _LISTED_AUTHORITIES
+
+
+class CredentialSource(Protocol):
+    """A credential's content, wherever it was read: settings or a Secret."""
+
+    @property
+    def cloud(self) -> CloudConfig: ...
+
+    @property
+    def subscription_id(self) -> str: ...
+
+    @property
+    def digest(self) -> str:
+        """Changes with any member; says nothing about them."""
+
+    def credential(self) -> TokenCredential:
+        """What makes tokens of it; raises CredentialError for malformed content."""
+
+
+@attrs.frozen
+class ClientSecret:
+    """A service principal that shows a secret (mode 1)."""
+
+    tenant_id: str
+    client_id: str
+    client_secret: str = attrs.field(repr=False)
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    additional_tenants: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        return digest(self)
+
+    def credential(self) -> TokenCredential:
+        return client_secret(self)
+
+
+def client_secret(source: ClientSecret) -> TokenCredential:
+    """azure-identity's credential for a service principal with a secret.
+
+    Makes no request. Its `get_token` blocks, tries once, and raises CredentialError.
+    """
+    from azure.identity import ClientSecretCredential
+
+    try:
+        credential = ClientSecretCredential(
+            source.tenant_id,
+            source.client_id,
+            source.client_secret,
+            additionally_allowed_tenants=list(source.additional_tenants),
+            **identity_options(source.cloud),
+        )
+    except ValueError as error:
+        message = redacted(str(error), source.client_secret)
+        raise CredentialError(f"the credential is malformed: {message}") from None
+    return _Explained(credential, source.client_secret, client_id=source.client_id)
+
+
+def identity_options(cloud: CloudConfig) -> dict[str, Any]:
+    """Keyword arguments for any credential of azure-identity.
+
+    One try with short time limits: the workqueue waits, not a worker. TLS is verified
+    against the same bundle as ARM's.
+    """
+    options: dict[str, Any] = {
+        "authority": cloud.authority_host,
+        "disable_instance_discovery": not cloud.is_listed_authority,
+        "retry_total": 0,
+        "connection_timeout": _CONNECT_TIMEOUT_SECONDS,
+        "read_timeout": _READ_TIMEOUT_SECONDS,
+    }
+    bundle = ca_bundle()
+    if bundle != certifi.where():
+        options["connection_verify"] = bundle
+    return options
+
+
+def digest(source: Any) -> str:
+    """A hash over all members of an attrs value, secret ones included."""
+    content = repr(attrs.astuple(source, recurse=True)).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def redacted(text: str, *secrets: str) -> str:
+    """A text without the given values, should someone have quoted them."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    return text
+
+
+Made = TypeVar("Made")
+
+
+class Credentials(Generic[Made]):
+    """What was made of each credential source, kept until its content changes.
+
+    One entry per scope (`namespace/secret name`, or "" for the global one): a source
+    with another digest replaces it, so that rotation takes effect with the next call.
+    Thread-safe; `make` runs under a lock and should not block.
+    """
+
+    def __init__(self, make: Callable[[CredentialSource], Made]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, tuple[str, Made]] = {}
+
+    def get(self, scope: Hashable, source: CredentialSource) -> Made:
+        """What was made of this content before, else made now."""
+        content = source.digest
+        with self._lock:
+            kept = self._made.get(scope)
+            if kept is not None and kept[0] == content:
+                return kept[1]
+            made = self._make(source)
+            self._made[scope] = (content, made)
+            return made
+
+    def forget(self, scope: Hashable) -> None:
+        """The Secret of a scope is gone: drop what was made of it."""
+        with self._lock:
+            self._made.pop(scope, None)
+
+
+class _Explained:
+    """A credential whose failures name the principal, not its secrets."""
+
+    def __init__(
+        self, credential: TokenCredential, *secrets: str, client_id: str
+    ) -> None:
+        self._credential = credential
+        self._secrets = secrets
+        self._client_id = client_id
+
+    def get_token(
+        self,
+        *scopes: str,
+        claims: str | None = None,
+        tenant_id: str | None = None,
+        enable_cae: bool = False,
+        **options: Any,
+    ) -> AccessToken:
+        try:
+            return self._credential.get_token(
+                *scopes,
+                claims=claims,
+                tenant_id=tenant_id,
+                enable_cae=enable_cae,
+                **options,
+            )
+        except AzureError as error:
+            # Not chained: azure-identity's exceptions hold the request and its form.
+            message = redacted(error.message, *self._secrets)
+        raise CredentialError(
+            f"Entra gave client {self._client_id} no token: {message}"
+        )
+
+    def __repr__(self) -> str:
+        return f"credential of client {self._client_id}"

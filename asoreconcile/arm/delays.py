@@ -1,0 +1,78 @@
+"""How long to wait: what a server asked for, and what we choose without that.
+
+Pure; nothing here sleeps. Rules: L17, T6, T9.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from asoreconcile.arm.answers import parsed_date
+
+MIN_DELAY_SECONDS = 1.0
+MAX_DELAY_SECONDS = 600.0
+_MAX_OWN_DELAY_SECONDS = 30.0
+# ARM refills 25 reads a second and principal; polls may take most of it (T2, T9).
+_POLLS_PER_SECOND = 20.0
+
+
+def retry_after_seconds(
+    headers: Mapping[str, str], *, now: datetime | None = None
+) -> float | None:
+    """What `retry-after` asks for, in seconds from 0; None without one.
+
+    headers: keys lower-case. Seconds (also with a fraction) or an HTTP date, which is
+    measured against the answer's own `date`, else `now`. `retry-after-ms` and
+    `x-ms-retry-after-ms` win over it. Garbage and negatives count as absent.
+    """
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        milliseconds = _number(headers.get(name, ""))
+        if milliseconds is not None:
+            return milliseconds / 1000
+    text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    seconds = _number(text)
+    if seconds is not None:
+        return seconds
+    moment = parsed_date(text)
+    if moment is None:
+        return None
+    reference = parsed_date(headers.get("date", "")) or now or datetime.now(UTC)
+    return max(0.0, (moment - reference).total_seconds())
+
+
+def next_poll_delay(
+    headers: Mapping[str, str], polls: int, *, now: datetime | None = None
+) -> float:
+    """Seconds to wait before reading an operation's status again. Rule: L17.
+
+    headers: of the last answer, keys lower-case. polls: polls already made, from 0;
+    it counts only without a `retry-after`: then 1, 2, 4, .. 30 s.
+    Returns 1.0-600.0.
+    """
+    asked = retry_after_seconds(headers, now=now)
+    if asked is None:
+        return own_delay(polls)
+    return min(max(asked, MIN_DELAY_SECONDS), MAX_DELAY_SECONDS)
+
+
+def own_delay(polls: int) -> float:
+    """1, 2, 4, .. 30 s by the number of polls made. Rule: L17."""
+    return min(2.0 ** min(max(polls, 0), 10), _MAX_OWN_DELAY_SECONDS)
+
+
+def stretched(delay_seconds: float, *, open_operations: int) -> float:
+    """A poll delay long enough that all open operations share the reads. Rule: T9.
+
+    open_operations: running ones of this subscription and identity.
+    """
+    return max(delay_seconds, open_operations / _POLLS_PER_SECOND)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

@@ -1,0 +1,296 @@
+"""ARM's failures: what was said, and what it means for the next try.
+
+    AsoError
+    ├── ArmError            ARM (or what stands before it) answered with a failure
+    └── ArmTransportError   no answer; the request may have been executed or not
+
+`classify` turns either into the severity, retry class, code and message that a Ready
+condition shows. Nobody else reads codes. Rules: E1-E10, R4.4-R4.6, R4.9.
+"""
+
+import re
+from datetime import datetime
+from typing import Literal
+from urllib.parse import urlsplit
+
+import attrs
+
+from asoreconcile.arm import envelopes
+from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.delays import retry_after_seconds
+from asoreconcile.arm.envelopes import NO_MESSAGE, UNKNOWN_CODE, Envelope
+from asoreconcile.errors import AsoError, RetryClass, Severity
+from asoreconcile.objects import JsonObject
+
+Sent = Literal["no", "maybe"]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SLOW = _names(
+    """
+    AnotherOperationInProgress AuthorizationFailed AllocationFailed Conflict
+    FailedIdentityOperation InvalidResourceReference
+    InvalidSubscriptionRegistrationState LinkedAuthorizationFailed
+    MissingRegistrationForLocation MissingSubscriptionRegistration
+    NoRegisteredProviderFound NotFound ParentResourceNotFound PrincipalNotFound
+    ResourceGroupNotFound ResourceNotFound ResourceQuotaExceeded
+    RequestDisallowedByPolicy SubscriptionNotRegistered
+    """
+)
+_VERY_SLOW = _names(
+    """
+    BadRequestFormat BadRequest InvalidResourceGroupLocation InvalidParameter
+    InvalidParameterValue MethodNotAllowed ReservedResourceName
+    RegionIsOfferRestricted ScopeLocked SkuNotAvailable SubscriptionNotFound
+    """
+)
+_FATAL = _names(
+    """
+    PublicIpForGatewayIsRequired InvalidResourceType InvalidRequestContent
+    InvalidTemplate InvalidValuesForRequestParameters
+    InvalidGatewaySkuProvidedForGatewayVpnType InvalidGatewaySize
+    K8sVersionNotSupported LocationRequired MissingRequiredParameter PasswordTooLong
+    PrivateIPAddressInReservedRange PrivateIPAddressNotInSubnet
+    PropertyChangeNotAllowed
+    """
+)
+# Codes that speak of one resource being busy, even in a 429 (E6, T5).
+_BUSY = _names(
+    """
+    AnotherOperationInProgress Conflict RetryableError
+    RetryableErrorDueToAnotherOperation ReferencedResourceNotProvisioned ServerIsBusy
+    """
+)
+_TRANSIENT = frozenset({408, 429})
+# T6: two thirds of the recorded 429s carry no Retry-After.
+_BUSY_DELAY_SECONDS = 5.0
+_SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
+
+
+class ArmError(AsoError):
+    """A failure that ARM stated, synchronously or as an operation's end.
+
+    status: HTTP status of the answer; 200 for an operation that failed.
+    code, message: for the condition, as Azure wrote them; never empty.
+    codes: every code in the answer, the most specific last.
+    target: what the error is about, or "".
+    body: the whole answer's text, for the log; it may be long.
+    retry_after_seconds: what the server asked for, or None.
+    request_id, correlation_id: the answer's `x-ms-request-id` and correlation id.
+    method, url: of the request; the URL without its query, which may be signed.
+    understood: the body was JSON.
+    """
+
+    def __init__(
+        self,
+        envelope: Envelope,
+        *,
+        status: int,
+        body: str = "",
+        retry_after_seconds: float | None = None,
+        request_id: str = "",
+        correlation_id: str = "",
+        method: str = "",
+        url: str = "",
+    ) -> None:
+        self.code = envelope.code
+        self.message = envelope.message
+        self.codes = envelope.codes
+        self.target = envelope.target
+        self.detail_targets = envelope.detail_targets
+        self.policies = envelope.policies
+        self.understood = envelope.understood
+        self.status = status
+        self.body = body
+        self.retry_after_seconds = retry_after_seconds
+        self.request_id = request_id
+        self.correlation_id = correlation_id
+        self.method = method
+        self.url = without_query(url)
+        super().__init__(f"{method} {self.url}: {status} {self.code}: {self.message}")
+
+    @property
+    def specific_code(self) -> str:
+        """The innermost code that Azure gave (E3)."""
+        return self.codes[-1] if self.codes else self.code
+
+    @property
+    def is_busy_object(self) -> bool:
+        """The resource is busy with something else; others are not (E6, T5)."""
+        return not _BUSY.isdisjoint((self.code, *self.codes))
+
+    @property
+    def is_throttled(self) -> bool:
+        """The caller asked too much: hold back its other requests too (T5)."""
+        return self.status == 429 and not self.is_busy_object
+
+    @property
+    def is_transient(self) -> bool:
+        """It says nothing about the resource: ask the same again later (L15)."""
+        return is_transient_status(self.status)
+
+
+class ArmTransportError(AsoError):
+    """There was no usable answer.
+
+    sent: "no" when the request cannot have reached ARM, "maybe" otherwise: a write may
+    have happened, and a GET tells (V8).
+    """
+
+    def __init__(self, message: str, *, sent: Sent, method: str, url: str) -> None:
+        self.sent: Sent = sent
+        self.method = method
+        self.url = without_query(url)
+        self.message = _unsigned(message)
+        super().__init__(f"{method} {self.url}: {self.message}")
+
+
+@attrs.frozen
+class Classification:
+    """What a failure means: shown in the condition and used for the next try.
+
+    after_seconds: a lower bound on the next try, such as a `Retry-After` (D4).
+    """
+
+    severity: Severity
+    retry: RetryClass
+    code: str
+    message: str
+    after_seconds: float = 0.0
+
+
+def parse_fault(
+    answer: Answer, *, method: str = "", url: str = "", now: datetime | None = None
+) -> ArmError:
+    """The error that an answer states; works for any answer, never raises."""
+    return _error(envelopes.read(answer), answer, method=method, url=url, now=now)
+
+
+def operation_fault(
+    answer: Answer,
+    document: JsonObject,
+    *,
+    word: str,
+    method: str = "",
+    url: str = "",
+) -> ArmError:
+    """The error of an operation that ended badly. Rule: L24, R4.9.
+
+    document: the status body, or the resource. word: its terminal status word, which
+    is the code where no error is stated.
+    """
+    stated = _stated_error(document)
+    if stated is None:
+        envelope = Envelope(word, f"The operation ended as {word}", codes=(word,))
+    else:
+        envelope = envelopes.of({"error": stated})
+        if envelope.code == UNKNOWN_CODE:
+            envelope = attrs.evolve(envelope, code=word)
+    return _error(envelope, answer, method=method, url=url, now=None)
+
+
+def protocol_fault(answer: Answer, message: str, *, method: str, url: str) -> ArmError:
+    """The error of an answer that breaks ARM's contract (L14)."""
+    envelope = Envelope(UNKNOWN_CODE, message, understood=False)
+    return _error(envelope, answer, method=method, url=url, now=None)
+
+
+def classify(error: ArmError | ArmTransportError) -> Classification:
+    """Severity, retry class, code and message of a failure. Rules: 4b, R4.4.
+
+    By the exact code; an unknown one by HTTP status: 400 is retried very slowly, all
+    else slowly. Answers that are no JSON, and failures without an answer, are
+    `UnknownError`, Warning, slow, with their whole text. A caller that is deleting
+    lowers the severity to Warning (DE3).
+    """
+    if isinstance(error, ArmTransportError):
+        return Classification("Warning", RetryClass.SLOW, UNKNOWN_CODE, error.message)
+    severity: Severity = "Error" if error.code in _FATAL else "Warning"
+    return Classification(
+        severity, _retry(error), error.code, _shown(error), _after(error)
+    )
+
+
+def is_transient_status(status: int) -> bool:
+    return status in _TRANSIENT or status >= 500
+
+
+def without_query(url: str) -> str:
+    """A URL fit for logs: monitors carry signatures in their query."""
+    return urlsplit(url)._replace(query="", fragment="").geturl()
+
+
+def _retry(error: ArmError) -> RetryClass:
+    if error.code in _FATAL or error.code in _VERY_SLOW:
+        return RetryClass.VERY_SLOW
+    if error.code in _SLOW or not error.understood:
+        return RetryClass.SLOW
+    return RetryClass.VERY_SLOW if error.status == 400 else RetryClass.SLOW
+
+
+def _after(error: ArmError) -> float:
+    if error.retry_after_seconds is not None:
+        return error.retry_after_seconds
+    return _BUSY_DELAY_SECONDS if error.status == 429 else 0.0
+
+
+def _shown(error: ArmError) -> str:
+    missing = [name for name in error.policies if name not in error.message]
+    if not missing:
+        return error.message
+    return f"{error.message} (policy: {', '.join(missing)})"
+
+
+def _stated_error(document: JsonObject) -> JsonObject | str | None:
+    """The `error` of a failed operation, where it says anything (L24)."""
+    properties = document.get("properties")
+    for holder in (document, properties if isinstance(properties, dict) else {}):
+        stated = holder.get("error")
+        if isinstance(stated, str) and stated.strip():
+            return stated
+        if isinstance(stated, dict) and (stated.get("code") or stated.get("message")):
+            return stated
+    return None
+
+
+def _error(
+    envelope: Envelope,
+    answer: Answer,
+    *,
+    method: str,
+    url: str,
+    now: datetime | None,
+) -> ArmError:
+    return ArmError(
+        envelope,
+        status=answer.status,
+        body=answer.text,
+        retry_after_seconds=retry_after_seconds(answer.headers, now=now),
+        request_id=answer.header("x-ms-request-id"),
+        correlation_id=answer.header("x-ms-correlation-request-id"),
+        method=method,
+        url=url,
+    )
+
+
+def _unsigned(text: str) -> str:
+    return _SIGNATURE.sub(r"\1...", text) if "=" in text else text
+
+
+__all__ = [
+    "NO_MESSAGE",
+    "UNKNOWN_CODE",
+    "ArmError",
+    "ArmTransportError",
+    "Classification",
+    "Sent",
+    "classify",
+    "is_transient_status",
+    "operation_fault",
+    "parse_fault",
+    "protocol_fault",
+    "without_query",
+]

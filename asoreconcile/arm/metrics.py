@@ -1,0 +1,57 @@
+"""ARM request metrics, by ASO's names.
+
+Counted once a request that went out, in the calling thread. URLs that are no ARM ids
+are not counted.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from asoreconcile.arm.ids import ArmIdError, parse
+
+_LABELS = ("resource", "requestType")
+
+
+class ArmMetrics:
+    """Families on one registry; make one a process. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._successful = Counter(
+            "azure_successful_requests",
+            "Requests to Azure that got an answer, of any status",
+            (*_LABELS, "responseCode"),
+            registry=registry,
+        )
+        self._failed = Counter(
+            "azure_failed_requests",
+            "Requests to Azure that got no answer",
+            _LABELS,
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "azure_requests_time_seconds",
+            "Time of a request to Azure, fetching the token included",
+            _LABELS,
+            registry=registry,
+        )
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """An answer of any status; path: the URL's path."""
+        resource = resource_type(path)
+        if resource:
+            self._successful.labels(resource, method, str(status)).inc()
+            self._seconds.labels(resource, method).observe(seconds)
+
+    def unanswered(self, method: str, path: str, seconds: float) -> None:
+        """No answer: refused, reset, timed out."""
+        resource = resource_type(path)
+        if resource:
+            self._failed.labels(resource, method).inc()
+            self._seconds.labels(resource, method).observe(seconds)
+
+
+def resource_type(path: str) -> str:
+    """The ARM type in a URL path; of a monitor, the type of its operations; else ""."""
+    try:
+        return parse(path).type
+    except ArmIdError:
+        return ""

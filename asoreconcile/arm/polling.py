@@ -1,0 +1,294 @@
+"""Long-running operations as a pure state machine: one answer in, one outcome out.
+
+`polled` reads the answer to a poll, `judged` the answer to a GET of the resource when
+no monitor can tell; `arm.beginning.begun` reads the answer to the first request. No
+I/O, no sleep, no clock but the arguments. Rules: L10-L19, L23, L24, D3, D4.
+"""
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+import attrs
+
+from asoreconcile.arm.answers import Answer, BrokenBodyError
+from asoreconcile.arm.delays import next_poll_delay
+from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.faults import (
+    ArmError,
+    ArmTransportError,
+    is_transient_status,
+    operation_fault,
+    parse_fault,
+    protocol_fault,
+)
+from asoreconcile.arm.ids import key
+from asoreconcile.arm.outcomes import (
+    NO_PROGRESS,
+    Done,
+    Failed,
+    Outcome,
+    Pending,
+    Progress,
+    ReadResource,
+    Restart,
+    Undecided,
+)
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.objects import JsonObject
+
+_SUCCESS = frozenset({"succeeded", "completed"})
+_FAILURE = frozenset({"failed", "canceled", "cancelled"})
+# L14: after so many answers in a row that are no status the monitor is given up.
+MAX_BAD_READS = 10
+
+
+def polled(
+    token: Token,
+    answer: Answer,
+    *,
+    endpoint: Endpoint,
+    progress: Progress = NO_PROGRESS,
+    now: datetime | None = None,
+) -> Outcome:
+    """What the answer to a poll of `token.url` means. Rules: L10-L19, L24.
+
+    progress: as the last Pending gave it, or none after a restart.
+    """
+    return _Poll(token, answer, endpoint, progress, now).outcome()
+
+
+def unanswered(
+    token: Token, error: ArmTransportError, *, progress: Progress = NO_PROGRESS
+) -> Pending:
+    """What a poll without an answer means: nothing about the operation. Rule: L15."""
+    delay = next_poll_delay({}, progress.polls)
+    return Pending(token, delay, _counted(progress, bad=True), trouble=error)
+
+
+def judged(
+    answer: Answer,
+    *,
+    url: str,
+    deleting: bool,
+    polls: int = 0,
+    now: datetime | None = None,
+) -> Outcome:
+    """What a GET of the resource says of an operation that lost its monitor.
+
+    A PUT goes by provisioningState, and by its absence means to begin anew; a DELETE is
+    done when the resource is gone, waits while it says so, else begins anew. Rules:
+    L9, L16. Any other failure of the read is Failed.
+    """
+    if answer.status in (404, 410):
+        return Done() if deleting else Restart("the resource does not exist")
+    if answer.status >= 300:
+        return Failed(parse_fault(answer, method="GET", url=url, now=now))
+    try:
+        body = answer.json_object
+    except BrokenBodyError as broken:
+        return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
+    state = provisioning_state(body)
+    delay = next_poll_delay(answer.headers, polls, now=now)
+    if deleting:
+        if state.lower() == "deleting":
+            return ReadResource("no monitor", deleting=True, delay_seconds=delay)
+        return Restart("the resource still exists")
+    token = Token(Shape.BODY, RESOURCE, url, state)
+    return by_state(body, state, answer, url=url) or Pending(
+        token, delay, Progress(polls=polls + 1)
+    )
+
+
+def provisioning_state(body: JsonObject | None) -> str:
+    """`properties.provisioningState` as written; "" without one."""
+    properties = body.get("properties") if body else None
+    state = properties.get("provisioningState") if isinstance(properties, dict) else ""
+    return state if isinstance(state, str) else ""
+
+
+def by_state(
+    body: JsonObject | None,
+    state: str,
+    answer: Answer,
+    *,
+    url: str,
+    method: str = "PUT",
+) -> Outcome | None:
+    """Done or Failed by a resource's provisioningState; None while it runs.
+
+    No state means Succeeded (L6); words are compared without case (L13).
+    """
+    word = state.lower()
+    if word in _FAILURE:
+        return Failed(
+            operation_fault(answer, body or {}, word=state, method=method, url=url)
+        )
+    return Done(body) if not state or word in _SUCCESS else None
+
+
+def _counted(progress: Progress, *, bad: bool) -> Progress:
+    return attrs.evolve(
+        progress,
+        polls=progress.polls + 1,
+        bad_reads=progress.bad_reads + 1 if bad else 0,
+    )
+
+
+@attrs.frozen
+class _Poll:
+    token: Token
+    answer: Answer
+    endpoint: Endpoint
+    progress: Progress
+    now: datetime | None
+
+    def outcome(self) -> Outcome:
+        status = self.answer.status
+        if is_transient_status(status):
+            return self._trouble(self._fault())
+        if status in (404, 410):
+            return self._gone()
+        if status >= 400:
+            return self._read("monitor refused", error=self._fault())
+        if status >= 300:
+            return self._unreadable("Azure redirects the monitor")
+        try:
+            body = self.answer.json_object
+        except BrokenBodyError as broken:
+            return self._trouble(self._protocol(str(broken)))
+        match self.token.shape:
+            case Shape.ASYNC | Shape.OPERATION_LOCATION:
+                return self._status_document(body)
+            case Shape.LOCATION:
+                return self._location(body)
+            case Shape.BODY:
+                return self._resource(body)
+
+    def _status_document(self, body: JsonObject | None) -> Outcome:
+        """L12, L13, L24: by the word in `status`, whatever the code."""
+        word = status_word(body)
+        if body is None or not word:
+            return self._without_status(body)
+        lower = word.lower()
+        if lower in _FAILURE:
+            return Failed(self._operation_fault(body, word))
+        return self._succeeded() if lower in _SUCCESS else self._running(word)
+
+    def _without_status(self, body: JsonObject | None) -> Outcome:
+        """L14: the resource itself ends the operation by its own state."""
+        if body is None or "id" not in body or "properties" not in body:
+            return self._unreadable("the operation's status document has no status")
+        return self._resource(body)
+
+    def _succeeded(self) -> Outcome:
+        """L10: a POST has its answer at Location; a PUT's is the resource."""
+        location = self.token.location
+        if self.token.verb == "POST" and location and self.endpoint.serves(location):
+            token = Token(Shape.LOCATION, RESOURCE, location, "InProgress")
+            return Pending(token, 0.0, _counted(self.progress, bad=False))
+        return Done(settled=True)
+
+    def _location(self, body: JsonObject | None) -> Outcome:
+        """L11: 202 runs; anything else is the operation's own answer."""
+        state = provisioning_state(body)
+        if self.answer.status == 202:
+            return self._running(state or self.token.state)
+        if state.lower() in _FAILURE or self._is_the_resource(body):
+            return self._resource(body)
+        word = status_word(body)
+        if body and word.lower() in _FAILURE and "properties" not in body:
+            return Failed(self._operation_fault(body, word))
+        return Done(body, settled=True)
+
+    def _is_the_resource(self, body: JsonObject | None) -> bool:
+        """A Location that is the resource itself answers 200 while it runs, too."""
+        id_ = body.get("id") if body else None
+        return isinstance(id_, str) and key(id_) == key(urlsplit(self.token.url).path)
+
+    def _resource(self, body: JsonObject | None) -> Outcome:
+        if body is None and self.answer.status != 204:
+            return self._trouble(self._protocol("the resource was read as nothing"))
+        state = provisioning_state(body)
+        ended = by_state(
+            body, state, self.answer, url=self.token.url, method=self.token.verb
+        )
+        return ended or self._running(state)
+
+    def _running(self, word: str) -> Pending:
+        """L17-L19: the server's delay, and the newest monitor it names."""
+        token = attrs.evolve(self._renewed(), state=word)
+        delay = next_poll_delay(
+            self.answer.headers, self.progress.polls + 1, now=self.now
+        )
+        return Pending(token, delay, _counted(self.progress, bad=False))
+
+    def _renewed(self) -> Token:
+        location = self._monitor("location")
+        match self.token.shape:
+            case Shape.ASYNC:
+                newest = self._monitor("azure-asyncoperation")
+            case Shape.OPERATION_LOCATION:
+                newest = self._monitor("operation-location")
+            case Shape.LOCATION:
+                newest = location
+            case Shape.BODY:
+                return self.token
+        token = attrs.evolve(self.token, url=newest or self.token.url)
+        if self.token.shape is Shape.LOCATION:
+            return token
+        return attrs.evolve(token, location=location or token.location)
+
+    def _monitor(self, header: str) -> str:
+        value = self.answer.header(header)
+        url = self.endpoint.resolved(value) if value else ""
+        return url if self.endpoint.serves(url) else ""
+
+    def _gone(self) -> Outcome:
+        """L16, L29; L7: a resource that was just accepted may not be there yet."""
+        if self.token.shape is not Shape.BODY:
+            return self._read("monitor gone")
+        if self.token.type == DELETE:
+            return Done()
+        if self.token.state == "InProgress":
+            return self._unreadable("the accepted resource does not exist yet")
+        return Restart("the resource is gone")
+
+    def _trouble(self, error: ArmError) -> Pending:
+        """D3, L15: it says nothing about the operation; the token stays."""
+        delay = next_poll_delay(
+            self.answer.headers, self.progress.polls + 1, now=self.now
+        )
+        return Pending(
+            self.token, delay, _counted(self.progress, bad=True), trouble=error
+        )
+
+    def _unreadable(self, message: str) -> Outcome:
+        """L14: counted, retried, bounded."""
+        if self.progress.bad_reads + 1 >= MAX_BAD_READS:
+            return self._read("monitor unreadable", error=self._protocol(message))
+        return self._trouble(self._protocol(message))
+
+    def _read(self, reason: Undecided, *, error: ArmError | None = None) -> Outcome:
+        return ReadResource(reason, deleting=self.token.verb == "DELETE", error=error)
+
+    def _operation_fault(self, body: JsonObject, word: str) -> ArmError:
+        return operation_fault(
+            self.answer, body, word=word, method=self.token.verb, url=self._subject
+        )
+
+    @property
+    def _subject(self) -> str:
+        """What the operation is about: the resource where the token knows it."""
+        return self.token.original_url or self.token.url
+
+    def _fault(self) -> ArmError:
+        return parse_fault(self.answer, method="GET", url=self.token.url, now=self.now)
+
+    def _protocol(self, message: str) -> ArmError:
+        return protocol_fault(self.answer, message, method="GET", url=self.token.url)
+
+
+def status_word(body: JsonObject | None) -> str:
+    """An operation's `status` as written; "" without one."""
+    word = body.get("status") if body else None
+    return word if isinstance(word, str) else ""

@@ -1,0 +1,109 @@
+"""Registers a resource provider with a subscription when ARM says it is not.
+
+One POST for a (subscription, namespace), whoever asks, and nobody waits for it: the
+registration takes minutes, the caller's object is simply tried again. Rules: PR1-PR4,
+R4.7.
+"""
+
+import re
+import threading
+from collections.abc import Callable
+
+from asoreconcile.arm.faults import ArmError, ArmTransportError, without_query
+from asoreconcile.arm.ids import ArmIdError, parse, subscription_of
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
+
+API_VERSION = "2019-05-01"
+_CODES = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
+_QUOTED = re.compile(r"'([^']+)'")
+_NAMESPACE = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+")
+# Azure takes minutes; asked again sooner it would say the same.
+_AGAIN_SECONDS = 600.0
+_AFTER_TROUBLE_SECONDS = 30.0
+
+_log = Logger(__name__)
+
+
+class Registrations:
+    """What was asked for, and when. Thread-safe.
+
+    post: one POST to a path with an api-version, such as `ArmClient.post`.
+    """
+
+    def __init__(self, post: Callable[[str, str], object], *, clock: Clock) -> None:
+        self._post = post
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._not_before: dict[tuple[str, str], float] = {}
+        self._forbidden: set[tuple[str, str]] = set()
+
+    def request(self, subscription: str, namespace: str) -> bool:
+        """Ask for a registration, unless that was done in the last ten minutes.
+
+        Makes one request at most and raises nothing: what went wrong is logged, and
+        the next refused write leads here again. Returns whether one was made.
+        """
+        key = (subscription.lower(), namespace.lower())
+        with self._lock:
+            now = self._clock.monotonic()
+            if now < self._not_before.get(key, now):
+                return False
+            self._not_before[key] = now + _AGAIN_SECONDS
+        log = _log.bind(subscription=subscription, namespace=namespace)
+        log.info("Registering resource provider")
+        try:
+            self._post(
+                f"/subscriptions/{subscription}/providers/{namespace}/register",
+                API_VERSION,
+            )
+        except ArmError as error:
+            self._refused(key, error, log)
+        except ArmTransportError as error:
+            self._again_soon(key)
+            log.warning("Resource provider was not registered", error=str(error))
+        return True
+
+    def _refused(self, key: tuple[str, str], error: ArmError, log: Logger) -> None:
+        if error.status != 403:
+            self._again_soon(key)
+            log.warning("Resource provider was not registered", error=str(error))
+            return
+        with self._lock:
+            known = key in self._forbidden
+            self._forbidden.add(key)
+        if not known:
+            log.warning(
+                "Resource provider may not be registered: grant */register/action, "
+                "or register it by hand",
+                error=str(error),
+            )
+
+    def _again_soon(self, key: tuple[str, str]) -> None:
+        with self._lock:
+            self._not_before[key] = self._clock.monotonic() + _AFTER_TROUBLE_SECONDS
+
+
+def needed(error: ArmError) -> tuple[str, str] | None:
+    """The (subscription, namespace) whose registration a refusal asks for, or None.
+
+    The namespace is the first detail's target, else the message's last quoted word,
+    else the request's own provider. Rule: PR2.
+    """
+    if error.status != 409 or error.code.lower() not in _CODES:
+        return None
+    path = _path(error.url)
+    subscription = subscription_of(path)
+    if subscription is None:
+        return None
+    for candidate in (*error.detail_targets[:1], *_QUOTED.findall(error.message)[-1:]):
+        if _NAMESPACE.fullmatch(candidate):
+            return subscription, candidate
+    try:
+        return subscription, parse(path).namespace
+    except ArmIdError:
+        return None
+
+
+def _path(url: str) -> str:
+    return "/" + without_query(url).partition("://")[2].partition("/")[2]

@@ -1,0 +1,175 @@
+"""The resume token of a long-running operation, in ASO's JSON to the byte.
+
+It lives in the annotation `poller-resume-token`, so that an operation outlives this
+process and one begun by ASO goes on under us, and the other way round. It holds no
+body and no secret but what a monitor URL signs: URLs are kept out of the repr.
+Pure. Facts: reconcile-semantics 1g.
+"""
+
+from enum import Enum
+from typing import Any, Literal
+
+import attrs
+import orjson
+
+from asoreconcile.errors import AsoError
+
+TokenType = Literal["GenericResource", "GenericDeleteResponse"]
+RESOURCE: TokenType = "GenericResource"
+DELETE: TokenType = "GenericDeleteResponse"
+
+
+class TokenError(AsoError):
+    """A text that is no token of ours or ASO's; it never quotes the text (R1.14)."""
+
+
+class Shape(Enum):
+    """How the operation is watched."""
+
+    ASYNC = "async"  # Azure-AsyncOperation: a status document
+    BODY = "body"  # the resource's own provisioningState
+    LOCATION = "loc"  # Location: 202 until the operation's own answer
+    OPERATION_LOCATION = "oploc"  # Operation-Location: a status document
+
+
+@attrs.frozen
+class Token:
+    """An operation that was running when last seen.
+
+    type: what began it, a PUT (`GenericResource`) or a DELETE.
+    url: what to read next: absolute, opaque, its query signed.
+    state: the last status word.
+    location, original_url, method: only with a status document; `location` is the
+    first answer's `Location` or "", `original_url` the first request's URL.
+    """
+
+    shape: Shape
+    type: TokenType
+    url: str = attrs.field(repr=False)
+    state: str
+    location: str = attrs.field(default="", repr=False)
+    original_url: str = attrs.field(default="", repr=False)
+    method: str = ""
+    final_state: str = ""
+
+    @property
+    def verb(self) -> str:
+        """The method of the first request."""
+        return self.method or ("DELETE" if self.type == DELETE else "PUT")
+
+
+def dumps(token: Token) -> str:
+    """The annotation's value: ASO's members in ASO's order, escaped as Go does."""
+    document = {"type": token.type, "token": _members(token)}
+    text = orjson.dumps(document).decode()
+    for char, escape in _GO_ESCAPES:
+        text = text.replace(char, escape)
+    return text
+
+
+def loads(text: str) -> Token:
+    """Read an annotation's value: any JSON with the same meaning; raises TokenError.
+
+    Unknown members are ignored; a foreign `type`, a missing `token` and an unknown
+    inner shape are errors (R1.14).
+    """
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise TokenError("the poller token is not JSON") from None
+    if not isinstance(document, dict):
+        raise TokenError("the poller token is not a JSON object")
+    type_: TokenType
+    match document.get("type"):
+        case "GenericResource":
+            type_ = RESOURCE
+        case "GenericDeleteResponse":
+            type_ = DELETE
+        case _:
+            raise TokenError("the poller token is of a foreign type")
+    inner = document.get("token")
+    if not isinstance(inner, dict):
+        raise TokenError("the poller token has no member 'token'")
+    return _token(type_, inner)
+
+
+# Go's encoder escapes these so that JSON can stand in HTML; they occur in strings only.
+_GO_ESCAPES = (
+    ("&", "\\u0026"),
+    ("<", "\\u003c"),
+    (">", "\\u003e"),
+    ("\u2028", "\\u2028"),
+    ("\u2029", "\\u2029"),
+)
+
+
+def _members(token: Token) -> dict[str, str]:
+    match token.shape:
+        case Shape.ASYNC:
+            return {"asyncURL": token.url, **_status_members(token)}
+        case Shape.OPERATION_LOCATION:
+            return {"oplocURL": token.url, **_status_members(token)}
+        case Shape.BODY | Shape.LOCATION:
+            return {
+                "type": token.shape.value,
+                "pollURL": token.url,
+                "state": token.state,
+            }
+
+
+def _status_members(token: Token) -> dict[str, str]:
+    return {
+        "locURL": token.location,
+        "origURL": token.original_url,
+        "method": token.method,
+        "finalState": token.final_state,
+        "state": token.state,
+    }
+
+
+def _token(type_: TokenType, inner: dict[str, Any]) -> Token:
+    # Checked in this order, as ASO does.
+    if "asyncURL" in inner:
+        return _status_token(Shape.ASYNC, type_, inner, "asyncURL")
+    if inner.get("type") == "body":
+        return _url_token(Shape.BODY, type_, inner)
+    if inner.get("type") == "loc":
+        return _url_token(Shape.LOCATION, type_, inner)
+    if "oplocURL" in inner:
+        return _status_token(Shape.OPERATION_LOCATION, type_, inner, "oplocURL")
+    raise TokenError("the poller token has an unknown shape")
+
+
+def _url_token(shape: Shape, type_: TokenType, inner: dict[str, Any]) -> Token:
+    return Token(shape, type_, _url(inner, "pollURL"), _text(inner, "state"))
+
+
+def _status_token(
+    shape: Shape, type_: TokenType, inner: dict[str, Any], url_member: str
+) -> Token:
+    return Token(
+        shape,
+        type_,
+        _url(inner, url_member),
+        _text(inner, "state"),
+        location=_text(inner, "locURL"),
+        original_url=_text(inner, "origURL"),
+        method=_text(inner, "method").upper(),
+        final_state=_text(inner, "finalState"),
+    )
+
+
+def _url(inner: dict[str, Any], member: str) -> str:
+    value = _text(inner, member)
+    if not value:
+        raise TokenError(f"the poller token has no '{member}'")
+    return value
+
+
+def _text(inner: dict[str, Any], member: str) -> str:
+    value = inner.get(member, "")
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TokenError(f"the poller token's '{member}' is no text")
+    return value

@@ -1,0 +1,215 @@
+"""The wire under the ARM client: requests, by way of azure-core, with its traps closed.
+
+One TLS context for all connections, always verifying; proxies and CA bundle read from
+the environment once; no cookies, no retries, no redirects; the request target goes out
+byte for byte; bodies are read to a size and a time limit.
+Rules: L19, V8, V10, T10.
+"""
+
+import os
+import ssl
+import urllib.request
+from contextvars import ContextVar
+from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import certifi
+import requests
+from azure.core.exceptions import AzureError
+from azure.core.pipeline.transport import HttpRequest, RequestsTransport
+from requests.adapters import HTTPAdapter
+from requests.utils import should_bypass_proxies
+from urllib3 import HTTPResponse
+from urllib3.connection import HTTPSConnection
+from urllib3.connectionpool import HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
+
+from asoreconcile.arm.faults import Sent
+from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError
+
+CONNECT_TIMEOUT_SECONDS = 10
+READ_TIMEOUT_SECONDS = 90
+# ARM turns answers beyond 8 MB into a 500 (V8); decompressed and in tests, some more.
+MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_BODY_SECONDS = 120.0
+_CHUNK_BYTES = 65_536
+# requests' two, then OpenSSL's: the first that is set wins.
+_BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+
+_BEFORE_SENDING = (
+    NewConnectionError,
+    ConnectTimeoutError,
+    ProxyError,
+    ssl.SSLCertVerificationError,
+)
+
+_TARGET: ContextVar[str] = ContextVar("asoreconcile_arm_target", default="")
+
+
+class BodyLimitError(AsoError):
+    """An answer too long or too slow to be read."""
+
+
+class CertificateBundleError(AsoError):
+    """The environment names a CA bundle that cannot be read."""
+
+
+class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily, untyped
+    """azure-core's transport over a session that only ever talks to ARM.
+
+    connections: kept open at most; as many as there are workers (T10).
+    """
+
+    def __init__(self, *, url: str, connections: int = 32) -> None:
+        super().__init__(
+            session=_session(url, connections),
+            connection_timeout=CONNECT_TIMEOUT_SECONDS,
+            read_timeout=READ_TIMEOUT_SECONDS,
+            use_env_settings=False,
+        )
+
+    def send(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """As azure-core's, with the URL's path and query sent as they are (L19)."""
+        parts = urlsplit(request.url)
+        target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        reset = _TARGET.set(target)
+        try:
+            return super().send(request, **kwargs)
+        finally:
+            _TARGET.reset(reset)
+
+
+def ca_bundle() -> str:
+    """The CA bundle to trust: the environment's, else certifi's. A file or folder.
+
+    Raises CertificateBundleError, naming the variable, for one that does not exist.
+    """
+    for variable in _BUNDLE_VARIABLES:
+        path = os.environ.get(variable)
+        if path:
+            if not Path(path).exists():
+                raise CertificateBundleError(f"{variable}: no such file: {path}")
+            return path
+    return certifi.where()
+
+
+def sent(error: AzureError) -> Sent:
+    """Whether a request that failed in the transport may have been executed.
+
+    Only failures before its first byte are "no"; azure-core's own split takes a TLS
+    connection that broke while the answer was awaited for one of these.
+    """
+    cause: Any = error.inner_exception if hasattr(error, "inner_exception") else None
+    seen = 0
+    while cause is not None and seen < 5:
+        if isinstance(cause, _BEFORE_SENDING):
+            return "no"
+        cause = _inner(cause)
+        seen += 1
+    return "maybe"
+
+
+def read_body(raw: HTTPResponse, clock: Clock) -> bytes:
+    """The decoded body; the connection goes back to the pool, or is closed on failure.
+
+    Raises BodyLimitError beyond MAX_BODY_BYTES or MAX_BODY_SECONDS, and what urllib3
+    raises when the answer breaks off. Blocks for READ_TIMEOUT_SECONDS without a byte.
+    """
+    deadline = clock.monotonic() + MAX_BODY_SECONDS
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        while chunk := raw.read1(_CHUNK_BYTES, decode_content=True):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise BodyLimitError(f"the answer is over {MAX_BODY_BYTES} bytes long")
+            if clock.monotonic() > deadline:
+                raise BodyLimitError(
+                    f"the answer took over {MAX_BODY_SECONDS:.0f} s to arrive"
+                )
+    except BaseException:
+        raw.close()
+        raise
+    raw.release_conn()
+    return b"".join(chunks)
+
+
+class _Connection(HTTPSConnection):
+    """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
+
+    def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
+        super().putrequest(method, _TARGET.get() or url, *args, **kwargs)
+
+
+class _Pool(HTTPSConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _Adapter(HTTPAdapter):
+    """One TLS context for every connection, whatever a caller says about verifying."""
+
+    def __init__(self, context: ssl.SSLContext, connections: int) -> None:
+        self._context = context
+        super().__init__(pool_connections=2, pool_maxsize=connections)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs, ssl_context=self._context)
+        self.poolmanager.pool_classes_by_scheme = {"https": _Pool}
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._context)
+        manager.pool_classes_by_scheme = {
+            **manager.pool_classes_by_scheme,
+            "https": _Pool,
+        }
+        return manager
+
+    def build_connection_pool_key_attributes(
+        self, request: requests.PreparedRequest, *_: Any, **__: Any
+    ) -> Any:
+        host, _tls = super().build_connection_pool_key_attributes(request, verify=True)
+        return host, {}
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Nothing to add: the context verifies."""
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, BaseException):
+        return reason
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, BaseException) else None
+
+
+def _session(url: str, connections: int) -> requests.Session:
+    session = requests.Session()
+    # Read here once; requests would read files and the environment on every call.
+    session.trust_env = False
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    session.proxies.update(_proxies(url))
+    session.adapters.clear()
+    session.mount("https://", _Adapter(_context(ca_bundle()), connections))
+    return session
+
+
+def _context(bundle: str) -> ssl.SSLContext:
+    try:
+        if Path(bundle).is_dir():
+            context = ssl.create_default_context(capath=bundle)
+        else:
+            context = ssl.create_default_context(cafile=bundle)
+    except OSError as error:
+        raise CertificateBundleError(f"not a CA bundle: {bundle}: {error}") from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _proxies(url: str) -> dict[str, str]:
+    if should_bypass_proxies(url, no_proxy=None):
+        return {}
+    return urllib.request.getproxies()
