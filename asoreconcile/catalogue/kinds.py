@@ -72,6 +72,11 @@ class Kind:
         """One version, by default the storage version. As `Catalogue.version`."""
         return self._lookup(self.gvk(version))
 
+    @property
+    def newest(self) -> "KindVersion":
+        """The storage version: the newest that is generally available."""
+        return self.version()
+
     def gvk(self, version: str = "") -> GroupVersionKind:
         group, kind = self.group_kind.group, self.group_kind.kind
         return GroupVersionKind(group, version or self.storage, kind)

@@ -70,8 +70,7 @@ class Shapes:
         return self.schema(self._named[shape.removeprefix("@")])
 
     def _object(self, shape: JsonObject) -> JsonObject:
-        schema = {k: v for k, v in shape.items() if k != "union"}
-        schema.setdefault("type", "object")
+        schema = {"type": "object"} | {k: v for k, v in shape.items() if k != "union"}
         for keyword in ("items", "additionalProperties"):
             if keyword in schema:
                 schema[keyword] = self.schema(schema[keyword])

@@ -1,0 +1,167 @@
+"""From manifests to what would be sent to Azure: no cluster, no network.
+
+The whole way of a spec in one call: validate, name, place, map. What only Azure can
+answer (child resources that a PUT has to keep) is not part of it.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+
+from asoreconcile.catalogue.inputs import inputs_of
+from asoreconcile.catalogue.kinds import (
+    Catalogue,
+    KindVersion,
+    UnknownKindError,
+    UnknownVersionError,
+)
+from asoreconcile.catalogue.manifests import Manifest
+from asoreconcile.catalogue.payload import to_arm
+from asoreconcile.catalogue.resolution import Answers, Resolution
+from asoreconcile.catalogue.validation import problems
+from asoreconcile.errors import AsoError
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    gvk_of,
+    key_of,
+    metadata,
+    spec,
+)
+
+_INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
+
+
+@attrs.frozen
+class Request:
+    """A request that would be sent. path: the resource's ARM id."""
+
+    path: str
+    api_version: str
+    body: JsonObject
+    method: str = "PUT"
+
+    def to_json(self) -> JsonObject:
+        return {
+            "method": self.method,
+            "path": self.path,
+            "apiVersion": self.api_version,
+            "body": self.body,
+        }
+
+
+@attrs.frozen
+class Rendered:
+    """requests: one for each Azure manifest, in the manifests' order.
+    skipped: manifests that are neither Azure's nor inputs, such as a Deployment.
+    """
+
+    requests: tuple[Request, ...]
+    skipped: tuple[Manifest, ...]
+
+
+class RenderError(AsoError):
+    """What keeps manifests from being rendered: every problem, with file and line."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problems))
+
+
+def render(
+    catalogue: Catalogue,
+    manifests: Sequence[Manifest],
+    *,
+    answers: Answers | None = None,
+    subscription_id: str = "",
+) -> Rendered:
+    """The requests that the manifests of one call stand for.
+
+    answers: what the manifests name and do not define. subscription_id: where resource
+    groups are. Raises RenderError with the problems of all manifests at once; nothing
+    is rendered then. Reads no file and changes no manifest.
+    """
+    placed = [attrs.evolve(m, obj=_with_namespace(m.obj)) for m in manifests]
+    resolution = Resolution(
+        catalogue,
+        [manifest.obj for manifest in placed],
+        answers=answers,
+        subscription_id=subscription_id,
+    )
+    requests: list[Request] = []
+    skipped: list[Manifest] = []
+    found: list[str] = []
+    for manifest in placed:
+        gvk = gvk_of(manifest.obj)
+        if gvk.group_kind in _INPUT_KINDS:
+            continue
+        if not _is_ours(catalogue, gvk.group):
+            skipped.append(manifest)
+            continue
+        texts, request = _one(catalogue, resolution, manifest.obj)
+        found += [f"{_label(manifest)}: {text}" for text in texts]
+        requests += [request] if request else []
+    if found:
+        raise RenderError(found)
+    return Rendered(tuple(requests), tuple(skipped))
+
+
+def _one(
+    catalogue: Catalogue, resolution: Resolution, obj: JsonObject
+) -> tuple[list[str], Request | None]:
+    try:
+        version = catalogue.version(gvk_of(obj))
+    except (UnknownKindError, UnknownVersionError) as error:
+        return [str(error)], None
+    if not version.is_arm:
+        return ["this kind is no ARM resource: there is nothing to send"], None
+    wrong = problems(version, obj)
+    texts = [str(problem) for problem in wrong]
+    texts += _unresolved(version, obj, resolution, {problem.path for problem in wrong})
+    path = ""
+    try:
+        path = resolution.arm_id_of(version, obj)
+    except AsoError as error:
+        texts.append(str(error))
+    if texts:
+        return texts, None
+    body = to_arm(
+        version,
+        spec(obj),
+        name=resolution.name_of(version, obj),
+        inputs=resolution.inputs(key_of(obj).namespace),
+    )
+    return [], Request(path, version.api_version, body)
+
+
+def _unresolved(
+    version: KindVersion, obj: JsonObject, resolution: Resolution, wrong: set[str]
+) -> list[str]:
+    """What each input that resolves to nothing lacks; `wrong` paths are known bad."""
+    texts = []
+    for needed in inputs_of(version, spec(obj)):
+        if any(path.startswith(needed.path) for path in wrong):
+            continue
+        try:
+            resolution.resolve(needed, key_of(obj).namespace)
+        except AsoError as error:
+            texts.append(f"{needed.path}: {error}")
+    return texts
+
+
+def _is_ours(catalogue: Catalogue, group: str) -> bool:
+    """Azure groups, known or misspelt: whatever else a folder holds is left alone."""
+    return group in catalogue.groups() or "azure" in group.casefold()
+
+
+def _with_namespace(obj: JsonObject) -> JsonObject:
+    meta = metadata(obj)
+    return {
+        **obj,
+        "metadata": {**meta, "namespace": meta.get("namespace") or "default"},
+    }
+
+
+def _label(manifest: Manifest) -> str:
+    kind, name = manifest.obj.get("kind"), key_of(manifest.obj).name
+    return f"{manifest.where}: {kind} {name}".rstrip()

@@ -1,0 +1,184 @@
+"""What is wrong with a custom resource, before anything is sent.
+
+The kind's own schema, then the rules that no schema can state: the shape of
+references and owner, fields that exclude each other, unions. All problems at once.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from asoreconcile.arm import ids
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.problems import Problem, schema_problems
+from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
+from asoreconcile.objects import JsonObject, metadata
+
+_PARTS = ("group", "kind", "name")
+_RESOURCE_GROUP = "Microsoft.Resources/resourceGroups"
+
+
+def problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+    """Everything to mend in an object of this version; [] when nothing is wrong.
+
+    obj: reads metadata.name, spec; `status` is not looked at. Never raises on JSON,
+    never changes it. Secret values are never quoted: specs hold none, and a message
+    shows only the value it refuses.
+    Rules: reconcile-semantics section 10 (references, owner), 11b (R11.5).
+    """
+    return [*_all(version, obj)]
+
+
+def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
+    if not metadata(obj).get("name"):
+        yield Problem("metadata.name", "is required: set it")
+    spec = obj.get("spec")
+    for name in obj:
+        if name not in ("apiVersion", "kind", "metadata", "spec", "status"):
+            yield Problem(name, "unknown field; what Azure is to have goes under spec")
+    if spec is None:
+        spec = {}
+    yield from schema_problems(version.spec_schema, spec, "spec")
+    if not isinstance(spec, dict):
+        return
+    if isinstance(spec.get("owner"), dict):
+        yield from owner_problems(version, spec["owner"])
+    if version.is_arm:
+        yield from _object(version.table, spec, "spec")
+
+
+def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]:
+    """What is wrong with `spec.owner`: its shape, and the type of an ARM id."""
+    arm_id = owner.get("armId")
+    if arm_id:
+        if any(owner.get(part) for part in _PARTS):
+            yield Problem(
+                "spec.owner", "set either armId or the owner's name, not both"
+            )
+        elif isinstance(arm_id, str):
+            yield from _owner_id_problems(version, arm_id)
+    elif version.any_owner:
+        yield from _incomplete(owner, "spec.owner")
+    elif not owner.get("name"):
+        kind = version.owner.kind if version.owner else "owner"
+        yield Problem("spec.owner", f"set name (of a {kind} in the namespace) or armId")
+
+
+def _owner_id_problems(version: KindVersion, arm_id: str) -> Iterator[Problem]:
+    try:
+        owner = ids.parse(arm_id)
+    except ids.ArmIdError as error:
+        yield Problem("spec.owner.armId", str(error))
+        return
+    if not owner.name:
+        yield Problem("spec.owner.armId", f"{arm_id} ends on a type: add the name")
+    elif version.scope == "ResourceGroup":
+        message = _wrong_owner(version, owner)
+        if message:
+            yield Problem("spec.owner.armId", message)
+
+
+def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
+    """11b: three different mistakes, three messages; "" when the owner fits."""
+    kind, types = version.gvk.kind, version.types
+    if len(types) == 1:
+        if owner.type.lower() == _RESOURCE_GROUP.lower():
+            return ""
+        return f"{kind} belongs to a resource group; {owner} is a {owner.type}"
+    wanted = "/".join((version.provider, *types[:-1]))
+    if owner.namespace.lower() != version.provider.lower():
+        return (
+            f"{kind} belongs to a {wanted}; {owner} is of the provider"
+            f" {owner.namespace}"
+        )
+    if owner.type.lower() != wanted.lower():
+        return f"{kind} belongs to a {wanted}; {owner} is a {owner.type}"
+    return ""
+
+
+def _object(table: Table, value: Any, at: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        return
+    given = [field for field in table.fields if value.get(field.source) is not None]
+    if table.leaves:
+        yield from _leaf_problems(table, given, at)
+    yield from _both_problems(given, at)
+    for field in given:
+        yield from _nested(
+            field, field.nesting, value[field.source], f"{at}.{field.source}"
+        )
+
+
+def _leaf_problems(table: Table, given: list[Field], at: str) -> Iterator[Problem]:
+    set_ = [field.source for field in given if field.source in table.leaves]
+    if len(set_) > 1:
+        yield Problem(at, f"set only one of {', '.join(set_)}")
+    if not set_:
+        yield Problem(at, f"set one of {', '.join(table.leaves)}")
+
+
+def _both_problems(given: list[Field], at: str) -> Iterator[Problem]:
+    """`foo` beside `fooFromConfig` or `fooFromSecret`: two sources of one property."""
+    by_path: dict[tuple[str, ...], str] = {}
+    for field in given:
+        if field.source == NAME_FIELD or field.fallback:
+            continue
+        other = by_path.setdefault(field.path, field.source)
+        if other != field.source:
+            yield Problem(
+                at, f"cannot specify both {other} and {field.source}: remove one"
+            )
+
+
+def _nested(field: Field, nesting: str, value: Any, at: str) -> Iterator[Problem]:
+    if nesting.startswith("[]") and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _nested(field, nesting[2:], item, f"{at}[{index}]")
+    elif nesting.startswith("{}") and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _nested(field, nesting[2:], item, f"{at}.{key}")
+    elif not nesting and field.table is not None:
+        yield from _object(field.table, value, at)
+    elif not nesting and field.conversion in ("reference", "well-known"):
+        yield from _reference_problems(field, value, at)
+    elif not nesting and field.conversion == "identities" and isinstance(value, list):
+        for index, identity in enumerate(value):
+            if isinstance(identity, dict):
+                inner = f"{at}[{index}].reference"
+                yield from _reference_problems(field, identity.get("reference"), inner)
+
+
+def _reference_problems(field: Field, value: Any, at: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        if value is None:
+            yield Problem(at, "is required: set it")
+        return
+    known, arm_id = value.get("wellKnownName"), value.get("armId")
+    named = [part for part in _PARTS if value.get(part)]
+    if known:
+        if arm_id or named:
+            yield Problem(at, "set either wellKnownName or the resource, not both")
+    elif arm_id:
+        if named:
+            yield Problem(at, "set either armId or group, kind and name, not both")
+        else:
+            yield from _id_problems(arm_id, f"{at}.armId")
+    elif not named and field.conversion == "well-known":
+        yield Problem(at, "set wellKnownName, armId, or group, kind and name")
+    else:
+        yield from _incomplete(value, at)
+
+
+def _id_problems(arm_id: Any, at: str) -> Iterator[Problem]:
+    if isinstance(arm_id, str):
+        try:
+            ids.parse(arm_id)
+        except ids.ArmIdError as error:
+            yield Problem(at, str(error))
+
+
+def _incomplete(value: JsonObject, at: str) -> Iterator[Problem]:
+    missing = [part for part in _PARTS if not value.get(part)]
+    if len(missing) == len(_PARTS):
+        yield Problem(at, "set armId, or group, kind and name")
+    elif missing:
+        yield Problem(at, f"set {' and '.join(missing)} too, or armId alone")

@@ -1,0 +1,199 @@
+"""`asoreconcile kinds`: look into the catalogue, and print CRDs from it."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Never
+
+import click
+import orjson
+
+from asoreconcile.catalogue.crd import crd as definition_of
+from asoreconcile.catalogue.kinds import (
+    Kind,
+    KindVersion,
+    UnknownKindError,
+    UnknownVersionError,
+)
+from asoreconcile.catalogue.patterns import match
+from asoreconcile.cmd.yamltext import yaml_text
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind, JsonObject
+
+
+@click.group()
+def kinds() -> None:
+    """Look into the catalogue of Azure kinds.
+
+    \b
+    Example:
+      asoreconcile kinds list 'network.azure.com/*'
+      asoreconcile kinds show containerservice.azure.com/ManagedCluster
+      asoreconcile kinds crd 'network.azure.com/VirtualNetwork*' |
+        kubectl apply --server-side -f -
+    """  # noqa: D301 -- click wants the character
+
+
+@kinds.command("list")
+@click.argument("pattern", required=False, default="*")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+)
+def list_kinds(*, pattern: str, output: str) -> None:
+    """List kinds and their versions, the one a new install serves first.
+
+    PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
+    * crosses the slash. Without it every kind is listed.
+
+    \b
+    Example:
+      asoreconcile kinds list '*/*redis*'
+    """  # noqa: D301 -- click wants the character
+    chosen = _chosen(pattern)
+    if output == "json":
+        click.echo(orjson.dumps([_summary(k) for k in chosen]).decode())
+        return
+    rows = [("GROUP", "KIND", "PLURAL", "SCOPE", "VERSIONS")]
+    rows += [
+        (
+            kind.group_kind.group,
+            kind.group_kind.kind,
+            kind.plural,
+            kind.scope or "(not ARM)",
+            " ".join(_newest_first(kind)),
+        )
+        for kind in chosen
+    ]
+    click.echo(_table(rows))
+
+
+@kinds.command()
+@click.argument("name", metavar="GROUP/KIND")
+@click.option("--version", default="", metavar="V", help="Default: the newest GA.")
+def show(*, name: str, version: str) -> None:
+    """Show all that is known of one kind, as JSON.
+
+    \b
+    Example:
+      asoreconcile kinds show network.azure.com/VirtualNetwork --version v20240301
+    """  # noqa: D301 -- click wants the character
+    kind = _kind(name)
+    click.echo(
+        orjson.dumps(
+            _details(kind, _version(kind, version)), option=orjson.OPT_INDENT_2
+        ).decode()
+    )
+
+
+@kinds.command("crd")
+@click.argument("pattern", required=False, default="*")
+@click.option(
+    "--version",
+    "versions",
+    multiple=True,
+    metavar="V",
+    help="Serve this version instead of the newest GA; repeatable.",
+)
+def print_crds(*, pattern: str, versions: Sequence[str]) -> None:
+    """Print CustomResourceDefinitions as YAML.
+
+    PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
+    * crosses the slash. Without it every ARM kind is printed.
+
+    \b
+    Example:
+      asoreconcile kinds crd 'network.azure.com/*' | kubectl apply --server-side -f -
+    """  # noqa: D301 -- click wants the character
+    chosen = [kind for kind in _chosen(pattern) if kind.is_arm]
+    if not chosen:
+        _misused("the kinds chosen are no ARM resources: they are not installed")
+    for kind in chosen:
+        for version in versions:
+            _version(kind, version)
+    for kind in chosen:
+        click.echo(yaml_text([definition_of(kind, versions=versions)]), nl=False)
+
+
+def _chosen(pattern: str) -> Sequence[Kind]:
+    matched = match(pattern, builtin().kinds())
+    if matched.unmatched:
+        _misused(*map(str, matched.unmatched))
+    if not matched.kinds:
+        _misused("the pattern is empty: '*' chooses every kind")
+    return matched.kinds
+
+
+def _kind(name: str) -> Kind:
+    group, slash, kind = name.partition("/")
+    catalogue = builtin()
+    if not slash:
+        known = map(str, catalogue.kinds())
+        same = [k for k in known if k.partition("/")[2].casefold() == name.casefold()]
+        near = same or [str(k) for k in match(f"*/*{name}*", catalogue.kinds()).kinds]
+        meant = f"; did you mean {' or '.join(near[:3])}?" if near else ""
+        _misused(f"{name!r} is not of the form GROUP/KIND{meant}")
+    try:
+        return catalogue.kind(GroupKind(group, kind))
+    except UnknownKindError as error:
+        # Letter case aside, as in patterns.
+        same_kinds = match(name, catalogue.kinds()).kinds
+        if len(same_kinds) == 1:
+            return same_kinds[0]
+        _misused(str(error))
+
+
+def _version(kind: Kind, version: str) -> KindVersion:
+    try:
+        return kind.version(version)
+    except UnknownVersionError as error:
+        _misused(str(error))
+
+
+def _summary(kind: Kind) -> JsonObject:
+    return {
+        "group": kind.group_kind.group,
+        "kind": kind.group_kind.kind,
+        "plural": kind.plural,
+        "scope": kind.scope,
+        "versions": list(_newest_first(kind)),
+    }
+
+
+def _details(kind: Kind, version: KindVersion) -> JsonObject:
+    owner = version.owner
+    return {
+        **_summary(kind),
+        "version": version.gvk.version,
+        "armType": version.arm_type,
+        "apiVersion": version.api_version,
+        "owner": f"{owner.group}/{owner.kind}" if owner else version.any_owner and "*",
+        "fixedName": version.fixed_name,
+        "operations": sorted(version.operations),
+        "exports": {
+            "secrets": list(version.exports.secrets),
+            "configMaps": list(version.exports.config_maps),
+        },
+        "spec": version.spec_schema,
+    }
+
+
+def _newest_first(kind: Kind) -> Iterable[str]:
+    others = [v for v in reversed(kind.versions) if v != kind.storage]
+    return (kind.storage, *others)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _misused(*messages: str) -> Never:
+    for message in messages:
+        click.echo(message, err=True)
+    sys.exit(2)

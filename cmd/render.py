@@ -1,0 +1,115 @@
+"""`asoctl render`: what manifests mean to Azure, without Azure or a cluster."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Never
+
+import click
+import orjson
+import yaml
+
+from asoreconcile.catalogue.manifests import ManifestError, load_yaml, read_manifests
+from asoreconcile.catalogue.render import RenderError, Request
+from asoreconcile.catalogue.render import render as rendered
+from asoreconcile.catalogue.resolution import Answers, ResolutionError, answers_of
+from asoreconcile.cmd.yamltext import yaml_text
+from asoreconcile.controllers.catalogue import builtin
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="A manifest file, a folder of them, or - for standard input; repeatable.",
+)
+@click.option(
+    "--resolve",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="JSON or YAML with what the manifests name and do not define.",
+)
+@click.option(
+    "--subscription",
+    envvar="AZURE_SUBSCRIPTION_ID",
+    default="",
+    metavar="ID",
+    help="Where resource groups are. Default: AZURE_SUBSCRIPTION_ID.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["json", "yaml"]),
+    default="yaml",
+    show_default=True,
+    help="json prints one document a line.",
+)
+def render(
+    *, paths: Sequence[str], resolve: Path | None, subscription: str, output: str
+) -> None:
+    """Print the request that each Azure manifest stands for.
+
+    One document a manifest: method, path, apiVersion and body of what the operator
+    would send. Nothing is contacted. Owners, references, Secrets and ConfigMaps are
+    found among the manifests of the call, or in the --resolve file:
+
+    \b
+      {"owner": "/subscriptions/...",            ARM id of owners not found otherwise
+       "references": {"network.azure.com/VirtualNetwork/vnet": "/subscriptions/..."},
+       "secrets": {"name/key": "value"},
+       "secretMaps": {"name/*": {"key": "value"}},
+       "configMaps": {"name/key": "value"}}
+
+    \b
+    Example:
+      asoctl render -f group.yaml -f vnet.yaml \\
+        --subscription 00000000-0000-0000-0000-000000000000
+
+    Exit code 1 when anything is wrong with the manifests: every problem is listed, with
+    file and line, and nothing is printed. What only Azure can tell, such as child
+    resources that a PUT has to keep, is not part of the body.
+    """  # noqa: D301 -- click wants the character
+    answers = _answers(resolve)
+    try:
+        result = rendered(
+            builtin(),
+            read_manifests(paths),
+            answers=answers,
+            subscription_id=subscription,
+        )
+    except (ManifestError, RenderError) as error:
+        _fail(error.problems)
+    for manifest in result.skipped:
+        kind = manifest.obj.get("kind")
+        click.echo(f"skipped {manifest.where}: {kind} is not an Azure kind", err=True)
+    if not result.requests:
+        _fail(["there is no Azure resource in these manifests"])
+    click.echo(_text(result.requests, output), nl=False)
+
+
+def _answers(path: Path | None) -> Answers | None:
+    if path is None:
+        return None
+    try:
+        return answers_of(load_yaml(path.read_text(encoding="utf-8")) or {})
+    except ResolutionError as error:
+        _fail([f"{path}: {error}"])
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        _fail([f"{path}: cannot be read: {error}"])
+
+
+def _text(requests: Iterable[Request], output: str) -> str:
+    documents = [request.to_json() for request in requests]
+    if output == "json":
+        return "".join(orjson.dumps(d).decode() + "\n" for d in documents)
+    return yaml_text(documents)
+
+
+def _fail(problems: Iterable[str]) -> Never:
+    for problem in problems:
+        click.echo(problem, err=True)
+    sys.exit(1)
