@@ -56,7 +56,7 @@ class ArmAccess(Protocol):
         /,
         *,
         query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = ...,
     ) -> outcomes.Outcome: ...
 
     def post(

@@ -32,14 +32,16 @@ def block_unless_state(
     path: dotted, from the object's root (`status.provisioningState`). states: in lower
     case; Azure's casing does not matter. message: may hold `{state}` and `{name}`.
     """
-    return _gate(path, lambda state: state.lower() not in states, message)
+    check = _gate(path, lambda state: state.lower() not in states, message)
+    return named(check, f"block_unless_state({path})")
 
 
 def block_if_state(
     path: str, states: Collection[str], *, message: str = _BUSY
 ) -> Middleware[PreReconcile, PreResult]:
     """As `block_unless_state`, the other way round: blocks in the states named."""
-    return _gate(path, lambda state: state.lower() in states, message)
+    check = _gate(path, lambda state: state.lower() in states, message)
+    return named(check, f"block_if_state({path})")
 
 
 def block_unless_owner_state(
@@ -80,7 +82,7 @@ def _gate(
             return Block(_told(message, req.obj, state))
         return call_next(req)
 
-    return named(check, f"block_by_state({path})")
+    return check
 
 
 def _state(obj: JsonObject, path: str) -> str:

@@ -1,0 +1,98 @@
+"""RoleAssignment: built-in roles by their well-known name."""
+
+import threading
+from collections.abc import Callable
+
+from asoreconcile.arm import ids
+from asoreconcile.errors import ConditionError
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.requests import ModifyPayload
+from asoreconcile.objects import GroupKind, JsonObject, dig
+
+ROLE_ASSIGNMENT = GroupKind("authorization.azure.com", "RoleAssignment")
+EXTENSIONS = ExtensionSet("authorization.RoleAssignment", BUILT_IN_ORDER)
+
+_DEFINITIONS = "/providers/Microsoft.Authorization/roleDefinitions"
+_API_VERSION = "2022-04-01"
+_DOCS = "https://learn.microsoft.com/azure/role-based-access-control/built-in-roles"
+_MAX_AGE_SECONDS = 24 * 3600.0
+# A name that is not there may be new in Azure; a misspelt one, retried for ever, must
+# not list all roles each time.
+_MIN_AGE_SECONDS = 300.0
+
+
+class BuiltInRoles:
+    """Names of Azure's built-in roles and their GUIDs, listed once for a process.
+
+    Safe from any thread; those that come while one lists wait for its answer.
+    """
+
+    def __init__(self) -> None:
+        self._guids: dict[str, str] = {}
+        self._listed_at: float | None = None
+        self._lock = threading.Lock()
+
+    def guid(self, ctx: ReconcileContext, name: str) -> str | None:
+        """The GUID of a role, whatever the name's case; None if there is none such.
+
+        Lists the roles when they were never listed, a day ago, or some minutes ago and
+        the name is not among them. Raises ArmError, ArmTransportError.
+        """
+        with self._lock:
+            if self._age(ctx) > _MAX_AGE_SECONDS:
+                self._list(ctx)
+            found = self._guids.get(name.lower())
+            if found is None and self._age(ctx) > _MIN_AGE_SECONDS:
+                self._list(ctx)
+                found = self._guids.get(name.lower())
+            return found
+
+    def _age(self, ctx: ReconcileContext) -> float:
+        if self._listed_at is None:
+            return float("inf")
+        return ctx.clock.monotonic() - self._listed_at
+
+    def _list(self, ctx: ReconcileContext) -> None:
+        ctx.log.info("Listing built-in roles")
+        self._guids = {
+            str(dig(role, "properties.roleName")).lower(): role["name"]
+            for role in ctx.arm.list(_DEFINITIONS, _API_VERSION)
+            if dig(role, "properties.type") == "BuiltInRole"
+        }
+        self._listed_at = ctx.clock.monotonic()
+
+
+def role_by_name(
+    roles: BuiltInRoles,
+) -> Callable[[ModifyPayload, Callable[[ModifyPayload], JsonObject]], JsonObject]:
+    """The extension over one list of roles."""
+
+    def resolve(
+        req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
+    ) -> JsonObject:
+        payload = call_next(req)
+        name = dig(req.obj, "spec.roleDefinitionReference.wellKnownName")
+        if not name:
+            return payload
+        guid = roles.guid(req.ctx, name)
+        if guid is None:
+            raise ConditionError(
+                f"Azure has no built-in role {name!r}; the names are at {_DOCS}",
+                reason="Failed",
+            )
+        properties = payload.get("properties") or {}
+        role_id = f"{_scope(req.ctx)}{_DEFINITIONS}/{guid}"
+        return {**payload, "properties": {**properties, "roleDefinitionId": role_id}}
+
+    return resolve
+
+
+def _scope(ctx: ReconcileContext) -> str:
+    """Of the assignment's subscription; assignments above one use the tenant's."""
+    subscription = ids.subscription_of(ctx.arm_id)
+    return f"/subscriptions/{subscription}" if subscription else ""
+
+
+EXTENSIONS.on(MODIFY_PAYLOAD, ROLE_ASSIGNMENT)(role_by_name(BuiltInRoles()))

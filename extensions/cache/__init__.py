@@ -1,0 +1,1 @@
+"""Special cases of cache: Azure Cache for Redis."""

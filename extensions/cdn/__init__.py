@@ -1,0 +1,1 @@
+"""Special cases of cdn: Azure Front Door and CDN."""

@@ -1,0 +1,1 @@
+"""Special cases of compute: Virtual machines, scale sets, disks."""

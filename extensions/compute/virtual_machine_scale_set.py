@@ -1,0 +1,28 @@
+"""VirtualMachineScaleSet: extensions added elsewhere are kept.
+
+What of an extension may be written is in `children.json`, by api-version.
+"""
+
+from importlib.resources import files
+
+import orjson
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import Keep, keep_children
+from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.objects import GroupKind
+
+SCALE_SET = GroupKind("compute.azure.com", "VirtualMachineScaleSet")
+EXTENSIONS = ExtensionSet("compute.VirtualMachineScaleSet", BUILT_IN_ORDER)
+
+_SHAPES = orjson.loads((files(__package__) / "children.json").read_bytes())["shapes"]
+
+EXTENSIONS.on(MODIFY_PAYLOAD, SCALE_SET)(
+    keep_children(
+        "properties.virtualMachineProfile.extensionProfile.extensions",
+        shapes=_SHAPES["Microsoft.Compute/virtualMachineScaleSets"],
+        rule=Keep.MERGE_BY_NAME,
+        # Azure leaves the profile out when there is no extension.
+        parent_may_be_absent=True,
+    )
+)

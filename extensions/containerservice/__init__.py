@@ -1,0 +1,1 @@
+"""Special cases of containerservice: Azure Kubernetes Service."""

@@ -1,0 +1,41 @@
+"""ManagedCluster: waits for running operations, exports kubeconfigs."""
+
+import base64
+import binascii
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import block_unless_state, export_keys
+from asoreconcile.middleware.points import EXPORT_SECRETS, PRE_RECONCILE
+from asoreconcile.objects import GroupKind, JsonObject
+
+MANAGED_CLUSTER = GroupKind("containerservice.azure.com", "ManagedCluster")
+EXTENSIONS = ExtensionSet("containerservice.ManagedCluster", BUILT_IN_ORDER)
+
+
+def _kubeconfig(answer: JsonObject) -> str | None:
+    """The first kubeconfig; Azure sends them in base64."""
+    configs = answer.get("kubeconfigs") or [{}]
+    try:
+        return base64.b64decode(configs[0].get("value") or "", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+EXTENSIONS.on(PRE_RECONCILE, MANAGED_CLUSTER)(
+    block_unless_state(
+        "status.provisioningState",
+        message='Managed cluster is in provisioning state "{state}": '
+        "it takes changes once that has ended",
+    )
+)
+# Two requests, each made only when its own credentials are wanted.
+EXTENSIONS.on(EXPORT_SECRETS, MANAGED_CLUSTER)(
+    export_keys(
+        "listClusterAdminCredential", "2022-04-01", {"adminCredentials": _kubeconfig}
+    )
+)
+EXTENSIONS.on(EXPORT_SECRETS, MANAGED_CLUSTER)(
+    export_keys(
+        "listClusterUserCredential", "2022-04-01", {"userCredentials": _kubeconfig}
+    )
+)

@@ -1,0 +1,1 @@
+"""Special cases of dbformariadb: Azure Database for MariaDB."""

@@ -1,0 +1,12 @@
+"""FlexibleServer: exports its host name."""
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import export_status
+from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.objects import GroupKind
+
+EXTENSIONS = ExtensionSet("dbformysql.FlexibleServer", BUILT_IN_ORDER)
+
+EXTENSIONS.on(EXPORT_SECRETS, GroupKind("dbformysql.azure.com", "FlexibleServer"))(
+    export_status({"fullyQualifiedDomainName": "status.fullyQualifiedDomainName"})
+)

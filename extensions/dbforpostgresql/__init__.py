@@ -1,0 +1,1 @@
+"""Special cases of dbforpostgresql: Azure Database for PostgreSQL."""

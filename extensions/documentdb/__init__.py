@@ -1,0 +1,1 @@
+"""Special cases of documentdb: Azure Cosmos DB."""

@@ -1,0 +1,30 @@
+"""Kusto clusters and their databases: no write while the cluster is in transition.
+
+Only the provisioning state counts: a stopped cluster is not blocked.
+"""
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import (
+    block_unless_owner_state,
+    block_unless_state,
+)
+from asoreconcile.middleware.points import PRE_RECONCILE, PRE_RECONCILE_OWNER
+from asoreconcile.objects import GroupKind
+
+CLUSTER = GroupKind("kusto.azure.com", "Cluster")
+DATABASE = GroupKind("kusto.azure.com", "Database")
+EXTENSIONS = ExtensionSet("kusto.Cluster", BUILT_IN_ORDER)
+
+EXTENSIONS.on(PRE_RECONCILE, CLUSTER)(
+    block_unless_state(
+        "status.provisioningState",
+        message='Cluster is in provisioning state "{state}"',
+    )
+)
+EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
+    block_unless_owner_state(
+        CLUSTER,
+        "status.provisioningState",
+        message='Owning cluster is in provisioning state "{state}"',
+    )
+)

@@ -1,0 +1,27 @@
+"""UserAssignedIdentity: the ids that workloads need, without a request."""
+
+from asoreconcile.arm import ids
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import export_status
+from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.objects import GroupKind, JsonObject, dig
+
+IDENTITY = GroupKind("managedidentity.azure.com", "UserAssignedIdentity")
+EXTENSIONS = ExtensionSet("managedidentity.UserAssignedIdentity", BUILT_IN_ORDER)
+
+
+def _subscription_id(obj: JsonObject) -> str | None:
+    """Of the resource itself, which need not be the credential's."""
+    return ids.subscription_of(dig(obj, "status.id") or "")
+
+
+EXTENSIONS.on(EXPORT_SECRETS, IDENTITY)(
+    export_status(
+        {
+            "clientId": "status.clientId",
+            "principalId": "status.principalId",
+            "tenantId": "status.tenantId",
+            "subscriptionId": _subscription_id,
+        }
+    )
+)

@@ -1,0 +1,48 @@
+"""The extension sets that come with the project."""
+
+from functools import cache
+from importlib import import_module
+
+from asoreconcile.middleware.extension_set import ExtensionSet
+
+# Each holds one set, named EXTENSIONS.
+_MODULES = (
+    "app.errors",
+    "authorization.role_assignment",
+    "cache.keys",
+    "cdn.errors",
+    "compute.errors",
+    "compute.virtual_machine_scale_set",
+    "containerservice.agent_pool",
+    "containerservice.errors",
+    "containerservice.managed_cluster",
+    "dbformariadb.server",
+    "dbformysql.flexible_server",
+    "dbforpostgresql.flexible_server",
+    "documentdb.database_account",
+    "documentdb.errors",
+    "eventhub.keys",
+    "insights.errors",
+    "keyvault.vault",
+    "kusto.cluster",
+    "machinelearningservices.errors",
+    "managedidentity.user_assigned_identity",
+    "network.children",
+    "network.errors",
+    "network.private_endpoint",
+    "servicebus.errors",
+    "servicebus.keys",
+    "sql.errors",
+    "storage.storage_account",
+)
+
+
+@cache
+def builtin_sets() -> tuple[ExtensionSet, ...]:
+    """All of them, imported on first use; `Extensions.compose` puts them in order."""
+    return tuple(_set_of(name) for name in _MODULES)
+
+
+def _set_of(name: str) -> ExtensionSet:
+    found: ExtensionSet = import_module(f"{__package__}.{name}").EXTENSIONS
+    return found
