@@ -3,7 +3,8 @@
 The order is the contract of reconcile-semantics 1e.
 """
 
-from asoreconcile.arm.polling import Done, Failed, Pending, ReadResource
+from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.outcomes import Failed, Pending
 from asoreconcile.azure.accepted import digest
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.identity import Identity, identify
@@ -50,29 +51,31 @@ def begin(work: Work) -> Outcome:
 
 def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcome:
     work.log.info("Putting resource", armId=identity.arm_id)
-    outcome = work.connection.client.put(
-        identity.arm_id, work.version.api_version, body
-    )
+    uid = uid_of(work.obj)
+    try:
+        outcome = work.connection.client.put(
+            identity.arm_id, work.version.api_version, body
+        )
+    except ArmError as error:
+        outcome = Failed(error)
     if isinstance(outcome, Failed):
-        work.kind.accepted.forget(uid_of(work.obj))
+        work.kind.accepted.forget(uid)
         clear_poller(work, notes=_generation_note(work))
         raise put_failed(work, outcome.error)
     if isinstance(outcome, Pending):
         # Recorded before anything else: dying between the answer and this write costs
         # one identical PUT, nothing more.
-        store_poller(work, PUT_POLLER, outcome.token, notes=_generation_note(work))
-    work.kind.accepted.remember(uid_of(work.obj), put)
+        store_poller(work, PUT_POLLER, outcome, notes=_generation_note(work))
+    work.kind.accepted.remember(uid, put)
     work.event(
         "Normal",
         "BeginCreateOrUpdate",
         f'Azure accepted the create or update of "{identity.arm_id}"',
     )
-    match outcome:
-        case Pending(delay_seconds=delay_seconds):
-            return Again(delay_seconds)
-        case Done() | ReadResource():
-            _note_generation(work)
-            return finish(work)
+    if isinstance(outcome, Pending):
+        return Again(outcome.delay_seconds)
+    _note_generation(work)
+    return finish(work)
 
 
 def _payload(work: Work, identity: Identity) -> JsonObject:

@@ -6,7 +6,7 @@ object back into order (reconcile-semantics section 5).
 """
 
 from asoreconcile.arm.faults import ArmError, ArmTransportError
-from asoreconcile.arm.polling import Done, Failed, Pending
+from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
 from asoreconcile.azure.faults import delete_failed
 from asoreconcile.azure.outcome import Again, Finished, Outcome
@@ -37,7 +37,8 @@ def begin_delete(work: Work) -> Outcome:
     if isinstance(result, Deleted):
         return let_go(work)
     if result.token is not None:
-        store_poller(work, DELETE_POLLER, result.token)
+        running = Pending(result.token, result.after_seconds)
+        store_poller(work, DELETE_POLLER, running)
     work.event("Normal", "BeginDelete", f'Azure is deleting "{work.arm_id}"')
     return Again(result.after_seconds)
 
@@ -65,16 +66,17 @@ def monitor_delete(work: Work) -> Outcome:
     match outcome:
         case Done():
             return let_go(work)
-        case Pending(token=newer, delay_seconds=delay_seconds):
-            store_poller(work, DELETE_POLLER, newer)
-            return Again(delay_seconds)
+        case Pending():
+            store_poller(work, DELETE_POLLER, outcome)
+            return Again(outcome.delay_seconds)
         case Failed(error=error):
             clear_poller(work)
             raise delete_failed(work, error)
-        case _:
-            # The monitor is gone, often with the resource's group: look (L16, R5.6).
-            if _is_absent(work.context):
-                return let_go(work)
+        case ReadResource():
+            clear_poller(work)
+            return Again(outcome.delay_seconds)
+        case Restart():
+            # No monitor, and the resource is still there: delete it again (L16, R5.6).
             clear_poller(work)
             return Again()
 

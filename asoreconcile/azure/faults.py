@@ -1,25 +1,21 @@
 """ARM failures as the user sees them: classified, whole in the log, short in Ready."""
 
+from http import HTTPStatus
 from typing import Literal
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.faults import ArmError, ArmTransportError, classify
 from asoreconcile.azure.work import Work
 from asoreconcile.errors import ConditionError, Severity
 from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
 
-_TRANSIENT = frozenset({408, 429})
+_STATUSES = frozenset(HTTPStatus)
 _Action = Literal["CreateOrUpdate", "Delete", "Read"]
 _MESSAGES: dict[_Action, str] = {
     "CreateOrUpdate": "Error during CreateOrUpdate",
     "Delete": "Error during Delete",
     "Read": "Error during Read",
 }
-
-
-def is_transient(error: ArmError) -> bool:
-    """Whether a failed read says nothing about the resource. Rules: D3, L15."""
-    return error.status in _TRANSIENT or error.status >= 500
 
 
 def put_failed(work: Work, error: ArmError) -> ConditionError:
@@ -40,9 +36,12 @@ def read_failed(work: Work, error: ArmError) -> ConditionError:
 def unreachable(work: Work, error: ArmTransportError) -> ConditionError:
     """No answer from Azure, or none that is one."""
     work.log.warning("Azure did not answer", reason=str(error))
+    found = classify(error)
     return ConditionError(
-        f"Azure could not be reached ({error}); it is tried again",
-        reason="UnknownError",
+        f"Azure could not be reached; it is tried again. {found.message}",
+        reason=found.code,
+        severity=found.severity,
+        retry=found.retry,
     )
 
 
@@ -54,15 +53,33 @@ def _classified(
         action=action,
         armId=work.arm_id,
         azureName=work.arm_id.rpartition("/")[2],
-        armError=error.describe(),
+        requestId=error.request_id,
+        correlationId=error.correlation_id,
+        armError=describe(error),
     )
-    classify = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
-    found = classify(ClassifyError(version=work.version, error=error))
+    chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
+    found = chain(ClassifyError(version=work.version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
     return ConditionError(
         found.message,
         reason=found.code,
         severity=severity,
         retry=found.retry,
-        after_seconds=error.retry_after_seconds or 0.0,
+        after_seconds=found.after_seconds,
     )
+
+
+def describe(error: ArmError) -> str:
+    """All that Azure said, over several lines, for the log."""
+    return "\n".join(
+        (
+            f"{error.method} {error.url}",
+            f"RESPONSE {error.status}: {error.status} {_phrase(error.status)}",
+            f"ERROR CODE: {error.code}",
+            error.body,
+        )
+    )
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in _STATUSES else ""

@@ -1,9 +1,9 @@
 """One poll of a running PUT (reconcile-semantics 1g)."""
 
 from asoreconcile.arm.faults import ArmError, ArmTransportError
-from asoreconcile.arm.polling import Failed, Pending
+from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
-from asoreconcile.azure.faults import is_transient, put_failed
+from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.outcome import Again, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.success import finish
@@ -29,14 +29,22 @@ def monitor(work: Work) -> Outcome:
             reason="Failed",
         ) from error
     outcome = poll(work, token)
-    if isinstance(outcome, Pending):
-        store_poller(work, PUT_POLLER, outcome.token)
-        return Again(outcome.delay_seconds)
-    if isinstance(outcome, Failed):
-        work.kind.accepted.forget(uid_of(work.obj))
-        clear_poller(work)
-        raise put_failed(work, outcome.error)
-    return _ended(work)
+    match outcome:
+        case Pending():
+            store_poller(work, PUT_POLLER, outcome)
+            return Again(outcome.delay_seconds)
+        case Failed(error=error):
+            work.kind.accepted.forget(uid_of(work.obj))
+            clear_poller(work)
+            raise put_failed(work, error)
+        case Restart():
+            # The operation left nothing behind: the next pass puts again (L16).
+            work.log.warning("Operation lost; putting again", why=outcome.reason)
+            work.kind.accepted.forget(uid_of(work.obj))
+            clear_poller(work)
+            return Again()
+        case Done() | ReadResource():
+            return _ended(work)
 
 
 def _ended(work: Work) -> Outcome:
@@ -48,7 +56,7 @@ def _ended(work: Work) -> Outcome:
     except (ArmTransportError, StoppedError):
         raise
     except ArmError as error:
-        if not is_transient(error):
+        if not error.is_transient:
             clear_poller(work)
         raise
     except AsoError:

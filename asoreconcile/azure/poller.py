@@ -1,26 +1,29 @@
 """The running operation, kept on the object so that any process can go on with it."""
 
-from asoreconcile.arm.polling import Outcome
+from asoreconcile.arm.outcomes import Outcome, Pending, ReadResource
 from asoreconcile.arm.tokens import Token, dumps, loads
 from asoreconcile.azure.wire import POLLER_ID, POLLER_TOKEN
 from asoreconcile.azure.work import Work
+from asoreconcile.objects import uid_of
 
 
 def store_poller(
     work: Work,
     poller_id: str,
-    token: Token,
+    running: Pending,
     *,
     notes: dict[str, str | None] | None = None,
 ) -> None:
     """Record an operation, durably before this returns; notes go in the same write."""
+    work.kind.polls.remember(uid_of(work.obj), running.progress)
     work.session.annotate(
-        {POLLER_TOKEN: dumps(token), POLLER_ID: poller_id, **(notes or {})}
+        {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller_id, **(notes or {})}
     )
 
 
 def clear_poller(work: Work, *, notes: dict[str, str | None] | None = None) -> None:
     """Forget the recorded operation (R2.2); notes go in the same write."""
+    work.kind.polls.forget(uid_of(work.obj))
     present = {
         name: None
         for name in (POLLER_TOKEN, POLLER_ID)
@@ -35,5 +38,23 @@ def load_poller(work: Work) -> Token:
 
 
 def poll(work: Work, token: Token) -> Outcome:
-    """One request; raises ArmTransportError, ArmError for answers that say nothing."""
-    return work.connection.client.poll(token)
+    """Ask once how the operation stands.
+
+    A monitor that is gone or cannot be asked is replaced by reading the resource
+    itself, in the same pass (L16). Never ReadResource, but for a DELETE whose resource
+    is still going. Raises ArmError when that read is refused, ArmTransportError.
+    """
+    client = work.connection.client
+    progress = work.kind.polls.of(uid_of(work.obj))
+    outcome = client.poll(token, progress)
+    if isinstance(outcome, ReadResource):
+        work.log.info("Reading the resource instead of its monitor", why=outcome.reason)
+        outcome = client.judge(
+            work.arm_id,
+            work.version.api_version,
+            deleting=outcome.deleting,
+            polls=progress.polls,
+        )
+    if isinstance(outcome, Pending) and outcome.trouble is not None:
+        work.log.warning("Cannot read the operation", reason=str(outcome.trouble))
+    return outcome

@@ -1,0 +1,108 @@
+"""Starts and stops kinds as their CRDs come and go, while the process runs.
+
+One thread: it waits until a CRD changed, asks discovery what is served now, and brings
+the running kinds in line. A kind that fails to start is tried again; the others run.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Protocol
+
+from asoreconcile.backoff import ItemExponential
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.served import Reads, Served, discover
+from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind
+
+_log = Logger(__name__)
+_SETTLE_SECONDS = 0.2
+_FIRST_RETRY_SECONDS = 0.5
+_LAST_RETRY_SECONDS = 30.0
+
+
+class Kinds(Protocol):
+    """Starts and stops one kind (`controllers.assembly`)."""
+
+    def versions(self) -> Mapping[GroupKind, KindVersion]:
+        """The kinds that run, at the version they run at."""
+
+    def start(self, version: KindVersion) -> None: ...
+
+    def stop(self, group_kind: GroupKind) -> None: ...
+
+
+class Supervisor:
+    """A runnable of the manager. `changed` may be called from any thread."""
+
+    def __init__(
+        self, client: Reads, catalogue: Catalogue, kinds: Kinds, *, clock: Clock
+    ) -> None:
+        self._client = client
+        self._catalogue = catalogue
+        self._kinds = kinds
+        self._clock = clock
+        self._wanted = threading.Event()
+        self._stopping = threading.Event()
+        self._refused: Mapping[GroupKind, str] = {}
+        self._thread: threading.Thread | None = None
+
+    def changed(self) -> None:
+        """A CRD came, changed or went."""
+        self._wanted.set()
+
+    def bring_in_line(self) -> None:
+        """Ask what is served, and start and stop kinds accordingly. Blocking.
+
+        Raises ApiError, TransportError when the cluster cannot be asked.
+        """
+        served = discover(self._client, self._catalogue)
+        running = self._kinds.versions()
+        for group_kind, version in running.items():
+            if served.versions.get(group_kind) is not version:
+                self._kinds.stop(group_kind)
+        for group_kind, version in served.versions.items():
+            if running.get(group_kind) is not version:
+                self._kinds.start(version)
+        self._report_refused(served)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(
+            target=self._run, name="kind supervisor", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self, timeout_seconds: float) -> list[str]:
+        """Stop; names what was still running after the time-out."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join(timeout_seconds)
+            if self._thread.is_alive():
+                return ["kind supervisor"]
+        return []
+
+    def _run(self) -> None:
+        backoff = ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS)
+        while not self._stopping.is_set():
+            self._wanted.wait()
+            # CRDs come in crowds: let the crowd arrive.
+            if self._clock.wait(self._stopping, _SETTLE_SECONDS):
+                return
+            self._wanted.clear()
+            try:
+                self.bring_in_line()
+                backoff.forget("discovery")
+            except (ApiError, TransportError) as error:
+                delay = backoff.delay("discovery", error)
+                _log.warning("Discovery failed", reason=str(error), retryIn=delay)
+                self._wanted.set()
+                if self._clock.wait(self._stopping, delay):
+                    return
+
+    def _report_refused(self, served: Served) -> None:
+        for group_kind, why in served.refused.items():
+            if self._refused.get(group_kind) != why:
+                _log.error("Kind refused", kind=str(group_kind), reason=why)
+        self._refused = served.refused
