@@ -58,7 +58,7 @@ def render(
     found among the manifests of the call, or in the --resolve file:
 
     \b
-      {"owner": "/subscriptions/...",            ARM id of owners not found otherwise
+      {"owner": "/subscriptions/...",            owners that are not among the files
        "references": {"network.azure.com/VirtualNetwork/vnet": "/subscriptions/..."},
        "secrets": {"name/key": "value"},
        "secretMaps": {"name/*": {"key": "value"}},

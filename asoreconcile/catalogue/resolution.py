@@ -37,8 +37,8 @@ class ResolutionError(AsoError):
 class Answers:
     """Given answers, all optional.
 
-    owner: the ARM id of every owner not found otherwise.
-    references: `group/Kind/name` -> ARM id; owners are looked for here too.
+    owner: the ARM id of every owner that is not among the manifests.
+    references: `group/Kind/name` -> ARM id; without `owner`, owners are found here too.
     secrets, config_maps: `name/key` -> value. secret_maps: `name/*` -> all its keys.
     """
 
@@ -94,7 +94,7 @@ def _described(member: str) -> str:
 class Resolution:
     """The manifests of one call and the given answers, as a place to look things up.
 
-    A given answer beats a manifest, except `Answers.owner`, which is asked last.
+    A given answer beats a manifest; only `Answers.owner` stands back for one.
     Not thread-safe.
     """
 
@@ -215,9 +215,7 @@ class Resolution:
             str(owner.get("group") or ""), str(owner.get("kind") or "")
         )
         key = _key(key_of(obj).namespace, str(owner.get("name") or ""))
-        answered = _answer_key(group_kind, key.name) in self._answers.references
-        known = answered or (group_kind, key) in self._objects
-        if self._answers.owner and not known:
+        if self._answers.owner and (group_kind, key) not in self._objects:
             return self._answers.owner
         try:
             return self.reference(group_kind, key)

@@ -1,0 +1,166 @@
+"""Golden pairs: a custom resource and the PUT that was recorded for it, compared.
+
+`hack/golden` prints the comparison, `tests/parity/test_golden.py` asserts it. The pairs
+and the recordings are read from the data folder, never from the project.
+"""
+
+import json
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from asoreconcile.catalogue.kinds import Catalogue
+from asoreconcile.catalogue.manifests import Manifest
+from asoreconcile.catalogue.render import Request, render
+from asoreconcile.catalogue.resolution import answers_of
+from asoreconcile.clock import SystemClock
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.log import Logger
+from asoreconcile.middleware.chain import Extensions
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.requests import ModifyPayload
+from asoreconcile.objects import JsonObject, gvk_of
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+RECORDINGS = "recordings-dev.tar.xz"
+
+
+@attrs.frozen
+class Pair:
+    """One file: what was applied, what its references resolve to, what was PUT."""
+
+    name: str
+    cr: JsonObject
+    resolve: JsonObject
+    put: JsonObject
+    recording: str
+    keeps_children: bool
+
+
+def read_pairs(folder: Path) -> Iterator[Pair]:
+    for path in sorted(folder.glob("*.json")):
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        yield Pair(
+            name=path.stem,
+            cr=raw["cr"],
+            resolve=raw["resolve"],
+            put=raw["put"],
+            recording=Path(raw["recording"]).stem,
+            keeps_children=bool(raw["needs"]),
+        )
+
+
+def recorded_answers(pairs: Iterable[Pair], recordings: Path) -> dict[str, JsonObject]:
+    """Pair name -> what Azure answered to the last GET before the recorded PUT.
+
+    Only for pairs whose body holds children that Azure has and the spec does not.
+    """
+    needed: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        if pair.keeps_children:
+            needed.setdefault(f"recordings/{pair.recording}.json", []).append(pair)
+    answers: dict[str, JsonObject] = {}
+    if not needed:
+        return answers
+    with tarfile.open(recordings) as archive:
+        for member in archive:
+            for pair in needed.get(member.name, ()):
+                file = archive.extractfile(member)
+                assert file is not None
+                exchanges = json.loads(file.read())["exchanges"]
+                answer = _last_get(exchanges, pair.put["path"])
+                if answer is not None:
+                    answers[pair.name] = answer
+    return answers
+
+
+def request_of(pair: Pair, answer: JsonObject | None) -> Request:
+    """What the project would send for a pair; answer: what Azure has, for children."""
+    catalogue = builtin()
+    rendered = render(
+        catalogue,
+        [Manifest(pair.name, 1, pair.cr)],
+        answers=answers_of(pair.resolve),
+        subscription_id=SUBSCRIPTION,
+    )
+    request = rendered.requests[0]
+    if pair.keeps_children:
+        body = _with_children(catalogue, pair, request, answer)
+        return attrs.evolve(request, body=body)
+    return request
+
+
+def differences(pair: Pair, request: Request) -> list[str]:
+    """Where a request and the recorded PUT differ; [] when they are equal as JSON."""
+    found = []
+    if request.path != pair.put["path"]:
+        found.append(f"path: {request.path}, recorded {pair.put['path']}")
+    if request.api_version != pair.put["api_version"]:
+        found.append(
+            f"api-version: {request.api_version}, recorded {pair.put['api_version']}"
+        )
+    return [*found, *_unequal(request.body, pair.put["body"], "body")]
+
+
+def _last_get(exchanges: list[JsonObject], path: str) -> JsonObject | None:
+    body: JsonObject | None = None
+    for exchange in exchanges:
+        url_path = exchange["url"].partition("?")[0]
+        if not url_path.lower().endswith(path.lower()):
+            continue
+        if exchange["method"] == "PUT":
+            return body
+        if exchange["method"] == "GET" and exchange["status"] == 200:
+            body = exchange["body"]
+    return None
+
+
+class _Nobody:
+    """Stands where the chain could ask Azure or the cluster: here it must not."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was asked of nobody")
+
+
+def _with_children(
+    catalogue: Catalogue, pair: Pair, request: Request, answer: JsonObject | None
+) -> JsonObject:
+    version = catalogue.version(gvk_of(pair.cr))
+    extensions = Extensions.compose(
+        builtin_sets(), kinds=[kind.group_kind for kind in catalogue.kinds()]
+    )
+    context = ReconcileContext(
+        version=version,
+        arm=_Nobody(),
+        arm_id=request.path,
+        subscription_id=SUBSCRIPTION,
+        objects=_Nobody(),
+        log=Logger(__name__),
+        clock=SystemClock(),
+    )
+    context.observed(answer)
+    modify = extensions.chain(MODIFY_PAYLOAD, version.group_kind)
+    return modify(ModifyPayload(context, pair.cr, request.body))
+
+
+def _unequal(ours: Any, recorded: Any, at: str) -> Iterator[str]:
+    if isinstance(ours, dict) and isinstance(recorded, dict):
+        for key in sorted({*ours, *recorded}):
+            if key not in recorded:
+                yield f"{at}.{key}: {json.dumps(ours[key])}, recorded nothing"
+            elif key not in ours:
+                yield f"{at}.{key}: nothing, recorded {json.dumps(recorded[key])}"
+            else:
+                yield from _unequal(ours[key], recorded[key], f"{at}.{key}")
+    elif isinstance(ours, list) and isinstance(recorded, list):
+        if len(ours) != len(recorded):
+            yield f"{at}: {len(ours)} items, recorded {len(recorded)}"
+        for index, (one, other) in enumerate(zip(ours, recorded, strict=False)):
+            yield from _unequal(one, other, f"{at}[{index}]")
+    elif ours != recorded or isinstance(ours, bool) != isinstance(recorded, bool):
+        yield f"{at}: {json.dumps(ours)}, recorded {json.dumps(recorded)}"
