@@ -75,7 +75,7 @@ class FakeArm:
 
     Registering the same request again queues answers; the last one stays. What is not
     registered is an AssertionError, or 404 for reads if unknown is "404".
-    sent: every request as (method, path, api-version), in order. bodies: sent with them.
+    sent: requests as (method, path, api-version), in order. bodies: sent with them.
     """
 
     def __init__(self, *, unknown: str = "fail") -> None:

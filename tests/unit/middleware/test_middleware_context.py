@@ -1,0 +1,177 @@
+"""The context of a pass: one read, resumable sub-operations, cancellation."""
+
+import threading
+
+import pytest
+
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.outcomes import Done, Failed, ReadResource, Restart
+from asoreconcile.arm.outcomes import Pending as Running
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps
+from asoreconcile.errors import RetryError, StoppedError
+from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
+
+VERSION = "2024-01-01"
+TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress")
+LATER = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/2", "InProgress")
+
+
+def never():
+    raise AssertionError("the operation must not begin again")
+
+
+def test_raw_get_reads_once_a_pass():
+    arm = FakeArm().on("GET", ARM_ID, VERSION, {"name": "thing"})
+    ctx = fake_ctx(arm=arm)
+    assert ctx.raw_get() == ctx.raw_get() == {"name": "thing"}
+    assert arm.sent == [("GET", ARM_ID, VERSION)]
+
+
+def test_raw_get_of_a_resource_that_is_not_there_is_none_and_is_remembered():
+    arm = FakeArm().on("GET", ARM_ID, VERSION, arm_fault(404, "ResourceNotFound"))
+    ctx = fake_ctx(arm=arm)
+    assert ctx.raw_get() is None
+    assert ctx.raw_get() is None
+    assert len(arm.sent) == 1
+
+
+def test_raw_get_passes_other_errors_on_and_asks_again():
+    arm = FakeArm().on("GET", ARM_ID, VERSION, arm_fault(500, "InternalServerError"))
+    arm.on("GET", ARM_ID, VERSION, {"name": "thing"})
+    ctx = fake_ctx(arm=arm)
+    with pytest.raises(ArmError):
+        ctx.raw_get()
+    assert ctx.raw_get() == {"name": "thing"}
+
+
+def test_raw_get_without_an_arm_id_makes_no_request():
+    assert fake_ctx(arm_id="").raw_get() is None
+
+
+@pytest.mark.parametrize("body", [{"name": "newer"}, None], ids=["body", "gone"])
+def test_what_was_observed_replaces_the_read(body):
+    ctx = fake_ctx()
+    ctx.observed(body)
+    assert ctx.raw_get() == body
+
+
+def test_lro_that_ends_at_once_leaves_no_token():
+    operations = MemoryOperations()
+    ctx = fake_ctx(operations=operations)
+    assert ctx.lro("purge", lambda: Done({"key": "value"})) == {"key": "value"}
+    assert operations.tokens == {}
+
+
+def test_lro_stores_its_token_and_comes_back_over_passes_with_one_request_each():
+    operations = MemoryOperations()
+    arm = FakeArm().on("POST", "/purge", VERSION, Running(TOKEN, 7.0))
+    with pytest.raises(Pending) as raised:
+        fake_ctx(arm=arm, operations=operations).lro(
+            "purge", lambda: arm.post(f"{ARM_ID}/purge", VERSION)
+        )
+    assert raised.value.after_seconds == 7.0
+    assert operations.tokens == {"purge": dumps(TOKEN)}
+
+    arm = FakeArm().on("POLL", "/operations/1", "", Running(LATER, 3.0))
+    with pytest.raises(Pending):
+        fake_ctx(arm=arm, operations=operations).lro("purge", never)
+    assert operations.tokens == {"purge": dumps(LATER)}
+
+    arm = FakeArm().on("POLL", "/operations/2", "", Done({"done": True}))
+    ctx = fake_ctx(arm=arm, operations=operations)
+    assert ctx.lro("purge", never) == {"done": True}
+    assert operations.tokens == {}
+    assert len(arm.sent) == 1
+
+
+def test_lro_that_fails_raises_its_error_and_begins_anew_next_time():
+    operations = MemoryOperations()
+    operations.save("purge", dumps(TOKEN))
+    failed = Failed(arm_fault(409, "Conflict"))
+    arm = FakeArm().on("POLL", "/operations/1", "", failed)
+    ctx = fake_ctx(arm=arm, operations=operations)
+    with pytest.raises(ArmError, match="Conflict"):
+        ctx.lro("purge", never)
+    assert operations.tokens == {}
+
+
+def test_d3_lro_that_cannot_be_read_just_now_keeps_its_token():
+    operations = MemoryOperations()
+    operations.save("purge", dumps(TOKEN))
+    trouble = ArmTransportError("reset", sent="maybe", method="GET", url="https://a")
+    arm = FakeArm().on("POLL", "/1", "", Running(TOKEN, 2.0, trouble=trouble))
+    with pytest.raises(Pending):
+        fake_ctx(arm=arm, operations=operations).lro("purge", never)
+    assert operations.tokens == {"purge": dumps(TOKEN)}
+
+
+@pytest.mark.parametrize(
+    "forgotten",
+    [ReadResource("monitor gone", deleting=False), Restart("gone")],
+    ids=["monitor gone", "restart"],
+)
+def test_l16_lro_that_azure_forgot_begins_anew(forgotten):
+    operations = MemoryOperations()
+    operations.save("purge", dumps(TOKEN))
+    arm = FakeArm().on("POLL", "/operations/1", "", forgotten)
+    ctx = fake_ctx(arm=arm, operations=operations)
+    assert ctx.lro("purge", lambda: Done({"begun": "anew"})) == {"begun": "anew"}
+    assert operations.tokens == {}
+
+
+def test_r1_14_unreadable_token_is_dropped_and_the_operation_begins_anew():
+    operations = MemoryOperations()
+    operations.save("purge", "{broken")
+    ctx = fake_ctx(operations=operations)
+    assert ctx.lro("purge", Done) is None
+    assert operations.tokens == {}
+
+
+def test_lro_accepted_without_a_monitor_looks_again_later():
+    operations = MemoryOperations()
+    ctx = fake_ctx(operations=operations)
+    with pytest.raises(Pending) as raised:
+        ctx.lro("purge", lambda: ReadResource("no monitor", deleting=False))
+    assert raised.value.after_seconds > 0
+    assert operations.tokens == {}
+
+
+def test_two_operations_of_one_object_do_not_mix():
+    operations = MemoryOperations()
+    ctx = fake_ctx(operations=operations)
+    with pytest.raises(Pending):
+        ctx.lro("purge", lambda: Running(TOKEN, 1.0))
+    assert ctx.lro("sync", lambda: Done({"other": 1})) == {"other": 1}
+    assert set(operations.tokens) == {"purge"}
+
+
+def test_check_passes_while_there_is_time():
+    ctx = fake_ctx(clock=FakeClock())
+    ctx.stop, ctx.deadline = threading.Event(), 10.0
+    ctx.check()
+
+
+def test_check_raises_once_the_process_stops():
+    ctx = fake_ctx()
+    ctx.stop = threading.Event()
+    ctx.stop.set()
+    with pytest.raises(StoppedError):
+        ctx.check()
+
+
+def test_check_raises_once_the_pass_is_out_of_time():
+    clock = FakeClock()
+    ctx = fake_ctx(clock=clock)
+    ctx.deadline = 10.0
+    clock.advance(10.0)
+    with pytest.raises(RetryError):
+        ctx.check()
+
+
+def test_a_context_shows_no_token_and_no_body():
+    operations = MemoryOperations()
+    operations.save("purge", "very-secret-token")
+    ctx = fake_ctx(raw={"secret": "very-secret-body"}, operations=operations)
+    assert "very-secret" not in repr(ctx)
