@@ -329,7 +329,7 @@ class ArmClient:
             content = read_body(response.internal_response.raw, self._clock)
         except AzureError as error:
             raise _transport_error(request, error, sent(error)) from None
-        except (HTTPError, BodyLimitError) as error:
+        except (HTTPError, OSError, BodyLimitError) as error:
             raise _transport_error(request, error, "maybe") from None
         headers = {name.lower(): text for name, text in response.headers.items()}
         return Answer(response.status_code, headers, content)
