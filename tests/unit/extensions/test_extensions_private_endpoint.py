@@ -1,0 +1,77 @@
+"""Private endpoints are ready once their manual connections are approved."""
+
+import pytest
+from extensions_chains import composed, cr, group_kind, version
+
+from asoreconcile.middleware.points import POST_RECONCILE
+from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready
+from asoreconcile.middleware.terminals import Terminals
+from asoreconcile.testing.extensions import fake_ctx
+
+KIND = "network/PrivateEndpoint"
+
+
+def connection(id_, state):
+    return {"id": id_, "privateLinkServiceConnectionState": {"status": state}}
+
+
+def checked(status, next_=Ready()):  # noqa: B008 - frozen
+    extensions = composed(Terminals(post_reconcile=lambda req: next_))
+    chain = extensions.chain(POST_RECONCILE, group_kind(KIND))
+    ctx = fake_ctx(version(KIND))
+    return chain(PostReconcile(ctx, cr(KIND, status=status)))
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {},
+        {"manualPrivateLinkServiceConnections": []},
+        {"manualPrivateLinkServiceConnections": [connection("/a", "Approved")]},
+        {"privateLinkServiceConnections": [connection("/auto", "Pending")]},
+    ],
+    ids=["none", "empty", "approved", "only automatic ones"],
+)
+def test_ready(status):
+    assert checked(status) == Ready()
+
+
+@pytest.mark.parametrize("state", ["Pending", "Rejected", "Disconnected", "approved"])
+def test_not_ready_names_the_connection_and_its_state(state):
+    answer = checked({"manualPrivateLinkServiceConnections": [connection("/a", state)]})
+    assert isinstance(answer, NotReady)
+    assert f"/a ({state})" in answer.message
+
+
+def test_one_message_names_all_that_wait():
+    answer = checked(
+        {
+            "manualPrivateLinkServiceConnections": [
+                connection("/a", "Pending"),
+                connection("/b", "Approved"),
+                connection("/c", "Rejected"),
+            ]
+        }
+    )
+    assert "/a (Pending), /c (Rejected)" in answer.message
+    assert "/b" not in answer.message
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        {"id": "/a"},
+        {"id": "/a", "privateLinkServiceConnectionState": None},
+        {"id": "/a", "privateLinkServiceConnectionState": {}},
+    ],
+    ids=["no state", "null", "empty"],
+)
+def test_b12_a_connection_without_a_state_waits_and_does_not_break(one):
+    answer = checked({"manualPrivateLinkServiceConnections": [one]})
+    assert isinstance(answer, NotReady)
+    assert "/a" in answer.message
+
+
+def test_once_approved_the_next_link_decides():
+    status = {"manualPrivateLinkServiceConnections": [connection("/a", "Approved")]}
+    assert checked(status, NotReady("other")) == NotReady("other")
