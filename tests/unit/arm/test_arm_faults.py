@@ -15,9 +15,56 @@ from asoreconcile.arm.faults import (
 )
 from asoreconcile.errors import RetryClass
 
-SLOW = ["AnotherOperationInProgress", "AuthorizationFailed", "AllocationFailed", "Conflict", "FailedIdentityOperation", "InvalidResourceReference", "InvalidSubscriptionRegistrationState", "LinkedAuthorizationFailed", "MissingRegistrationForLocation", "MissingSubscriptionRegistration", "NoRegisteredProviderFound", "NotFound", "ParentResourceNotFound", "PrincipalNotFound", "ResourceGroupNotFound", "ResourceNotFound", "ResourceQuotaExceeded", "RequestDisallowedByPolicy", "SubscriptionNotRegistered"]
-VERY_SLOW = ["BadRequestFormat", "BadRequest", "InvalidResourceGroupLocation", "InvalidParameter", "InvalidParameterValue", "MethodNotAllowed", "ReservedResourceName", "RegionIsOfferRestricted", "ScopeLocked", "SkuNotAvailable", "SubscriptionNotFound"]
-FATAL = ["PublicIpForGatewayIsRequired", "InvalidResourceType", "InvalidRequestContent", "InvalidTemplate", "InvalidValuesForRequestParameters", "InvalidGatewaySkuProvidedForGatewayVpnType", "InvalidGatewaySize", "K8sVersionNotSupported", "LocationRequired", "MissingRequiredParameter", "PasswordTooLong", "PrivateIPAddressInReservedRange", "PrivateIPAddressNotInSubnet", "PropertyChangeNotAllowed"]
+SLOW = [
+    "AnotherOperationInProgress",
+    "AuthorizationFailed",
+    "AllocationFailed",
+    "Conflict",
+    "FailedIdentityOperation",
+    "InvalidResourceReference",
+    "InvalidSubscriptionRegistrationState",
+    "LinkedAuthorizationFailed",
+    "MissingRegistrationForLocation",
+    "MissingSubscriptionRegistration",
+    "NoRegisteredProviderFound",
+    "NotFound",
+    "ParentResourceNotFound",
+    "PrincipalNotFound",
+    "ResourceGroupNotFound",
+    "ResourceNotFound",
+    "ResourceQuotaExceeded",
+    "RequestDisallowedByPolicy",
+    "SubscriptionNotRegistered",
+]
+VERY_SLOW = [
+    "BadRequestFormat",
+    "BadRequest",
+    "InvalidResourceGroupLocation",
+    "InvalidParameter",
+    "InvalidParameterValue",
+    "MethodNotAllowed",
+    "ReservedResourceName",
+    "RegionIsOfferRestricted",
+    "ScopeLocked",
+    "SkuNotAvailable",
+    "SubscriptionNotFound",
+]
+FATAL = [
+    "PublicIpForGatewayIsRequired",
+    "InvalidResourceType",
+    "InvalidRequestContent",
+    "InvalidTemplate",
+    "InvalidValuesForRequestParameters",
+    "InvalidGatewaySkuProvidedForGatewayVpnType",
+    "InvalidGatewaySize",
+    "K8sVersionNotSupported",
+    "LocationRequired",
+    "MissingRequiredParameter",
+    "PasswordTooLong",
+    "PrivateIPAddressInReservedRange",
+    "PrivateIPAddressNotInSubnet",
+    "PropertyChangeNotAllowed",
+]
 
 
 def fault(status, body, **headers):

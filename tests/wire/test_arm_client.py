@@ -1,0 +1,448 @@
+"""The ARM client over HTTP: what it sends, what it refuses to send, what comes out."""
+
+import json
+import logging
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+import responses
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
+from prometheus_client import CollectorRegistry
+
+from asoreconcile.arm.bearer import ForeignHostError
+from asoreconcile.arm.budget import Budget, ThrottledError
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.correlation import correlated
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.metrics import ArmMetrics
+from asoreconcile.arm.outcomes import (
+    Done,
+    Failed,
+    Pending,
+    Progress,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.testing.clock import FakeClock
+
+HOST = "https://management.azure.com"
+ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
+URL = HOST + ID
+MONITOR = f"{HOST}/subscriptions/s/providers/Microsoft.Net/operations/o"
+EVIL = "https://evil.example/operations/o"
+CANARY = "canary-token-9f8e7d"
+SCOPE = "https://management.core.windows.net//.default"
+
+
+class Credential:
+    """Hands out numbered tokens and counts who asks."""
+
+    def __init__(self, lifetime_seconds=3600, error=None):
+        self.asked = []
+        self.lifetime_seconds = lifetime_seconds
+        self.error = error
+        self.slow = threading.Event()
+        self.slow.set()
+
+    def get_token(self, *scopes, claims=None, **options):
+        self.asked.append((scopes, claims, options))
+        number = len(self.asked)
+        self.slow.wait(10)
+        if self.error is not None:
+            raise self.error
+        return AccessToken(
+            f"{CANARY}-{number}", int(time.time() + self.lifetime_seconds)
+        )
+
+
+@pytest.fixture
+def azure():
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+@pytest.fixture
+def credential():
+    return Credential()
+
+
+@pytest.fixture
+def registry():
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def client(credential, registry):
+    made = ArmClient(
+        HOST,
+        credential,
+        scope=SCOPE,
+        clock=FakeClock(),
+        metrics=ArmMetrics(registry),
+        user_agent="suffix/1",
+    )
+    yield made
+    made.close()
+
+
+def pending(url=MONITOR, **members):
+    return Token(Shape.ASYNC, RESOURCE, url, "InProgress", method="PUT", **members)
+
+
+def test_get_returns_the_resource(azure, client):
+    azure.get(f"{URL}?api-version=2024-01-01", json={"id": ID}, match_querystring=None)
+    assert client.get(ID, "2024-01-01") == {"id": ID}
+
+
+def test_get_raises_what_azure_says(azure, client):
+    azure.get(URL, status=404, json={"error": {"code": "ResourceNotFound"}})
+    with pytest.raises(ArmError) as caught:
+        client.get(ID, "1")
+    assert (caught.value.status, caught.value.code) == (404, "ResourceNotFound")
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"<html>", b'{"id":'])
+def test_a_get_that_is_no_object_is_an_error_naming_the_request(azure, client, body):
+    azure.get(URL, body=body)
+    with pytest.raises(ArmError, match=r"GET https://management\.azure\.com"):
+        client.get(ID, "1")
+
+
+@pytest.mark.parametrize(
+    ("status", "exists"),
+    [
+        pytest.param(200, True, id="D17-200"),
+        pytest.param(204, True, id="D17-204"),
+        pytest.param(404, False, id="D17-404"),
+    ],
+)
+def test_d17_v4_head_says_whether_it_exists(azure, client, status, exists):
+    azure.head(URL, status=status)
+    assert client.head(ID, "1") is exists
+
+
+@pytest.mark.parametrize("status", [403, 405, 500])
+def test_d17_any_other_head_is_an_error(azure, client, status):
+    azure.head(URL, status=status)
+    with pytest.raises(ArmError):
+        client.head(ID, "1")
+
+
+def test_put_sends_json_and_returns_the_outcome(azure, client):
+    azure.put(
+        URL,
+        status=201,
+        headers={"Azure-AsyncOperation": MONITOR, "Retry-After": "15"},
+        json={"id": ID},
+    )
+    outcome = client.put(ID, "2024-01-01", {"location": "westus"})
+    assert isinstance(outcome, Pending)
+    assert outcome.delay_seconds == 15
+    assert outcome.token.original_url == f"{URL}?api-version=2024-01-01"
+    sent = azure.calls[0].request
+    assert json.loads(sent.body) == {"location": "westus"}
+    assert sent.headers["Content-Type"] == "application/json"
+
+
+def test_a_refused_put_raises_and_a_failed_one_is_an_outcome(azure, client):
+    azure.put(URL, status=409, json={"error": {"code": "Conflict", "message": "m"}})
+    with pytest.raises(ArmError):
+        client.put(ID, "1", {})
+    body = {"id": ID, "properties": {"provisioningState": "Failed"}}
+    azure.put(URL, status=200, json=body)
+    assert isinstance(client.put(ID, "1", {}), Failed)
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503, 504])
+def test_one_request_a_call_whatever_retry_after_says(azure, client, status):
+    azure.put(URL, status=status, headers={"Retry-After": "1"}, json={})
+    with pytest.raises(ArmError) as caught:
+        client.put(ID, "1", {})
+    assert caught.value.retry_after_seconds == 1
+    assert len(azure.calls) == 1
+
+
+def test_v10_redirects_are_not_followed(azure, client):
+    azure.get(URL, status=307, headers={"Location": EVIL})
+    with pytest.raises(ArmError) as caught:
+        client.get(ID, "1")
+    assert caught.value.status == 307
+    assert len(azure.calls) == 1
+
+
+def test_v5_delete_of_what_is_not_there_is_done(azure, client):
+    azure.delete(URL, status=404, json={"error": {"code": "ResourceGroupNotFound"}})
+    assert client.delete(ID, "1") == Done()
+
+
+def test_de4_delete_takes_query_and_headers_and_sends_no_if_match_itself(azure, client):
+    azure.delete(URL, status=200)
+    client.delete(ID, "1")
+    client.delete(
+        ID, "1", query={"deleteSubscriptions": "true"}, headers={"If-Match": "*"}
+    )
+    plain, special = (call.request for call in azure.calls)
+    assert "If-Match" not in plain.headers
+    assert special.headers["If-Match"] == "*"
+    assert special.url.endswith("?api-version=1&deleteSubscriptions=true")
+
+
+def test_v7_post_returns_the_actions_answer(azure, client):
+    azure.post(f"{URL}/listKeys", json={"keys": [1]})
+    assert client.post(f"{ID}/listKeys", "1") == Done({"keys": [1]})
+
+
+def test_poll_reads_the_monitor_once(azure, client):
+    azure.get(MONITOR, json={"status": "Succeeded"})
+    assert client.poll(pending()) == Done(settled=True)
+
+
+def test_d3_l15_a_poll_without_an_answer_keeps_the_token(azure, client):
+    azure.get(MONITOR, body=requests.ReadTimeout("slow"))
+    outcome = client.poll(pending(), Progress(polls=1))
+    assert isinstance(outcome, Pending)
+    assert outcome.token == pending()
+    assert isinstance(outcome.trouble, ArmTransportError)
+
+
+def test_l21_a_token_from_an_annotation_cannot_send_us_elsewhere(client, credential):
+    assert client.poll(pending(EVIL)) == ReadResource(
+        "monitor on a foreign host", deleting=False
+    )
+    removal = Token(Shape.LOCATION, DELETE, EVIL, "InProgress")
+    assert client.poll(removal) == ReadResource(
+        "monitor on a foreign host", deleting=True
+    )
+    assert not credential.asked
+
+
+def test_l16_judge_reads_the_resource(azure, client):
+    azure.get(URL, status=404, json={})
+    assert isinstance(client.judge(ID, "1", deleting=False), Restart)
+    assert client.judge(ID, "1", deleting=True) == Done()
+    azure.replace(responses.GET, URL, status=403, json={})
+    with pytest.raises(ArmError):
+        client.judge(ID, "1", deleting=True)
+
+
+def test_q1_lists_are_read_page_by_page(azure, client):
+    path = "/subscriptions/s/resources"
+    second = f"{HOST}{path}/next?$skiptoken=a%3db"
+    azure.get(HOST + path, json={"value": [{"id": "1"}], "nextLink": second})
+    azure.get(second, json={"value": [], "nextLink": f"{HOST}/third"})
+    azure.get(f"{HOST}/third", json={"value": [{"id": "2"}], "nextLink": ""})
+    found = client.list(path, "1", query={"$filter": "a eq 'b'"})
+    assert next(found) == {"id": "1"}
+    assert len(azure.calls) == 1
+    assert list(found) == [{"id": "2"}]
+
+
+@pytest.mark.parametrize("end", [{}, {"nextLink": None}, {"nextLink": ""}])
+def test_q1_ends_of_a_list(azure, client, end):
+    azure.get(f"{HOST}/x", json={"value": [{}], **end})
+    assert list(client.list("/x", "1")) == [{}]
+
+
+def test_h4_q1_a_next_page_on_a_foreign_host_is_not_read(azure, client):
+    azure.get(f"{HOST}/x", json={"value": [], "nextLink": EVIL})
+    with pytest.raises(ForeignHostError):
+        list(client.list("/x", "1"))
+    assert len(azure.calls) == 1
+
+
+def test_q1_a_list_that_leads_in_a_circle_ends(azure, client):
+    azure.get(f"{HOST}/x", json={"value": [], "nextLink": f"{HOST}/y"})
+    azure.get(f"{HOST}/y", json={"value": [], "nextLink": f"{HOST}/y"})
+    with pytest.raises(ArmError, match="does not end"):
+        list(client.list("/x", "1"))
+    assert len(azure.calls) == 2
+
+
+def test_h1_h2_headers_of_each_request(azure, client):
+    azure.put(URL, status=202, headers={"Azure-AsyncOperation": MONITOR})
+    azure.get(MONITOR, json={"status": "InProgress"})
+    with correlated("11111111-1111-1111-1111-111111111111"):
+        outcome = client.put(ID, "1", {})
+        client.poll(outcome.token, outcome.progress)
+    azure.get(URL, json={})
+    client.get(ID, "1")
+    put, poll, get = (call.request.headers for call in azure.calls)
+    assert put["x-ms-client-request-id"] == poll["x-ms-client-request-id"]
+    assert put["x-ms-client-request-id"] != get["x-ms-client-request-id"]
+    correlation = "11111111-1111-1111-1111-111111111111"
+    assert put["x-ms-correlation-request-id"] == correlation
+    assert poll["x-ms-correlation-request-id"] == correlation
+    assert "x-ms-correlation-request-id" not in get
+    assert put["User-Agent"].startswith("azsdk-python-core/")
+    assert put["User-Agent"].endswith(" suffix/1")
+    assert " asoreconcile/" in put["User-Agent"]
+
+
+def test_one_token_is_fetched_for_all_threads(azure, client, credential):
+    azure.get(URL, json={})
+    credential.slow.clear()
+    with ThreadPoolExecutor(8) as pool:
+        running = [pool.submit(client.get, ID, "1") for _ in range(8)]
+        credential.slow.set()
+        for call in running:
+            call.result()
+    assert [scopes for scopes, _, _ in credential.asked] == [(SCOPE,)]
+
+
+def test_a_token_about_to_end_is_fetched_anew(azure, client, credential):
+    azure.get(URL, json={})
+    credential.lifetime_seconds = 10
+    client.get(ID, "1")
+    client.get(ID, "1")
+    assert len(credential.asked) == 2
+
+
+def test_a_token_near_its_end_survives_a_refusal_to_renew(azure, client, credential):
+    azure.get(URL, json={})
+    credential.lifetime_seconds = 120
+    client.get(ID, "1")
+    credential.error = ClientAuthenticationError("no")
+    assert client.get(ID, "1") == {}
+    assert len(credential.asked) == 2
+
+
+def test_e8_a_401_is_answered_once_with_another_token(azure, client, credential):
+    challenge = 'Bearer authorization_uri="x", claims="eyJhIjoxfQ=="'
+    azure.get(URL, status=401, headers={"WWW-Authenticate": challenge}, json={})
+    azure.get(URL, json={"id": ID})
+    assert client.get(ID, "1") == {"id": ID}
+    assert credential.asked[1][1] == '{"a":1}'
+    used = [call.request.headers["Authorization"] for call in azure.calls]
+    assert used == [f"Bearer {CANARY}-1", f"Bearer {CANARY}-2"]
+
+
+def test_e8_a_second_401_is_reported(azure, client):
+    azure.get(URL, status=401, json={"error": {"code": "InvalidToken"}})
+    with pytest.raises(ArmError) as caught:
+        client.get(ID, "1")
+    assert caught.value.code == "InvalidToken"
+    assert len(azure.calls) == 2
+
+
+def test_d12_no_token_is_a_credential_error_and_nothing_is_sent(
+    azure, client, credential
+):
+    credential.error = ClientAuthenticationError("AADSTS7000215: bad secret")
+    with pytest.raises(CredentialError, match="AADSTS7000215") as caught:
+        client.get(ID, "1")
+    assert caught.value.reason == "CredentialError"
+    assert len(azure.calls) == 0
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [requests.ReadTimeout("x"), requests.ConnectionError("x"), OSError("x")],
+)
+def test_v8_a_lost_answer_may_have_been_executed(azure, client, trouble):
+    azure.put(URL, body=trouble)
+    with pytest.raises(ArmTransportError) as caught:
+        client.put(ID, "1", {})
+    assert caught.value.sent == "maybe"
+
+
+def test_t5_a_throttled_bucket_holds_back_the_next_request(azure, credential):
+    clock = FakeClock()
+    client = ArmClient(
+        HOST,
+        credential,
+        scope=SCOPE,
+        clock=clock,
+        budget=Budget(clock, jitter=lambda: 0.0),
+    )
+    error = {"error": {"code": "429", "message": "too many requests"}}
+    azure.put(URL, status=429, headers={"Retry-After": "17"}, json=error)
+    with pytest.raises(ArmError):
+        client.put(ID, "1", {})
+    with pytest.raises(ThrottledError) as caught:
+        client.put(ID, "1", {})
+    assert caught.value.after_seconds == 17
+    assert len(azure.calls) == 1
+    azure.get(URL, json={})
+    assert client.get(ID, "1") == {}
+    client.close()
+
+
+def test_t7_a_poll_that_is_held_back_keeps_the_token(azure, credential):
+    clock = FakeClock()
+    client = ArmClient(
+        HOST,
+        credential,
+        scope=SCOPE,
+        clock=clock,
+        budget=Budget(clock, jitter=lambda: 0.0),
+    )
+    azure.get(URL, status=429, headers={"Retry-After": "17"}, json={})
+    with pytest.raises(ArmError):
+        client.get(ID, "1")
+    outcome = client.poll(pending())
+    assert outcome == Pending(pending(), 17)
+    client.close()
+
+
+def test_pr4_a_missing_registration_is_asked_for_once(azure, client):
+    error = {"code": "MissingSubscriptionRegistration", "message": "m"}
+    azure.put(URL, status=409, json={"error": error})
+    register = f"{HOST}/subscriptions/s/providers/Microsoft.Net/register"
+    azure.post(register, json={"registrationState": "Registering"})
+    for _ in range(3):
+        with pytest.raises(ArmError):
+            client.put(ID, "1", {})
+    assert [call.request.method for call in azure.calls] == [
+        "PUT",
+        "POST",
+        "PUT",
+        "PUT",
+    ]
+
+
+def test_metrics_count_answers_and_silences(azure, client, registry):
+    azure.get(URL, status=404, json={})
+    with pytest.raises(ArmError):
+        client.get(ID, "1")
+    azure.delete(URL, body=requests.ReadTimeout("x"))
+    with pytest.raises(ArmTransportError):
+        client.delete(ID, "1")
+    azure.get(MONITOR, json={"status": "Running"})
+    client.poll(pending())
+    labels = {"resource": "Microsoft.Net/things", "requestType": "GET"}
+    value = registry.get_sample_value
+    assert (
+        value("azure_successful_requests_total", {**labels, "responseCode": "404"}) == 1
+    )
+    assert (
+        value("azure_failed_requests_total", {**labels, "requestType": "DELETE"}) == 1
+    )
+    assert value("azure_requests_time_seconds_count", labels) == 1
+    monitor = {"resource": "Microsoft.Net/operations", "requestType": "GET"}
+    assert value("azure_requests_time_seconds_count", monitor) == 1
+
+
+def test_tokens_reach_no_log_no_exception_and_no_repr(azure, client, caplog):
+    caplog.set_level(logging.DEBUG)
+    azure.get(URL, status=500, json={"error": {"code": "X", "message": "m"}})
+    azure.put(URL, body=requests.ConnectionError("reset"))
+    azure.delete(URL, status=401, json={})
+    texts = []
+    for call in (
+        lambda: client.get(ID, "1"),
+        lambda: client.put(ID, "1", {"password": CANARY}),
+        lambda: client.delete(ID, "1"),
+    ):
+        with pytest.raises((ArmError, ArmTransportError)) as caught:
+            call()
+        texts += [str(caught.value), repr(caught.value), str(vars(caught.value))]
+        texts += traceback.format_exception(caught.value)
+    texts += [repr(client), repr(client.poll(pending(EVIL))), caplog.text]
+    assert CANARY not in "".join(texts)

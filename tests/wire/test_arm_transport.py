@@ -1,0 +1,302 @@
+"""The wire under the ARM client, over real TLS: trust, bytes, limits."""
+
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from azure.core.credentials import AccessToken
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from asoreconcile.arm import transport
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.faults import ArmTransportError
+from asoreconcile.arm.outcomes import Pending
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.transport import CertificateBundleError, ca_bundle
+from asoreconcile.clock import SystemClock
+
+ID = "/subscriptions/s/resourceGroups/g"
+
+
+class Credential:
+    def get_token(self, *scopes, **options):
+        return AccessToken("token", int(time.time()) + 3600)
+
+
+class Azure(BaseHTTPRequestHandler):
+    """Answers as the server's `answer` says, and remembers what came."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.server.seen.append((self.path, dict(self.headers)))
+        self.server.answer(self)
+
+    def log_message(self, *args):
+        pass
+
+    def reply(self, content, **headers):
+        self.send_response(200)
+        headers.setdefault("Content-Length", str(len(content)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def self_signed(folder):
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName(
+                [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+            ),
+            critical=False,
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    bundle = folder / "ca.pem"
+    bundle.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return path, bundle
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+def server(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate[0])
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Azure)
+    made.socket = context.wrap_socket(
+        made.socket, server_side=True, do_handshake_on_connect=False
+    )
+    made.handle_error = lambda *_: None
+    made.seen = []
+    made.answer = lambda handler: handler.reply(b'{"id": "x"}')
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+@pytest.fixture
+def trusted(certificate, monkeypatch):
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTPS_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+
+
+def connect(server):
+    url = f"https://127.0.0.1:{server.server_address[1]}"
+    return url, ArmClient(url, Credential(), scope="s", clock=SystemClock())
+
+
+@pytest.fixture
+def azure(server, trusted):
+    url, client = connect(server)
+    yield url, client
+    client.close()
+
+
+def test_ssl_cert_file_is_trusted(azure):
+    assert azure[1].get(ID, "1") == {"id": "x"}
+
+
+def test_an_unknown_certificate_is_refused_and_nothing_was_sent(server, monkeypatch):
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    _, client = connect(server)
+    with pytest.raises(ArmTransportError, match="CERTIFICATE_VERIFY_FAILED") as caught:
+        client.get(ID, "1")
+    assert caught.value.sent == "no"
+    assert not server.seen
+    client.close()
+
+
+def test_verification_cannot_be_switched_off_by_the_session(server, monkeypatch):
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    url = f"https://127.0.0.1:{server.server_address[1]}"
+    made = transport.ArmTransport(url=url)
+    made.session.verify = False
+    made.connection_config.verify = False
+    client = ArmClient(
+        url, Credential(), scope="s", clock=SystemClock(), transport=made
+    )
+    with pytest.raises(ArmTransportError, match="CERTIFICATE_VERIFY_FAILED"):
+        client.get(ID, "1")
+    client.close()
+
+
+def test_a_bundle_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    monkeypatch.setenv("CURL_CA_BUNDLE", "/nowhere/ca.pem")
+    with pytest.raises(CertificateBundleError, match="CURL_CA_BUNDLE"):
+        ca_bundle()
+
+
+def test_a_bundle_that_is_none_is_named(monkeypatch, tmp_path):
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text("hello")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    with pytest.raises(CertificateBundleError, match=r"ca\.pem"):
+        transport.ArmTransport(url="https://a.example")
+
+
+def test_l19_a_monitors_url_goes_out_byte_for_byte(azure, server):
+    url, client = azure
+    target = "/o/a%20b/%7e/../c?t=2023-09-20T12%3a07%3A31&c=%2d~&s=a+b"
+    client.poll(Token(Shape.ASYNC, RESOURCE, url + target, "InProgress"))
+    assert server.seen[0][0] == target
+
+
+def test_i3_a_name_is_encoded_once(azure, server):
+    azure[1].get("/subscriptions/s/resourceGroups/a b%/x:y", "1")
+    path = "/subscriptions/s/resourceGroups/a%20b%25/x:y?api-version=1"
+    assert server.seen[0][0] == path
+
+
+def test_cookies_are_not_kept(azure, server):
+    server.answer = lambda handler: handler.reply(b"{}", Set_Cookie="a=b")
+    azure[1].get(ID, "1")
+    azure[1].get(ID, "1")
+    assert all("Cookie" not in headers for _, headers in server.seen)
+
+
+def test_one_connection_serves_many_requests(azure, server):
+    ports = set()
+
+    def answer(handler):
+        ports.add(handler.client_address[1])
+        handler.reply(b"{}")
+
+    server.answer = answer
+    for _ in range(5):
+        azure[1].get(ID, "1")
+    assert len(ports) == 1
+
+
+def test_a_huge_answer_is_given_up(azure, server, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_BODY_BYTES", 100_000)
+
+    def answer(handler):
+        handler.reply(b"x" * 1_000_000)
+
+    server.answer = answer
+    with pytest.raises(ArmTransportError, match="100000 bytes") as caught:
+        azure[1].get(ID, "1")
+    assert caught.value.sent == "maybe"
+
+
+def test_a_slow_answer_is_given_up(azure, server, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_BODY_SECONDS", 0.05)
+    stop = threading.Event()
+
+    def answer(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        while not stop.wait(0.01):
+            handler.wfile.write(b" ")
+
+    server.answer = answer
+    with pytest.raises(ArmTransportError, match="to arrive"):
+        azure[1].get(ID, "1")
+    stop.set()
+
+
+def test_v8_a_truncated_answer_may_have_been_executed(azure, server):
+    def answer(handler):
+        handler.reply(b'{"id":', Content_Length="50")
+        handler.close_connection = True
+
+    server.answer = answer
+    with pytest.raises(ArmTransportError) as caught:
+        azure[1].get(ID, "1")
+    assert caught.value.sent == "maybe"
+
+
+def test_v8_a_connection_closed_without_an_answer_may_have_been_executed(azure, server):
+    def answer(handler):
+        handler.close_connection = True
+
+    server.answer = answer
+    with pytest.raises(ArmTransportError) as caught:
+        azure[1].get(ID, "1")
+    assert caught.value.sent == "maybe"
+
+
+def test_v8_a_refused_connection_sent_nothing(trusted):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"https://127.0.0.1:{taken.getsockname()[1]}"
+        client = ArmClient(url, Credential(), scope="s", clock=SystemClock())
+        with pytest.raises(ArmTransportError) as caught:
+            client.get(ID, "1")
+    assert caught.value.sent == "no"
+    client.close()
+
+
+def test_d3_a_poll_of_a_dead_host_keeps_the_token(trusted):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"https://127.0.0.1:{taken.getsockname()[1]}"
+        client = ArmClient(url, Credential(), scope="s", clock=SystemClock())
+        outcome = client.poll(Token(Shape.ASYNC, RESOURCE, f"{url}/o?s=1", "Running"))
+    assert isinstance(outcome, Pending)
+    assert "s=1" not in str(outcome.trouble)
+    client.close()
+
+
+def test_a_compressed_answer_is_read(azure, server):
+    import gzip
+
+    content = gzip.compress(b'{"id": "y"}')
+    server.answer = lambda handler: handler.reply(content, Content_Encoding="gzip")
+    assert azure[1].get(ID, "1") == {"id": "y"}
+
+
+def test_a_proxy_of_the_environment_is_used_unless_excluded(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "excluded.example")
+    client = ArmClient(
+        "https://a.example", Credential(), scope="s", clock=SystemClock()
+    )
+    with pytest.raises(ArmTransportError, match="ProxyError") as caught:
+        client.get(ID, "1")
+    assert caught.value.sent == "no"
+    client.close()
+    excluded = transport.ArmTransport(url="https://excluded.example")
+    assert not excluded.session.proxies
+    excluded.close()
