@@ -1,0 +1,233 @@
+"""How long to wait before the next try: rate limiters that see the failure.
+
+A limiter is asked once a failure (`delay`) and told when a key is in order or gone
+(`forget`). Limiters remember a bounded set of keys: one that nobody asked about for its
+time to live is dropped (RL-2). All are safe from any thread and never block.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from asoreconcile.clock import Clock
+
+_TTL_SECONDS = 3600.0
+# 2**64 times any base is past every cap; more would overflow a float.
+_MAX_DOUBLINGS = 64
+
+
+class RateLimiter(Protocol):
+    """Decides how long a key waits after a failure."""
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        """Seconds to wait, counting this call as one more failure of the key.
+
+        Never less than the error itself asks for (`asked_delay`). Rules: RL-1, RL-3.
+        """
+
+    def forget(self, key: Hashable) -> None:
+        """The key is in order, hopeless or gone: its next failure is its first."""
+
+    def retries(self, key: Hashable) -> int:
+        """Failures counted since the key was last forgotten."""
+
+
+def asked_delay(error: BaseException | None) -> float:
+    """The seconds a failure asks to be left alone, 0.0 if it does not say.
+
+    Reads `after_seconds` (RetryError, ConditionError) or `retry_after_seconds` (the
+    `Retry-After` of an API) along the chain of causes; the longest wins. Rule: RL-3.
+    """
+    asked = 0.0
+    while error is not None:
+        for name in ("after_seconds", "retry_after_seconds"):
+            value = getattr(error, name, None)
+            if isinstance(value, int | float):
+                asked = max(asked, value)
+        error = error.__cause__
+    return asked
+
+
+class ItemExponential:
+    """`base * 2**failures`, capped. Rules: RL-1, RL-2, RL-3.
+
+    base_seconds, max_seconds: the first and the longest delay.
+    jitter: up to this share is added on top (0.1 means 0-10 %), past the cap too, so
+    that objects which failed together do not come back together.
+    ttl_seconds: a key that did not fail for so long is forgotten; default an hour or
+    four times the cap, whichever is longer.
+    """
+
+    def __init__(
+        self,
+        base_seconds: float,
+        max_seconds: float,
+        *,
+        clock: Clock,
+        jitter: float = 0.0,
+        uniform: Callable[[float, float], float] = random.uniform,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        self._base_seconds = base_seconds
+        self._max_seconds = max_seconds
+        self._jitter = jitter
+        self._uniform = uniform
+        if ttl_seconds is None:
+            ttl_seconds = max(_TTL_SECONDS, 4 * max_seconds)
+        self._failures = _Failures(clock, ttl_seconds)
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        failures = self._failures.count(key)
+        ramp = self._base_seconds * 2.0 ** min(failures, _MAX_DOUBLINGS)
+        seconds = max(min(ramp, self._max_seconds), asked_delay(error))
+        if self._jitter:
+            seconds *= self._uniform(1.0, 1.0 + self._jitter)
+        return seconds
+
+    def forget(self, key: Hashable) -> None:
+        self._failures.forget(key)
+
+    def retries(self, key: Hashable) -> int:
+        return self._failures.of(key)
+
+    def __len__(self) -> int:
+        """Keys remembered now."""
+        return len(self._failures)
+
+
+class FastSlow:
+    """One delay for the first failures, a longer one from then on."""
+
+    def __init__(
+        self,
+        fast_seconds: float,
+        slow_seconds: float,
+        *,
+        fast_tries: int,
+        clock: Clock,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        self._fast_seconds = fast_seconds
+        self._slow_seconds = slow_seconds
+        self._fast_tries = fast_tries
+        if ttl_seconds is None:
+            ttl_seconds = max(_TTL_SECONDS, 4 * slow_seconds)
+        self._failures = _Failures(clock, ttl_seconds)
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        fast = self._failures.count(key) < self._fast_tries
+        seconds = self._fast_seconds if fast else self._slow_seconds
+        return max(seconds, asked_delay(error))
+
+    def forget(self, key: Hashable) -> None:
+        self._failures.forget(key)
+
+    def retries(self, key: Hashable) -> int:
+        return self._failures.of(key)
+
+
+class TokenBucket:
+    """A rate shared by all keys: each call takes a token, and waits for it if it must.
+
+    A reservation cannot be given back; forgetting changes nothing.
+    """
+
+    def __init__(self, qps: float, burst: int, *, clock: Clock) -> None:
+        self._qps = qps
+        self._burst = float(burst)
+        self._clock = clock
+        self._tokens = self._burst
+        self._seen = clock.monotonic()
+        self._lock = threading.Lock()
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:  # noqa: ARG002 - one bucket for all keys
+        now = self._clock.monotonic()
+        with self._lock:
+            earned = max(0.0, now - self._seen) * self._qps
+            self._tokens = min(self._burst, self._tokens + earned) - 1
+            self._seen = max(self._seen, now)
+            owed = -self._tokens / self._qps
+        return max(0.0, owed, asked_delay(error))
+
+    def forget(self, key: Hashable) -> None:
+        """Nothing: tokens taken stay taken."""
+
+    def retries(self, key: Hashable) -> int:  # noqa: ARG002 - see above
+        return 0
+
+
+class MaxOf:
+    """The longest delay of several limiters; each of them counts the failure."""
+
+    def __init__(self, *limiters: RateLimiter) -> None:
+        self._limiters = limiters
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        # A list, not a generator in max(): every limiter must be asked.
+        return max([limiter.delay(key, error) for limiter in self._limiters])
+
+    def forget(self, key: Hashable) -> None:
+        for limiter in self._limiters:
+            limiter.forget(key)
+
+    def retries(self, key: Hashable) -> int:
+        return max(limiter.retries(key) for limiter in self._limiters)
+
+
+class WithMaxWait:
+    """Another limiter's delay, capped; what the error itself asks for is not."""
+
+    def __init__(self, limiter: RateLimiter, max_seconds: float) -> None:
+        self._limiter = limiter
+        self._max_seconds = max_seconds
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        seconds = min(self._limiter.delay(key, error), self._max_seconds)
+        return max(seconds, asked_delay(error))
+
+    def forget(self, key: Hashable) -> None:
+        self._limiter.forget(key)
+
+    def retries(self, key: Hashable) -> int:
+        return self._limiter.retries(key)
+
+
+class _Failures:
+    """Counts by key, oldest use first, so that what expired is found at the front."""
+
+    def __init__(self, clock: Clock, ttl_seconds: float) -> None:
+        self._clock = clock
+        self._ttl_seconds = ttl_seconds
+        self._by_key: dict[Hashable, tuple[int, float]] = {}
+        self._lock = threading.Lock()
+
+    def count(self, key: Hashable) -> int:
+        """Add one failure; return how many there were before."""
+        now = self._clock.monotonic()
+        with self._lock:
+            self._expire(now)
+            before, _ = self._by_key.pop(key, (0, now))
+            self._by_key[key] = (before + 1, now)
+            return before
+
+    def of(self, key: Hashable) -> int:
+        now = self._clock.monotonic()
+        with self._lock:
+            count, used = self._by_key.get(key, (0, now))
+            return 0 if now - used >= self._ttl_seconds else count
+
+    def forget(self, key: Hashable) -> None:
+        with self._lock:
+            self._by_key.pop(key, None)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._by_key)
+
+    def _expire(self, now: float) -> None:
+        while self._by_key:
+            oldest = next(iter(self._by_key))
+            if now - self._by_key[oldest][1] < self._ttl_seconds:
+                return
+            del self._by_key[oldest]

@@ -1,0 +1,268 @@
+"""The runtime's metric families, by controller-runtime's and client-go's names.
+
+`RuntimeMetrics` holds every family on one registry; make one a process. Series appear
+when a queue, controller or informer asks for its part (`queue`, `controller`,
+`informer`), with the label children bound once: an `inc` on a bound child costs a
+quarter of one through `labels()`. What can be read when scraped is not counted twice:
+depth, ages and sync states come from callbacks, so they are never stale.
+
+Thread-safe.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+
+import attrs
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
+_RESULTS: tuple[ReconcileResult, ...] = (
+    "success",
+    "error",
+    "requeue",
+    "requeue_after",
+)
+_QUEUE_LABELS = ("name", "controller")
+# 1e-8 s times ten, twelve times.
+_QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
+_RECONCILE_BUCKETS = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    *(0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
+    *(6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
+)
+
+
+@attrs.frozen
+class QueueSnapshot:
+    """A queue at one moment.
+
+    depth: ready keys by priority label. adds, retries: totals since it was made.
+    unfinished_seconds, longest_seconds: sum and maximum of the ages of the keys being
+    processed.
+    """
+
+    depth: Mapping[str, int]
+    adds: int
+    retries: int
+    unfinished_seconds: float
+    longest_seconds: float
+
+
+@attrs.frozen
+class QueueMetrics:
+    """One queue's part."""
+
+    queue_seconds: Histogram
+    work_seconds: Histogram
+    expose: Callable[[Callable[[], QueueSnapshot]], None]
+    """Give the function that each scrape calls."""
+
+
+@attrs.frozen
+class ControllerMetrics:
+    """One controller's part; every series starts at zero."""
+
+    results: Mapping[ReconcileResult, Counter]
+    errors: Counter
+    terminal_errors: Counter
+    panics: Counter
+    timeouts: Counter
+    seconds: Histogram
+    max_concurrent: Gauge
+    active_workers: Gauge
+
+
+class RuntimeMetrics:
+    """Families on one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._queue_seconds = Histogram(
+            "workqueue_queue_duration_seconds",
+            "How long a key stays in the queue before it is taken",
+            _QUEUE_LABELS,
+            buckets=_QUEUE_BUCKETS,
+            registry=registry,
+        )
+        self._work_seconds = Histogram(
+            "workqueue_work_duration_seconds",
+            "How long processing a key takes",
+            _QUEUE_LABELS,
+            buckets=_QUEUE_BUCKETS,
+            registry=registry,
+        )
+        self._requests = Counter(
+            "rest_client_requests_total",
+            "Requests to the Kubernetes API by status code, method and host",
+            ("code", "method", "host"),
+            registry=registry,
+        )
+        self._controllers = _ControllerFamilies(registry)
+        self._queues = _Queues()
+        self._informers = _Informers()
+        registry.register(self._queues)
+        registry.register(self._informers)
+
+    def queue(self, name: str) -> QueueMetrics:
+        """The series of the queue of the controller `name`."""
+        return QueueMetrics(
+            queue_seconds=self._queue_seconds.labels(name, name),
+            work_seconds=self._work_seconds.labels(name, name),
+            expose=lambda snapshot: self._queues.expose(name, snapshot),
+        )
+
+    def controller(self, name: str) -> ControllerMetrics:
+        """The series of one controller, zero-initialised."""
+        return self._controllers.of(name)
+
+    def kube_request(self, code: str, method: str, host: str) -> None:
+        """One answered request to the Kubernetes API.
+
+        code: the status, or `<error>` if none came. method: GET, LIST is GET too.
+        """
+        self._requests.labels(code, method, host).inc()
+
+    def informer(
+        self,
+        kind: str,
+        *,
+        has_synced: Callable[[], bool],
+        idle_seconds: Callable[[], float | None],
+    ) -> None:
+        """Show an informer: whether it has synced, and the seconds since its watch
+        last delivered anything, bookmarks included (None: it never has).
+        """
+        self._informers.by_kind[kind] = (has_synced, idle_seconds)
+
+    def forget(self, name: str) -> None:
+        """Drop the scrape callbacks of a queue or informer that is gone for good."""
+        self._queues.by_name.pop(name, None)
+        self._informers.by_kind.pop(name, None)
+
+
+class _ControllerFamilies:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
+            name = f"controller_runtime_{name}"
+            return Counter(name, text, ("controller", *labels), registry=registry)
+
+        def gauge(name: str, text: str) -> Gauge:
+            name = f"controller_runtime_{name}"
+            return Gauge(name, text, ("controller",), registry=registry)
+
+        self._total = counter(
+            "reconcile_total", "Reconciles by outcome", labels=("result",)
+        )
+        self._errors = counter(
+            "reconcile_errors_total", "Reconciles that failed, terminally or not"
+        )
+        self._terminal = counter(
+            "terminal_reconcile_errors_total", "Reconciles that failed for good"
+        )
+        self._panics = counter(
+            "reconcile_panics_total", "Reconciles that raised what nobody expects"
+        )
+        self._timeouts = counter(
+            "reconcile_timeouts_total", "Reconciles that outlived their deadline"
+        )
+        self._seconds = Histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "Time of one reconcile",
+            ("controller",),
+            buckets=_RECONCILE_BUCKETS,
+            registry=registry,
+        )
+        self._max = gauge("max_concurrent_reconciles", "Most reconciles at once")
+        self._active = gauge("active_workers", "Reconciles running now")
+
+    def of(self, name: str) -> ControllerMetrics:
+        return ControllerMetrics(
+            results={result: self._total.labels(name, result) for result in _RESULTS},
+            errors=self._errors.labels(name),
+            terminal_errors=self._terminal.labels(name),
+            panics=self._panics.labels(name),
+            timeouts=self._timeouts.labels(name),
+            seconds=self._seconds.labels(name),
+            max_concurrent=self._max.labels(name),
+            active_workers=self._active.labels(name),
+        )
+
+
+class _Queues(Collector):
+    """Reads every queue when scraped."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Callable[[], QueueSnapshot]] = {}
+
+    def expose(self, name: str, snapshot: Callable[[], QueueSnapshot]) -> None:
+        self.by_name[name] = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        depth = GaugeMetricFamily(
+            "workqueue_depth",
+            "Keys ready to be taken",
+            labels=(*_QUEUE_LABELS, "priority"),
+        )
+        adds = CounterMetricFamily(
+            "workqueue_adds_total", "Keys that became ready", labels=_QUEUE_LABELS
+        )
+        retries = CounterMetricFamily(
+            "workqueue_retries_total", "Adds with a delay", labels=_QUEUE_LABELS
+        )
+        unfinished = GaugeMetricFamily(
+            "workqueue_unfinished_work_seconds",
+            "Sum of the ages of the keys being processed",
+            labels=_QUEUE_LABELS,
+        )
+        longest = GaugeMetricFamily(
+            "workqueue_longest_running_processor_seconds",
+            "Age of the key being processed for longest",
+            labels=_QUEUE_LABELS,
+        )
+        for name, read in list(self.by_name.items()):
+            now = read()
+            labels = (name, name)
+            for priority, count in now.depth.items():
+                depth.add_metric((*labels, priority), count)
+            adds.add_metric(labels, now.adds)
+            retries.add_metric(labels, now.retries)
+            unfinished.add_metric(labels, now.unfinished_seconds)
+            longest.add_metric(labels, now.longest_seconds)
+        yield from (depth, adds, retries, unfinished, longest)
+
+    def describe(self) -> list[Metric]:
+        """Nothing to compare: without this, registering would scrape."""
+        return []
+
+
+class _Informers(Collector):
+    """Reads every informer when scraped."""
+
+    def __init__(self) -> None:
+        self.by_kind: dict[
+            str, tuple[Callable[[], bool], Callable[[], float | None]]
+        ] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        synced = GaugeMetricFamily(
+            "informer_synced",
+            "1 once the cache holds the kind's first list",
+            labels=("kind",),
+        )
+        idle = GaugeMetricFamily(
+            "informer_seconds_since_watch_activity",
+            "Seconds since the kind's watch delivered anything, bookmarks included",
+            labels=("kind",),
+        )
+        for kind, (has_synced, idle_seconds) in list(self.by_kind.items()):
+            synced.add_metric((kind,), float(has_synced()))
+            seconds = idle_seconds()
+            if seconds is not None:
+                idle.add_metric((kind,), seconds)
+        yield from (synced, idle)
+
+    def describe(self) -> list[Metric]:
+        """As in `_Queues`."""
+        return []

@@ -1,0 +1,54 @@
+"""What a queue counts for its metrics, kept as plain numbers under the queue's lock."""
+
+from types import MappingProxyType
+
+from asoreconcile.metrics import QueueSnapshot
+
+_MAX_PRIORITIES = 25
+_OTHERS = "exceeded_cardinality_limit"
+
+
+class Tally:
+    """Depth by priority, adds, retries: changed at the moments of the metric table.
+
+    The first 25 priorities have a label each, the others share one.
+    """
+
+    def __init__(self) -> None:
+        self._depth: dict[str, int] = {}
+        self._labels: dict[int, str] = {}
+        self.adds = 0
+        self.retries = 0
+
+    def entered(self, priority: int) -> None:
+        """A key became ready."""
+        self.adds += 1
+        self._change(priority, 1)
+
+    def left(self, priority: int) -> None:
+        """A key was taken, or a ready key was put off."""
+        self._change(priority, -1)
+
+    def moved(self, old: int, new: int) -> None:
+        """A ready key's priority rose."""
+        self._change(old, -1)
+        self._change(new, 1)
+
+    def snapshot(self, ages: list[float]) -> QueueSnapshot:
+        """ages: of the keys being processed, in seconds."""
+        return QueueSnapshot(
+            depth=MappingProxyType(dict(self._depth)),
+            adds=self.adds,
+            retries=self.retries,
+            unfinished_seconds=sum(ages),
+            longest_seconds=max(ages, default=0.0),
+        )
+
+    def _change(self, priority: int, by: int) -> None:
+        label = self._labels.get(priority)
+        if label is None:
+            if len(self._labels) < _MAX_PRIORITIES:
+                label = self._labels[priority] = str(priority)
+            else:
+                label = _OTHERS
+        self._depth[label] = self._depth.get(label, 0) + by

@@ -1,0 +1,375 @@
+"""The work queue: keys in, each held by one worker at a time, in a fair order.
+
+Watch threads and workers add keys; workers `get` a key, work on it, and call `done`. A
+key added many times is queued once; a key added while a worker holds it is handed out
+again after `done`. The rules are client-go's dirty/processing contract (WQ-*, DQ-*) and
+controller-runtime's priority queue (PQ-*), with their defects left out: adds are
+synchronous, shutting down twice is harmless, a drain waits for queued keys too.
+
+One lock guards a queue's whole state. Inside it nothing else runs: no logging, no
+timers, no caller's code but the fairness function (TH-1).
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Generic, NamedTuple, TypeVar
+
+from asoreconcile.backoff import ItemExponential, RateLimiter
+from asoreconcile.clock import Clock
+from asoreconcile.metrics import QueueMetrics, QueueSnapshot
+from asoreconcile.queue.alarm import Alarm
+from asoreconcile.queue.delayed import Delayed
+from asoreconcile.queue.entry import Queued, State
+from asoreconcile.queue.ready import ReadyOrder
+from asoreconcile.queue.tally import Tally
+
+LOW_PRIORITY = -100
+"""For what nobody waits for: initial lists and resyncs. Rule: PQ-1."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+_BASE_SECONDS = 0.005
+_MAX_SECONDS = 1000.0
+_OLDEST_EVERY = 16
+
+
+class Item(NamedTuple, Generic[Key]):
+    """A key handed to a worker, and the priority it was queued with."""
+
+    key: Key
+    priority: int
+
+
+class WorkQueue(Generic[Key]):
+    """Keys to work on. All methods are safe from any thread; only `get` and the drain
+    block.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        clock: Clock,
+        limiter: RateLimiter | None = None,
+        metrics: QueueMetrics | None = None,
+        fairness: Callable[[Key], Hashable] | None = None,
+        on_ready: Callable[[], None] | None = None,
+        oldest_every: int = _OLDEST_EVERY,
+    ) -> None:
+        """limiter: default 5 ms doubling to 1000 s for each key.
+        fairness: the group of a key, such as its namespace; groups of one priority are
+        served in turn (PQ-11). Called under the lock: fast, and must not raise.
+        on_ready: called, without the lock, after keys became ready that no worker in
+        `get` is there to take; it may start one.
+        oldest_every: see PQ-10; 0 keeps priorities strict.
+        """
+        self.name = name
+        self._clock = clock
+        self._limiter = limiter or ItemExponential(
+            _BASE_SECONDS, _MAX_SECONDS, clock=clock
+        )
+        self._metrics = metrics
+        self._on_ready = on_ready
+        self._lock = threading.Lock()
+        self._available = threading.Condition(self._lock)
+        self._entries: dict[Key, Queued[Key]] = {}
+        self._processing: dict[Key, float] = {}
+        self._ready: ReadyOrder[Key] = ReadyOrder(fairness, oldest_every)
+        self._delayed: Delayed[Key] = Delayed()
+        self._tally = Tally()
+        self._orders = 0
+        self._waiting = 0
+        self._fewest_waiting = 0
+        self._dismissed = 0
+        self._shutting_down = False
+        self._drainers: list[threading.Event] = []
+        self._alarm = Alarm(clock, self._promote)
+        if metrics is not None:
+            metrics.expose(self.snapshot)
+
+    def add(self, key: Key, *, priority: int = 0) -> None:
+        """Queue a key now, or as soon as a hold on it ends.
+
+        Ignored while shutting down. Of a key already queued the higher priority and
+        the earlier time stay. Rules: WQ-2, WQ-5, PQ-2, PQ-3, PQ-4.
+        """
+        self._admit(key, 0.0, priority)
+
+    def add_after(
+        self,
+        key: Key,
+        delay_seconds: float,
+        *,
+        priority: int = 0,
+        not_before: bool = False,
+    ) -> None:
+        """Queue a key once `delay_seconds` have passed; at once if not positive.
+
+        not_before: also hold it so long: another add does not make it ready earlier,
+        and if it is ready already it goes back to waiting. Rules: DQ-1, DQ-2, DQ-3.
+        """
+        hold_seconds = delay_seconds if not_before else 0.0
+        self._admit(key, delay_seconds, priority, hold_seconds=hold_seconds)
+
+    def add_rate_limited(
+        self,
+        key: Key,
+        *,
+        priority: int = 0,
+        error: BaseException | None = None,
+        hold_seconds: float = 0.0,
+    ) -> None:
+        """Queue a key after the limiter's delay for one more failure. Rule: RL-1.
+
+        error: what failed; the limiter may read a lower bound from it.
+        hold_seconds: so long no other add makes it ready earlier, as in `add_after`.
+        """
+        delay_seconds = self._limiter.delay(key, error)
+        self._admit(key, delay_seconds, priority, hold_seconds=hold_seconds)
+
+    def forget(self, key: Key) -> None:
+        """Clear the key's failures; it stays queued if it is. Rule: CT-4."""
+        self._limiter.forget(key)
+
+    def retries(self, key: Key) -> int:
+        """The key's failures since it was last forgotten."""
+        return self._limiter.retries(key)
+
+    def get(self) -> Item[Key] | None:
+        """Block until a key is ready and take it; give it back with `done`.
+
+        None: the queue is shut down and nothing is ready, or this worker was
+        dismissed; it should end. Rules: WQ-3, PQ-3, PQ-5.
+        """
+        with self._lock:
+            while (entry := self._ready.pop()) is None:
+                if self._shutting_down or self._dismissed:
+                    self._dismissed = max(0, self._dismissed - 1)
+                    return None
+                self._wait()
+            now = self._clock.monotonic()
+            del self._entries[entry.key]
+            self._processing[entry.key] = now
+            self._tally.left(entry.priority)
+        if self._metrics is not None:
+            self._metrics.queue_seconds.observe(now - entry.ready_since)
+        return Item(entry.key, entry.priority)
+
+    def done(self, key: Key) -> None:
+        """The worker is finished with the key. Rules: WQ-4, WQ-5.
+
+        If it was added meanwhile, it joins the tail of its priority. A key nobody
+        holds is ignored.
+        """
+        with self._lock:
+            since = self._processing.pop(key, None)
+            if since is None:
+                return
+            entry = self._entries.get(key)
+            if entry is not None and entry.state is State.LOCKED:
+                entry.order = self._next_order()
+                self._ready.push(entry)
+                self._notify()
+            drained = self._if_drained()
+        _set_all(drained)
+        if self._metrics is not None:
+            self._metrics.work_seconds.observe(self._clock.monotonic() - since)
+
+    def shut_down(self) -> None:
+        """Refuse adds, drop what waits for its time, and let every `get` return.
+
+        Keys that are ready are still handed out. Does not wait. Idempotent, and
+        releases who drains. Rules: WQ-8, DQ-3, PQ-8.
+        """
+        self._close()
+        with self._lock:
+            drainers, self._drainers = self._drainers, []
+        _set_all(drainers)
+
+    def shut_down_with_drain(self, timeout_seconds: float) -> bool:
+        """Shut down, and block until no key is queued and none is held by a worker.
+
+        False: the time was over, or `shut_down` was called meanwhile. Rules: WQ-9,
+        WQ-10.
+        """
+        self._close()
+        drained = threading.Event()
+        with self._lock:
+            if not self._is_busy():
+                return True
+            self._drainers.append(drained)
+        self._clock.wait(drained, timeout_seconds)
+        with self._lock:
+            if drained in self._drainers:
+                self._drainers.remove(drained)
+            return not self._is_busy()
+
+    @property
+    def is_shutting_down(self) -> bool:
+        return self._shutting_down
+
+    def __len__(self) -> int:
+        """Keys that are ready, those still held by a worker included, not those that
+        wait for their time. Rule: PQ-6.
+        """
+        with self._lock:
+            return len(self._entries) - len(self._delayed)
+
+    def unattended(self) -> int:
+        """Ready keys that no worker standing in `get` will take."""
+        with self._lock:
+            return self._unattended()
+
+    def dismiss_idle(self) -> int:
+        """Let go the workers that `get` never needed since the last call (TH-8).
+
+        Their `get` returns None. Returns how many. Call it once a period.
+        """
+        with self._lock:
+            count = min(self._fewest_waiting, self._waiting)
+            self._dismissed = count
+            self._fewest_waiting = self._waiting - count
+            self._available.notify(count)
+            return count
+
+    def snapshot(self) -> QueueSnapshot:
+        """The queue's numbers now; each scrape asks."""
+        now = self._clock.monotonic()
+        with self._lock:
+            ages = [max(0.0, now - since) for since in self._processing.values()]
+            return self._tally.snapshot(ages)
+
+    def _admit(
+        self,
+        key: Key,
+        delay_seconds: float,
+        priority: int,
+        *,
+        hold_seconds: float = 0.0,
+    ) -> None:
+        now = self._clock.monotonic()
+        ready_at = now + max(0.0, delay_seconds)
+        with self._lock:
+            if self._shutting_down:
+                return
+            if delay_seconds > 0:
+                self._tally.retries += 1
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = Queued(key, priority=priority, order=self._next_order())
+                self._entries[key] = entry
+            else:
+                if priority > entry.priority:
+                    self._raise(entry, priority)
+                if entry.state is State.WAITING:
+                    ready_at = min(ready_at, entry.ready_at)
+                else:
+                    ready_at = now
+            if hold_seconds > 0:
+                entry.not_before = max(entry.not_before, now + hold_seconds)
+            ready_at = max(ready_at, entry.not_before)
+            self._place(entry, ready_at, now)
+            alarm_at = self._delayed.earliest() if ready_at > now else None
+            unattended = self._unattended()
+        if alarm_at is not None:
+            self._alarm.set(alarm_at)
+        if unattended and self._on_ready is not None:
+            self._on_ready()
+
+    def _place(self, entry: Queued[Key], ready_at: float, now: float) -> None:
+        """Put an entry where it belongs. Caller holds the lock."""
+        if ready_at <= now:
+            if entry.state is State.WAITING:
+                if entry.ready_at:
+                    self._delayed.remove(entry)
+                self._make_ready(entry, now)
+        elif ready_at != entry.ready_at:
+            if entry.state is not State.WAITING:
+                self._tally.left(entry.priority)
+                if entry.state is State.READY:
+                    self._ready.remove(entry, order=self._next_order())
+            self._delayed.push(entry, ready_at)
+
+    def _make_ready(self, entry: Queued[Key], now: float) -> None:
+        """Caller holds the lock."""
+        entry.ready_since = now
+        self._tally.entered(entry.priority)
+        if entry.key in self._processing:
+            entry.state = State.LOCKED
+        else:
+            self._ready.push(entry)
+            self._notify()
+
+    def _raise(self, entry: Queued[Key], priority: int) -> None:
+        """A raised entry goes to the tail of its new priority (PQ-3). Caller holds the
+        lock.
+        """
+        if entry.state is State.READY:
+            self._ready.remove(entry, order=self._next_order())
+            self._tally.moved(entry.priority, priority)
+            entry.priority = priority
+            self._ready.push(entry)
+            return
+        if entry.state is State.LOCKED:
+            self._tally.moved(entry.priority, priority)
+        entry.order = self._next_order()
+        entry.priority = priority
+
+    def _promote(self) -> None:
+        """Make ready what is due; runs on the timer thread."""
+        now = self._clock.monotonic()
+        with self._lock:
+            for entry in self._delayed.pop_due(now):
+                entry.order = self._next_order()
+                self._make_ready(entry, now)
+            alarm_at = self._delayed.earliest()
+            unattended = self._unattended()
+        if alarm_at is not None:
+            self._alarm.set(alarm_at)
+        if unattended and self._on_ready is not None:
+            self._on_ready()
+
+    def _close(self) -> None:
+        with self._lock:
+            self._shutting_down = True
+            for entry in self._delayed.clear():
+                self._entries.pop(entry.key, None)
+            self._available.notify_all()
+            drained = self._if_drained()
+        _set_all(drained)
+        self._alarm.cancel()
+
+    def _wait(self) -> None:
+        """Caller holds the lock, and gets it back."""
+        self._waiting += 1
+        try:
+            self._available.wait()
+        finally:
+            self._waiting -= 1
+            self._fewest_waiting = min(self._fewest_waiting, self._waiting)
+
+    def _notify(self) -> None:
+        if self._waiting:
+            self._available.notify()
+
+    def _unattended(self) -> int:
+        return max(0, len(self._ready) - self._waiting)
+
+    def _next_order(self) -> int:
+        self._orders += 1
+        return self._orders
+
+    def _is_busy(self) -> bool:
+        return bool(self._entries or self._processing)
+
+    def _if_drained(self) -> list[threading.Event]:
+        """Who waits for the drain, once it is over. Caller holds the lock."""
+        if not self._drainers or self._is_busy():
+            return []
+        drainers, self._drainers = self._drainers, []
+        return drainers
+
+
+def _set_all(events: list[threading.Event]) -> None:
+    for event in events:
+        event.set()

@@ -1,0 +1,84 @@
+"""Whom an event concerns: functions from an event to requests, given to `watch`.
+
+They run on the watch thread: short, never blocking. Rules: PQ-1, TH-3.
+"""
+
+from collections.abc import Callable, Iterable
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Event, Updated
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    gvk_of,
+    owner_references,
+)
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request
+
+Handler = Callable[[Event], Iterable[Request]]
+
+
+def enqueue_self(event: Event) -> Iterable[Request]:
+    """The object itself."""
+    return (Request(event.key),)
+
+
+def enqueue_owner(
+    owner: GroupKind, *, only_controller: bool = False, namespaced: bool = True
+) -> Handler:
+    """The owners of that kind, by ownerReferences; the version does not matter.
+
+    only_controller: only the owner marked as the controller.
+    namespaced: False for a cluster-scoped kind of owner.
+    An update concerns the owners before and after it. Decodes the object.
+    """
+
+    def owners(entry: Entry) -> Iterable[Request]:
+        namespace = entry.key.namespace if namespaced else ""
+        for reference in owner_references(entry.load()):
+            if only_controller and not reference.get("controller"):
+                continue
+            if _kind_of(reference) == owner:
+                yield Request(ObjectKey(namespace, reference.get("name") or ""))
+
+    return map_to(owners)
+
+
+def map_to(requests_of: Callable[[Entry], Iterable[Request]]) -> Handler:
+    """What a function makes of the object: of both states on an update, each request
+    once.
+    """
+
+    def handle(event: Event) -> Iterable[Request]:
+        unique: dict[Request, None] = {}
+        for entry in _entries(event):
+            unique.update(dict.fromkeys(requests_of(entry)))
+        return unique
+
+    return handle
+
+
+def priority_of(event: Event) -> int:
+    """Low for the first list and for resyncs, which nobody waits for. Rule: PQ-1."""
+    match event:
+        case Added(initial=True):
+            return LOW_PRIORITY
+        case Updated(old=old, new=new) if old.resource_version == new.resource_version:
+            return LOW_PRIORITY
+        case _:
+            return 0
+
+
+def _entries(event: Event) -> tuple[Entry, ...]:
+    match event:
+        case Added(entry=entry) | Deleted(entry=entry):
+            return (entry,)
+        case Updated(old=old, new=new):
+            return (old, new)
+
+
+def _kind_of(reference: JsonObject) -> GroupKind:
+    # An ownerReference states its kind as an object does.
+    return gvk_of(reference).group_kind

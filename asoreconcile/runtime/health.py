@@ -1,0 +1,189 @@
+"""Whether the process lives (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
+
+A check is a function that answers at once from what is known; it never calls out.
+"""
+
+import threading
+from collections.abc import Callable, Collection
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
+from asoreconcile.queue.alarm import Alarm
+
+_log = Logger(__name__)
+
+_DEGRADED_AFTER_SECONDS = 120.0
+_BEAT_SECONDS = 10.0
+_MISSED_BEATS = 6
+
+
+@attrs.frozen
+class Verdict:
+    """A check's answer. details: lines for a person, shown when asked for."""
+
+    ok: bool
+    details: tuple[str, ...] = ()
+
+
+Check = Callable[[], Verdict]
+
+
+@attrs.frozen
+class Report:
+    """The answer of one endpoint: an HTTP status and a plain text body."""
+
+    status: int
+    text: str
+
+
+class Checks:
+    """The named checks of one endpoint. Safe from any thread, at any time."""
+
+    def __init__(self, name: str) -> None:
+        """name: `healthz` or `readyz`; without checks it has one, `ping`."""
+        self.name = name
+        self._lock = threading.Lock()
+        self._checks: dict[str, Check] = {}
+
+    def add(self, name: str, check: Check) -> None:
+        """Raises ValueError if the name is taken."""
+        with self._lock:
+            if name in self._checks:
+                raise ValueError(f"check {name} of {self.name} exists already")
+            self._checks[name] = check
+
+    def remove(self, name: str) -> None:
+        with self._lock:
+            self._checks.pop(name, None)
+
+    def report(self, *, verbose: bool = False, exclude: Collection[str] = ()) -> Report:
+        """Run all but the excluded; 200 if they pass, else 500.
+
+        Reasons are withheld from who did not ask: the endpoint needs no login.
+        """
+        with self._lock:
+            checks = dict(self._checks) or {"ping": _ping}
+        verdicts = {
+            name: _run(name, check)
+            for name, check in checks.items()
+            if name not in exclude
+        }
+        ok = all(verdict.ok for verdict in verdicts.values())
+        if ok and not verbose:
+            return Report(200, "ok")
+        lines = []
+        for name, verdict in verdicts.items():
+            mark = "[+]" if verdict.ok else "[-]"
+            failed = "failed" if verbose else "failed: reason withheld"
+            lines.append(f"{mark}{name} {'ok' if verdict.ok else failed}")
+            if verbose:
+                lines.extend(f"    {detail}" for detail in verdict.details)
+        lines.extend(
+            f'warn: no check is named "{name}": it cannot be excluded'
+            for name in sorted(set(exclude) - set(checks))
+        )
+        lines.append(f"{self.name} check {'passed' if ok else 'failed'}")
+        return Report(200 if ok else 500, "\n".join(lines) + "\n")
+
+    def report_one(self, name: str) -> Report | None:
+        """One check alone; None if there is no such check."""
+        with self._lock:
+            checks = dict(self._checks) or {"ping": _ping}
+        check = checks.get(name)
+        if check is None:
+            return None
+        if _run(name, check).ok:
+            return Report(200, "ok")
+        return Report(500, f"[-]{name} failed: reason withheld\n")
+
+
+class CachesSynced:
+    """Readiness: the caches hold their first list.
+
+    A kind that cannot sync for `degraded_after_seconds` is shown, and stops failing
+    readiness: one missing permission must not take the webhooks of all others down.
+    """
+
+    def __init__(
+        self, clock: Clock, *, degraded_after_seconds: float = _DEGRADED_AFTER_SECONDS
+    ) -> None:
+        self._clock = clock
+        self._degraded_after_seconds = degraded_after_seconds
+        self._lock = threading.Lock()
+        self._sources: dict[
+            str, tuple[Callable[[], bool], Callable[[], str], float]
+        ] = {}
+
+    def watch(
+        self,
+        kind: str,
+        has_synced: Callable[[], bool],
+        last_error: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Count a kind in from now on. last_error: why it has not synced, or ""."""
+        with self._lock:
+            since = self._clock.monotonic()
+            self._sources[kind] = (has_synced, last_error, since)
+
+    def forget(self, kind: str) -> None:
+        with self._lock:
+            self._sources.pop(kind, None)
+
+    def __call__(self) -> Verdict:
+        now = self._clock.monotonic()
+        with self._lock:
+            sources = dict(self._sources)
+        ok = True
+        details = []
+        for kind, (has_synced, last_error, since) in sorted(sources.items()):
+            if has_synced():
+                details.append(f"{kind}: synced")
+                continue
+            degraded = now - since >= self._degraded_after_seconds
+            ok = ok and degraded
+            state = "degraded, not synced" if degraded else "not synced"
+            reason = last_error()
+            details.append(f"{kind}: {state}{': ' + reason if reason else ''}")
+        return Verdict(ok, tuple(details))
+
+
+class TimersAlive:
+    """Liveness: the clock's timers fire. All delays of all queues depend on them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock.monotonic()
+        self._stopped = False
+        self._alarm = Alarm(clock, self._beat)
+
+    def start(self) -> None:
+        self._beat()
+
+    def stop(self, timeout_seconds: float = 0.0) -> list[str]:  # noqa: ARG002 - a service's stop
+        self._stopped = True
+        self._alarm.cancel()
+        return []
+
+    def __call__(self) -> Verdict:
+        late = self._clock.monotonic() - self._last
+        ok = late < _BEAT_SECONDS * _MISSED_BEATS
+        return Verdict(ok, (f"last timer fired {late:.0f} s ago",))
+
+    def _beat(self) -> None:
+        self._last = self._clock.monotonic()
+        if not self._stopped:
+            self._alarm.set(self._last + _BEAT_SECONDS)
+
+
+def _ping() -> Verdict:
+    return Verdict(ok=True)
+
+
+def _run(name: str, check: Check) -> Verdict:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a check that breaks is one that fails
+        _log.exception("Health check raised", check=name)
+        return Verdict(ok=False, details=(f"{type(error).__name__}",))

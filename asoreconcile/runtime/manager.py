@@ -1,0 +1,239 @@
+"""The manager: starts services in order, waits, and stops them within a time.
+
+One makes a process: it adds controllers, caches and endpoints, and calls `run` on the
+main thread. Rules: MG-*.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from typing import Protocol
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError
+from asoreconcile.log import Logger
+from asoreconcile.runtime.service import STOP_ORDER, Group, Service, Standby, Task
+from asoreconcile.runtime.signals import on_stop_signal
+from asoreconcile.runtime.workforce import start_daemon
+
+_log = Logger(__name__)
+
+_GRACE_SECONDS = 25.0  # pods usually get 30 s
+
+
+class ManagerError(AsoError):
+    """The manager was used in an order that makes no sense."""
+
+
+class LeadershipLostError(AsoError):
+    """Another process may be leading: this one must exit. Rule: MG-5."""
+
+
+class Elector(Protocol):
+    """Decides whether this process may write (leader election)."""
+
+    def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
+        """Begin to try; call `elected` once on success, `lost` if it ends unasked."""
+
+    def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
+        """End; release the lease only if asked to: all that wrote has stopped."""
+
+
+class _Phase(Enum):
+    NEW = "new"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+class Manager:
+    """Owns lifetimes. Methods are safe from any thread."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        elector: Elector | None = None,
+        grace_seconds: float = _GRACE_SECONDS,
+    ) -> None:
+        """elector: None leads at once.
+        grace_seconds: the whole budget of a stop; 0 does not wait. Make it shorter than
+        the pod's terminationGracePeriodSeconds.
+        """
+        self._clock = clock
+        self._elector = elector
+        self._grace_seconds = grace_seconds
+        self._lock = threading.Lock()
+        self._services: dict[Group, list[Service]] = {group: [] for group in Group}
+        self._started: dict[Group, list[Service]] = {group: [] for group in Group}
+        self._open: set[Group] = set()
+        self._names: set[str] = set()
+        self._phase = _Phase.NEW
+        self._stop = threading.Event()
+        self.failure: BaseException | None = None
+        """Why it stopped, if not because it was asked to."""
+
+    def add(self, service: Service, *, group: Group = Group.LEADER) -> None:
+        """Have a service started with its group; at once if the group has started.
+
+        Raises ManagerError once stopping has begun, or if a service of that name is
+        here already. Rules: MG-2, CT-8.
+        """
+        with self._lock:
+            self._check_new(service)
+            self._services[group].append(service)
+            warm = group is Group.LEADER and Group.OTHERS in self._open
+            now = group in self._open
+        if isinstance(service, Task):
+            service.on_failure = self._fail
+        if warm and not now and isinstance(service, Standby):
+            service.warm_up()
+        if now:
+            self._start_one(group, service)
+
+    def run(self, *, signals: bool = False) -> int:
+        """Start everything, block until stopped, stop everything.
+
+        signals: also stop on SIGINT and SIGTERM; main thread only.
+        Returns the process's exit code: 0 after a clean stop that was asked for; 1
+        after a failure, a lost lease, or a stop that ran out of time. Raises
+        ManagerError if it ran before. Rules: MG-1, MG-3, MG-4.
+        """
+        with self._lock:
+            if self._phase is not _Phase.NEW:
+                raise ManagerError("a manager runs once")
+            self._phase = _Phase.RUNNING
+        if signals:
+            on_stop_signal(self.stop)
+        self._start()
+        self._stop.wait()
+        still_running = self._shut_down()
+        if still_running:
+            _log.error("Stopped with work still running", running=still_running)
+        if self.failure is not None:
+            _log.error("Stopped because of a failure", error=repr(self.failure))
+        return 1 if still_running or self.failure is not None else 0
+
+    def stop(self) -> None:
+        """Ask `run` to stop. Does not wait. Idempotent; before `run` it runs out of
+        work at once.
+        """
+        self._stop.set()
+
+    def _check_new(self, service: Service) -> None:
+        if self._phase is _Phase.STOPPING:
+            raise ManagerError("the manager is stopping")
+        name = getattr(service, "name", None)
+        if name is None:
+            return
+        if name in self._names:
+            raise ManagerError(f"there is a service named {name} already")
+        self._names.add(name)
+
+    def _start(self) -> None:
+        for group in (Group.SERVERS, Group.WEBHOOKS, Group.CACHES, Group.OTHERS):
+            if not self._start_group(group):
+                return
+        self._warm_up()
+        if self._elector is None:
+            self._start_group(Group.LEADER)
+        elif not self._stop.is_set():
+            try:
+                self._elector.start(elected=self._on_elected, lost=self._on_lost)
+            except Exception as error:  # noqa: BLE001 - becomes the manager's failure
+                _log.exception("Leader election failed to start")
+                self._fail(error)
+
+    def _start_group(self, group: Group) -> bool:
+        """Start what a group holds, and let later additions start at once.
+
+        False: stopping was asked for, or something failed.
+        """
+        with self._lock:
+            if self._stop.is_set() or self._phase is not _Phase.RUNNING:
+                return False
+            self._open.add(group)
+            services = list(self._services[group])
+        return all(self._start_one(group, service) for service in services)
+
+    def _start_one(self, group: Group, service: Service) -> bool:
+        with self._lock:
+            if self._phase is not _Phase.RUNNING or self._stop.is_set():
+                return False
+            if service in self._started[group]:
+                return True
+            self._started[group].append(service)
+        try:
+            service.start()
+        except Exception as error:  # noqa: BLE001 - becomes the manager's failure
+            _log.exception("Service failed to start", service=_name(service))
+            self._fail(error)
+            return False
+        return True
+
+    def _warm_up(self) -> None:
+        with self._lock:
+            services = list(self._services[Group.LEADER])
+        for service in services:
+            if isinstance(service, Standby) and not self._stop.is_set():
+                service.warm_up()
+
+    def _on_elected(self) -> None:
+        self._start_group(Group.LEADER)
+
+    def _on_lost(self) -> None:
+        self._fail(LeadershipLostError("leader election lost"))
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            if self.failure is None:
+                self.failure = error
+        self._stop.set()
+
+    def _shut_down(self) -> list[str]:
+        """Stop in order within the budget; returns what still runs."""
+        with self._lock:
+            self._phase = _Phase.STOPPING
+            lost = isinstance(self.failure, LeadershipLostError)
+        grace = 0.0 if lost else self._grace_seconds
+        deadline = self._clock.monotonic() + grace
+        still_running: list[str] = []
+        writing = False
+        for group in STOP_ORDER:
+            left = self._stop_group(self._started[group], deadline)
+            writing = writing or (group is Group.LEADER and bool(left))
+            still_running += left
+        if self._elector is not None:
+            remaining = max(0.0, deadline - self._clock.monotonic())
+            release = not writing and not lost
+            still_running += self._elector.stop(remaining, release=release)
+        return still_running
+
+    def _stop_group(self, services: Sequence[Service], deadline: float) -> list[str]:
+        """Stop several at once; one that hangs does not use up the others' time."""
+        left: list[list[str]] = [
+            [f"{_name(service)} (stopping)"] for service in services
+        ]
+        ended = [threading.Event() for _ in services]
+
+        def stop(index: int, service: Service) -> None:
+            remaining = max(0.0, deadline - self._clock.monotonic())
+            try:
+                left[index] = service.stop(remaining)
+            except Exception as error:  # noqa: BLE001 - the others must stop too
+                _log.exception("Service failed to stop", service=_name(service))
+                left[index] = [f"{_name(service)} ({type(error).__name__})"]
+            finally:
+                ended[index].set()
+
+        for index, service in enumerate(services):
+            start_daemon(f"stop-{_name(service)}", partial(stop, index, service))
+        for event in ended:
+            remaining = max(0.0, deadline - self._clock.monotonic())
+            # What keeps to its time gets a moment to say so.
+            event.wait(0.5) if remaining == 0 else self._clock.wait(event, remaining)
+        return [line for lines in left for line in lines]
+
+
+def _name(service: Service) -> str:
+    return str(getattr(service, "name", type(service).__name__))

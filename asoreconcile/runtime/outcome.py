@@ -1,0 +1,82 @@
+"""What a finished reconcile means for the queue and the metrics. Pure.
+
+Rules: CT-3, CT-4, CT-5, PQ-7.
+"""
+
+from typing import TypeVar
+
+import attrs
+
+from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
+from asoreconcile.metrics import ReconcileResult
+from asoreconcile.runtime.reconciler import Result
+
+E = TypeVar("E", bound=BaseException)
+
+
+@attrs.frozen
+class Retry:
+    """Queue it again with back-off. hold_seconds: events must not beat that."""
+
+    error: BaseException
+    hold_seconds: float = 0.0
+    unexpected: bool = False
+
+
+@attrs.frozen
+class GiveUp:
+    """Only an event brings it back; back-off is cleared."""
+
+    error: BaseException
+
+
+@attrs.frozen
+class Stopped:
+    """The process is stopping: nothing to record."""
+
+
+@attrs.frozen
+class Finished:
+    """In order: back-off is cleared, and `result` says when to look again."""
+
+    result: Result
+
+
+Outcome = Retry | GiveUp | Stopped | Finished
+
+
+def judge(error: BaseException) -> Outcome:
+    """What a reconcile that raised means."""
+    if in_chain(error, StoppedError):
+        return Stopped()
+    if in_chain(error, TerminalError):
+        return GiveUp(error)
+    retry = in_chain(error, RetryError)
+    return Retry(
+        error,
+        hold_seconds=retry.after_seconds if retry else 0.0,
+        unexpected=not isinstance(error, AsoError),
+    )
+
+
+def label_of(outcome: Outcome) -> ReconcileResult | None:
+    """The `result` label to count it under."""
+    match outcome:
+        case Retry() | GiveUp():
+            return "error"
+        case Finished(result=Result(requeue_after_seconds=None)):
+            return "success"
+        case Finished():
+            return "requeue_after"
+        case Stopped():
+            return None
+
+
+def in_chain(error: BaseException, wanted: type[E]) -> E | None:
+    """The first of a class among an error and its causes (`raise ... from`)."""
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, wanted):
+            return link
+        link = link.__cause__
+    return None

@@ -1,0 +1,49 @@
+"""Which events matter: functions from an event to a bool, to be given to `watch`.
+
+They look at headers only and run on the watch thread (TH-3). Those named after a change
+let additions and deletions pass; they hide resyncs too.
+"""
+
+from collections.abc import Callable
+
+from asoreconcile.cache.events import Event, Updated
+
+Predicate = Callable[[Event], bool]
+
+
+def generation_changed(event: Event) -> bool:
+    """The spec changed, or deletion was asked for; not status or metadata."""
+    return not isinstance(event, Updated) or (
+        event.old.generation != event.new.generation
+    )
+
+
+def resource_version_changed(event: Event) -> bool:
+    """Anything changed: hides resyncs only."""
+    return not isinstance(event, Updated) or (
+        event.old.resource_version != event.new.resource_version
+    )
+
+
+def labels_changed(event: Event) -> bool:
+    return not isinstance(event, Updated) or event.old.labels != event.new.labels
+
+
+def annotations_changed(event: Event) -> bool:
+    return not isinstance(event, Updated) or (
+        event.old.annotations != event.new.annotations
+    )
+
+
+def and_(*predicates: Predicate) -> Predicate:
+    """All say yes; asked in order, until one says no."""
+    return lambda event: all(predicate(event) for predicate in predicates)
+
+
+def or_(*predicates: Predicate) -> Predicate:
+    """At least one says yes; asked in order, until one does."""
+    return lambda event: any(predicate(event) for predicate in predicates)
+
+
+def not_(predicate: Predicate) -> Predicate:
+    return lambda event: not predicate(event)

@@ -1,0 +1,25 @@
+"""Where a controller's events come from; `cache.informer.Informer` is one."""
+
+from typing import Protocol
+
+from asoreconcile.cache.events import EventHandler
+
+
+class Registration(Protocol):
+    """One handler's place at a source."""
+
+    def has_synced(self) -> bool:
+        """Whether the handler has returned from every event of the first list."""
+
+    def remove(self) -> None:
+        """Deliver nothing more."""
+
+
+class Source(Protocol):
+    """Delivers the events of one kind. Someone else starts and stops it."""
+
+    def add_handler(self, handler: EventHandler) -> Registration:
+        """Deliver what is there now as `Added(initial=True)`, then every change."""
+
+    def has_synced(self) -> bool:
+        """Whether the first list is in the cache."""

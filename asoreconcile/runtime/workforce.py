@@ -1,0 +1,131 @@
+"""A controller's worker threads: hired when keys wait, let go when idle. Rule: TH-8.
+
+With hundreds of kinds, most of which are quiet, standing threads would cost memory for
+nothing.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
+
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
+from asoreconcile.queue.alarm import Alarm
+from asoreconcile.queue.workqueue import Item, WorkQueue
+
+_log = Logger(__name__)
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class StartThread(Protocol):
+    """Starts a daemon thread (TH-10)."""
+
+    def __call__(self, name: str, target: Callable[[], None]) -> Any: ...
+
+
+def start_daemon(name: str, target: Callable[[], None]) -> None:
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+class Workforce:
+    """Up to `most` threads that take keys from one queue. Safe from any thread."""
+
+    def __init__(
+        self,
+        queue: WorkQueue[Key],
+        work: Callable[[Item[Key]], None],
+        *,
+        clock: Clock,
+        most: int,
+        idle_seconds: float,
+        on_tick: Callable[[], None] = lambda: None,
+        start_thread: StartThread = start_daemon,
+    ) -> None:
+        """work: what to do with a taken key; `done` is called after it, always.
+        idle_seconds: a worker that no key needed for so long leaves (at most twice
+        that). on_tick: called at that period too while there are workers.
+        """
+        self._queue = queue
+        self._work = work
+        self._clock = clock
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._on_tick = on_tick
+        self._start_thread = start_thread
+        self._lock = threading.Lock()
+        self._workers = 0
+        self._starting = 0
+        self._open = False
+        self._all_left = threading.Event()
+        self._all_left.set()
+        self._alarm = Alarm(clock, self._tick)
+
+    @property
+    def workers(self) -> int:
+        return self._workers
+
+    def open(self) -> None:
+        """From now on, hire."""
+        self._open = True
+        self.hire()
+
+    def close(self) -> None:
+        """Hire no more. Workers leave when the queue lets them go."""
+        with self._lock:
+            self._open = False
+        self._alarm.cancel()
+
+    def hire(self) -> None:
+        """Start workers for the ready keys that none is there to take."""
+        if not self._has_vacancy():
+            return  # a worker that leaves looks again, after it is out of the count
+        with self._lock:
+            if not self._has_vacancy():
+                return
+            wanted = self._queue.unattended() - self._starting
+            count = max(0, min(wanted, self._most - self._workers))
+            first = count > 0 and self._workers == 0
+            self._workers += count
+            self._starting += count
+            if count:
+                self._all_left.clear()
+        for _ in range(count):
+            self._start_thread(f"{self._queue.name}-worker", self._run)
+        if first:
+            self._alarm.set(self._clock.monotonic() + self._idle_seconds)
+
+    def wait_until_left(self, timeout_seconds: float) -> bool:
+        """Block until no worker is left (True) or the time is over."""
+        return self._clock.wait(self._all_left, timeout_seconds)
+
+    def _has_vacancy(self) -> bool:
+        return self._open and self._workers < self._most
+
+    def _run(self) -> None:
+        with self._lock:
+            self._starting -= 1
+        try:
+            while (item := self._queue.get()) is not None:
+                try:
+                    self._work(item)
+                finally:
+                    self._queue.done(item.key)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._workers -= 1
+            if not self._workers:
+                self._all_left.set()
+        # A key may have come after `get` let this worker go and before it left.
+        self.hire()
+
+    def _tick(self) -> None:
+        self._queue.dismiss_idle()
+        self._on_tick()
+        with self._lock:
+            again = self._workers > 0 and self._open
+        if again:
+            self._alarm.set(self._clock.monotonic() + self._idle_seconds)
