@@ -1,0 +1,186 @@
+"""`asoreconcile kinds` and `asoctl render` at the command line."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from asoreconcile.cmd.kinds import kinds
+from asoreconcile.cmd.render import render
+
+SUB = "11111111-1111-1111-1111-111111111111"
+GROUP = """apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: rg}
+spec: {location: westus}
+"""
+
+
+def run(command, *args, stdin=None, env=None):
+    return CliRunner().invoke(
+        command, args, input=stdin, env={"AZURE_SUBSCRIPTION_ID": None, **(env or {})}
+    )
+
+
+def test_list_shows_the_served_version_first():
+    result = run(kinds, "list", "*/Redis")
+
+    assert result.exit_code == 0
+    header, row = result.output.splitlines()
+    assert header.split() == ["GROUP", "KIND", "PLURAL", "SCOPE", "VERSIONS"]
+    assert row.split()[:5] == [
+        "cache.azure.com",
+        "Redis",
+        "redis",
+        "ResourceGroup",
+        "v20241101",
+    ]
+
+
+def test_list_as_json_lists_all_kinds():
+    listed = json.loads(run(kinds, "list", "-o", "json").output)
+
+    assert len(listed) == 294
+    assert sum(len(kind["versions"]) for kind in listed) == 777
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("list", "*/Rediss"), "did you mean cache.azure.com/Redis?"),
+        (("list", ";"), "the pattern is empty"),
+        (("crd", "cache.azure.con/*"), "did you mean cache.azure.com/*?"),
+        (("crd", "*/Redis", "--version", "v1"), "has no version 'v1'"),
+        (("crd", "entra*"), "no ARM resources"),
+        (("show", "Redis"), "did you mean cache.azure.com/Redis?"),
+        (("show", "cache.azure.com/Rediss"), "did you mean Redis?"),
+        (("show", "cache.azure.com/Redis", "--version", "v20241102"), "did you mean"),
+    ],
+)
+def test_misuse_exits_2_and_names_the_nearest(args, message):
+    result = run(kinds, *args)
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_show_tells_what_is_known_of_a_kind():
+    result = run(kinds, "show", "CACHE.azure.com/redis")
+
+    shown = json.loads(result.output)
+    assert shown["armType"] == "Microsoft.Cache/redis"
+    assert shown["apiVersion"] == "2024-11-01"
+    assert shown["owner"] == "resources.azure.com/ResourceGroup"
+    assert shown["spec"]["properties"]["subnetReference"]["properties"]["armId"]
+
+
+def test_crd_prints_a_document_for_each_kind_without_anchors():
+    result = run(kinds, "crd", "cache*")
+
+    documents = list(yaml.safe_load_all(result.output))
+    assert len(documents) == result.output.count("---\n") == 9
+    assert {document["kind"] for document in documents} == {"CustomResourceDefinition"}
+    assert "&id" not in result.output
+
+
+def test_render_prints_yaml_by_default(tmp_path):
+    path = tmp_path / "group.yaml"
+    path.write_text(GROUP)
+
+    result = run(render, "-f", str(path), "--subscription", SUB)
+
+    assert result.exit_code == 0
+    assert yaml.safe_load(result.output) == {
+        "method": "PUT",
+        "path": f"/subscriptions/{SUB}/resourceGroups/rg",
+        "apiVersion": "2020-06-01",
+        "body": {"name": "rg", "location": "westus"},
+    }
+
+
+def test_render_prints_json_a_line_for_each_manifest_of_standard_input():
+    second = GROUP.replace("rg", "rg2")
+
+    result = run(
+        render,
+        "-f",
+        "-",
+        "-o",
+        "json",
+        stdin=f"{GROUP}---\n{second}",
+        env={"AZURE_SUBSCRIPTION_ID": SUB},
+    )
+
+    names = [json.loads(line)["body"]["name"] for line in result.output.splitlines()]
+    assert names == ["rg", "rg2"]
+
+
+def test_render_reads_answers_from_a_file(tmp_path):
+    answers = tmp_path / "answers.yaml"
+    answers.write_text("owner: /subscriptions/s/resourceGroups/g\n")
+    vault = """apiVersion: managedidentity.azure.com/v1api20230131
+kind: UserAssignedIdentity
+metadata: {name: mine}
+spec: {owner: {name: g}, location: westus}
+"""
+
+    result = run(
+        render, "-f", "-", "--resolve", str(answers), "-o", "json", stdin=vault
+    )
+
+    assert json.loads(result.output)["path"].startswith(
+        "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        ("a: 1\nb: [1}", "-:2: invalid YAML"),
+        (GROUP.replace("ResourceGroup", "ResourceGrup"), "did you mean ResourceGroup?"),
+        (GROUP.replace("location", "Location"), "write 'location'"),
+        ("", "there is no Azure resource in these manifests"),
+    ],
+)
+def test_render_exits_1_for_manifests_that_are_wrong(stdin, message):
+    result = run(render, "-f", "-", "--subscription", SUB, stdin=stdin)
+
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_render_exits_1_for_answers_that_are_wrong(tmp_path):
+    answers = tmp_path / "answers.json"
+    answers.write_text('{"reference": {}}')
+
+    result = run(render, "-f", "-", "--resolve", str(answers), stdin=GROUP)
+
+    assert result.exit_code == 1
+    assert "did you mean references?" in result.stderr
+
+
+def test_render_exits_2_when_called_wrongly(tmp_path):
+    assert run(render).exit_code == 2
+    assert run(render, "-f", "-", "-o", "toml").exit_code == 2
+    absent = str(tmp_path / "absent")
+    assert run(render, "-f", "-", "--resolve", absent).exit_code == 2
+
+
+def test_render_says_what_it_skips():
+    web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+
+    result = run(render, "-f", "-", "--subscription", SUB, stdin=f"{GROUP}---\n{web}")
+
+    assert result.exit_code == 0
+    assert "skipped -:6: Deployment is not an Azure kind" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "args", [("--help",), ("list", "--help"), ("show", "--help"), ("crd", "--help")]
+)
+def test_help_teaches_with_an_example(args):
+    assert "Example:" in run(kinds, *args).output
+    assert "Example:" in run(render, "--help").output

@@ -1,0 +1,99 @@
+"""CustomResourceDefinitions."""
+
+import pytest
+
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.kinds import UnknownVersionError
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind
+
+REDIS = builtin().kind(GroupKind("cache.azure.com", "Redis"))
+
+
+def test_definition_of_the_newest_release():
+    made = crd(REDIS)
+
+    assert made["metadata"] == {"name": "redis.cache.azure.com"}
+    assert made["spec"]["names"] == {
+        "categories": ["azure", "cache"],
+        "kind": "Redis",
+        "listKind": "RedisList",
+        "plural": "redis",
+        "singular": "redis",
+    }
+    assert made["spec"]["scope"] == "Namespaced"
+    assert "conversion" not in made["spec"]
+    assert "preserveUnknownFields" not in made["spec"]
+    (version,) = made["spec"]["versions"]
+    assert version["name"] == "v20241101"
+    assert version["served"] is version["storage"] is True
+    assert version["subresources"] == {"status": {}}
+    assert version["schema"]["openAPIV3Schema"] == REDIS.version().schema
+
+
+def test_columns_are_the_ready_condition_and_nothing_else():
+    (version,) = crd(REDIS)["spec"]["versions"]
+
+    assert version["additionalPrinterColumns"] == [
+        {
+            "name": name,
+            "type": "string",
+            "jsonPath": f".status.conditions[?(@.type=='Ready')].{member}",
+        }
+        for name, member in (
+            ("Ready", "status"),
+            ("Severity", "severity"),
+            ("Reason", "reason"),
+            ("Message", "message"),
+        )
+    ]
+
+
+def test_versions_asked_for_are_served_and_one_is_stored():
+    made = crd(REDIS, versions=["v1api20230401", "v20230801"])
+
+    assert [(v["name"], v["storage"]) for v in made["spec"]["versions"]] == [
+        ("v1api20230401", False),
+        ("v20230801", True),
+    ]
+
+
+def test_the_stored_version_can_be_chosen():
+    made = crd(REDIS, versions=["v20241101", "v20230801"], storage="v20230801")
+
+    assert [v["name"] for v in made["spec"]["versions"] if v["storage"]] == [
+        "v20230801"
+    ]
+
+
+def test_unknown_version_is_refused():
+    with pytest.raises(UnknownVersionError, match="v20241101"):
+        crd(REDIS, versions=["v20241102"])
+
+
+def test_categories_beyond_the_group_are_kept():
+    group = builtin().kind(GroupKind("entra.azure.com", "SecurityGroup"))
+
+    assert crd(group)["spec"]["names"]["categories"] == ["azure", "entra", "aad"]
+
+
+def test_every_kind_has_a_structural_schema():
+    """What the API server demands of each node of a schema."""
+
+    def check(schema, at):
+        assert "$def" not in schema
+        assert "union" not in schema
+        preserves = schema.get("x-kubernetes-preserve-unknown-fields")
+        assert schema.get("type") or preserves, at
+        assert not ("properties" in schema and "additionalProperties" in schema), at
+        assert set(schema.get("required", ())) <= set(schema.get("properties", ())), at
+        if schema.get("type") == "array":
+            check(schema["items"], f"{at}[]")
+        if "additionalProperties" in schema:
+            check(schema["additionalProperties"], f"{at}{{}}")
+        for name, child in schema.get("properties", {}).items():
+            check(child, f"{at}.{name}")
+
+    for kind in builtin().kinds():
+        (version,) = crd(kind)["spec"]["versions"]
+        check(version["schema"]["openAPIV3Schema"], str(kind))

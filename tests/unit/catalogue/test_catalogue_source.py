@@ -1,0 +1,119 @@
+"""The project's own form holds all that the extracted catalogue says."""
+
+import json
+
+import pytest
+from datafolder import data_folder
+
+from asoreconcile.catalogue.extraction import convert, expanded
+from asoreconcile.catalogue.files import CatalogueFileError
+from asoreconcile.catalogue.shapes import Shapes, ShapeWriter
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupVersionKind
+
+
+def test_all_777_schemas_are_those_of_the_extracted_catalogue():
+    compared = 0
+    for path in sorted(data_folder("catalogue").glob("*.json")):
+        raw = json.loads(path.read_text())
+        for kind, entry in raw["kinds"].items():
+            for version, head in entry["versions"].items():
+                source = entry["versions"][head.get("sameAs", version)]
+                gvk = GroupVersionKind(raw["group"], version, kind)
+                ours = builtin().version(gvk).schema
+                assert ours == expanded(source["schema"], raw["defs"]), gvk
+                compared += 1
+    assert compared == 777
+
+
+def test_converting_again_changes_nothing(tmp_path):
+    from importlib.resources import files
+
+    made = convert(data_folder("catalogue"), tmp_path)
+
+    assert (made.groups, made.kinds, made.versions) == (47, 294, 777)
+    shipped = files("asoreconcile.controllers") / "kinds"
+    for path in tmp_path.rglob("*.json"):
+        committed = shipped.joinpath(str(path.relative_to(tmp_path)))
+        assert committed.read_bytes() == path.read_bytes(), path.name
+
+
+def test_own_schemas_survive_being_packed_and_expanded_again():
+    kinds = [k for k in builtin().kinds() if k.group_kind.group == "cache.azure.com"]
+    schemas = [kind.version(v).spec_schema for kind in kinds for v in kind.versions]
+    writer = ShapeWriter()
+    for schema in schemas:
+        writer.count(schema)
+
+    packed = [writer.pack(schema, named=True) for schema in schemas]
+
+    shapes = Shapes(json.loads(json.dumps(writer.named)))
+    assert [shapes.schema(shape) for shape in packed] == schemas
+
+
+@pytest.mark.parametrize(
+    ("schema", "shape"),
+    [
+        ({"type": "string"}, "string"),
+        ({"x-kubernetes-preserve-unknown-fields": True}, "any"),
+        ({"type": "array", "items": {"type": "integer"}}, "[]integer"),
+        (
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            "{}string",
+        ),
+        (
+            {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "boolean"}},
+            },
+            "[][]boolean",
+        ),
+        ({"type": "object"}, {}),
+        ({"type": "string", "minLength": 1}, {"type": "string", "minLength": 1}),
+        (
+            {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+            {"type": "array", "items": "string", "maxItems": 2},
+        ),
+        (
+            {
+                "type": "object",
+                "required": ["a"],
+                "properties": {"a": {"type": "number"}},
+            },
+            {"required": ["a"], "properties": {"a": "number"}},
+        ),
+        (
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            {"x-kubernetes-preserve-unknown-fields": True},
+        ),
+    ],
+)
+def test_shape_notation(schema, shape):
+    writer = ShapeWriter()
+    writer.count(schema)
+
+    assert writer.pack(schema) == shape
+    assert Shapes({}).schema(shape) == schema
+
+
+def test_what_is_repeated_gets_one_name():
+    repeated = {
+        "type": "object",
+        "properties": {f"property{n}": {"type": "string"} for n in range(3)},
+    }
+    whole = {"type": "object", "properties": {"a": repeated, "b": repeated}}
+    writer = ShapeWriter()
+    writer.count(whole)
+
+    shape = writer.pack(whole)
+
+    assert shape["properties"]["a"] == shape["properties"]["b"]
+    assert shape["properties"]["a"].startswith("@s")
+    assert Shapes(writer.named).schema(shape) == whole
+
+
+def test_a_source_of_another_format_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text('{"format": "else"}')
+
+    with pytest.raises(CatalogueFileError, match=r"x\.json"):
+        convert(tmp_path, tmp_path / "out")
