@@ -48,7 +48,10 @@ def test_a_name_becomes_the_roles_id_in_the_assignments_subscription(name):
 
 
 def test_an_assignment_above_subscriptions_gets_the_tenants_id():
-    above = "/providers/Microsoft.Management/managementGroups/mg" + ASSIGNMENT[-60:]
+    above = (
+        "/providers/Microsoft.Management/managementGroups/mg"
+        "/providers/Microsoft.Authorization/roleAssignments/a"
+    )
     assert modified("Reader", azure(), arm_id=above) == f"{LIST}/{READER}"
 
 

@@ -1,0 +1,107 @@
+"""`asoreconcile extensions`: which special cases act on which kind, in what order."""
+
+import sys
+from collections.abc import Sequence
+from typing import Never
+
+import click
+import orjson
+
+from asoreconcile.catalogue.patterns import match
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.middleware.chain import ChainRow, Extensions
+from asoreconcile.middleware.discovery import load_sets
+from asoreconcile.middleware.extension_set import ExtensionError
+from asoreconcile.objects import JsonObject
+
+
+@click.group()
+def extensions() -> None:
+    """Look into the extensions: special cases of Azure, kind by kind.
+
+    \b
+    Example:
+      asoreconcile extensions list 'keyvault.azure.com/*'
+    """  # noqa: D301 -- click wants the character
+
+
+@extensions.command("list")
+@click.argument("pattern", required=False, default="*")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+)
+@click.option(
+    "--extensions",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Load this set of an installed package too, as the manager does; repeatable.",
+)
+def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
+    """List every chain: kind, point, and its links, the outermost first.
+
+    PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
+    * crosses the slash. Without it every kind is listed.
+
+    \b
+    Example:
+      asoreconcile extensions list '*/managedcluster*'
+      asoreconcile extensions list --extensions my-policies -o json
+    """  # noqa: D301 -- click wants the character
+    rows = _chosen(_composed(names), pattern)
+    if output == "json":
+        click.echo(orjson.dumps([_plain(row) for row in rows]).decode())
+        return
+    lines = [("KIND", "POINT", "SET", "LINK", "DEFINED")]
+    lines += [
+        (str(row.kind), row.point, link.extension_set, link.name, link.defined)
+        for row in rows
+        for link in row.links
+    ]
+    click.echo(_table(lines))
+
+
+def _composed(names: Sequence[str]) -> Extensions:
+    kinds = [kind.group_kind for kind in builtin().kinds()]
+    try:
+        return Extensions.compose([*builtin_sets(), *load_sets(names)], kinds=kinds)
+    except ExtensionError as error:
+        _fail(1, str(error))
+
+
+def _chosen(composed: Extensions, pattern: str) -> list[ChainRow]:
+    matched = match(pattern, builtin().kinds())
+    if matched.unmatched:
+        _fail(2, *map(str, matched.unmatched))
+    chosen = {kind.group_kind for kind in matched.kinds}
+    return [row for row in composed.describe() if row.kind in chosen]
+
+
+def _plain(row: ChainRow) -> JsonObject:
+    return {
+        "group": row.kind.group,
+        "kind": row.kind.kind,
+        "point": row.point,
+        "links": [
+            {"set": link.extension_set, "name": link.name, "defined": link.defined}
+            for link in row.links
+        ],
+    }
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    *columns, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return "\n".join(
+        "  ".join([*map(str.ljust, row, columns), row[-1]]) for row in rows
+    )
+
+
+def _fail(status: int, *messages: str) -> Never:
+    for message in messages:
+        click.echo(message, err=True)
+    sys.exit(status)

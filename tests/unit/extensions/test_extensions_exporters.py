@@ -1,0 +1,244 @@
+"""Secret exporters: requests, sources and silence, row by row of the inventory."""
+
+import base64
+import logging
+
+import pytest
+from extensions_chains import cr, default, group_kind, version
+
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.errors import ConditionError
+from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.middleware.requests import ExportSecrets
+from asoreconcile.testing.extensions import ARM_ID, FakeArm, fake_ctx
+
+CANARY = "c4n4ry"
+PAIR = {"primaryKey": f"{CANARY}-pk", "secondaryKey": f"{CANARY}-sk"}
+FOUR = PAIR | {
+    "primaryConnectionString": f"{CANARY}-pcs",
+    "secondaryConnectionString": f"{CANARY}-scs",
+}
+ROOT = "uthorizationRules/RootManageSharedAccessKey/listKeys"
+MASTER = {
+    name: f"{CANARY}-{name}"
+    for name in (
+        "primaryMasterKey",
+        "secondaryMasterKey",
+        "primaryReadonlyMasterKey",
+        "secondaryReadonlyMasterKey",
+    )
+}
+STORAGE = {
+    "keys": [
+        {"keyName": "key2", "value": f"{CANARY}-2"},
+        {"keyName": "key1", "value": f"{CANARY}-1"},
+    ]
+}
+
+
+def kubeconfig(text):
+    value = base64.b64encode(text.encode()).decode()
+    return {"kubeconfigs": [{"name": "cluster", "value": value}]}
+
+
+# kind -> (action, api-version, answer of Azure, key -> value). Section 3.8.
+REQUESTS = [
+    ("cache/Redis", "listKeys", "2021-06-01", PAIR, PAIR),
+    ("cache/RedisEnterpriseDatabase", "listKeys", "2022-01-01", PAIR, PAIR),
+    (
+        "containerservice/ManagedCluster",
+        "listClusterAdminCredential",
+        "2022-04-01",
+        kubeconfig(f"{CANARY}-admin"),
+        {"adminCredentials": f"{CANARY}-admin"},
+    ),
+    (
+        "containerservice/ManagedCluster",
+        "listClusterUserCredential",
+        "2022-04-01",
+        kubeconfig(f"{CANARY}-user"),
+        {"userCredentials": f"{CANARY}-user"},
+    ),
+    ("documentdb/DatabaseAccount", "listKeys", "2021-10-15", MASTER, MASTER),
+    ("eventhub/Namespace", f"a{ROOT}", "2024-01-01", FOUR, FOUR),
+    ("eventhub/NamespacesAuthorizationRule", "listKeys", "2024-01-01", FOUR, FOUR),
+    (
+        "eventhub/NamespacesEventhubsAuthorizationRule",
+        "listKeys",
+        "2024-01-01",
+        FOUR,
+        FOUR,
+    ),
+    ("servicebus/Namespace", f"A{ROOT}", "2021-11-01", FOUR, FOUR),
+    ("servicebus/NamespacesAuthorizationRule", "listKeys", "2021-11-01", FOUR, FOUR),
+    ("servicebus/TopicAuthorizationRule", "ListKeys", "2021-11-01", FOUR, FOUR),
+    (
+        "storage/StorageAccount",
+        "listKeys",
+        "2024-01-01",
+        STORAGE,
+        {"key1": f"{CANARY}-1", "key2": f"{CANARY}-2"},
+    ),
+]
+HOST = {"fullyQualifiedDomainName": "db.example.com"}
+SERVICES = ("blob", "queue", "table", "file", "web", "dfs")
+# kind -> (status, key -> value): no request at all.
+STATUSES = [
+    ("dbforpostgresql/FlexibleServer", HOST, HOST),
+    ("dbformysql/FlexibleServer", HOST, HOST),
+    ("dbformariadb/Server", HOST, HOST),
+    (
+        "cache/Redis",
+        {"hostName": "r.example.com", "port": 6379, "sslPort": 6380},
+        {"hostName": "r.example.com", "port": "6379", "sslPort": "6380"},
+    ),
+    (
+        "documentdb/DatabaseAccount",
+        {"documentEndpoint": "https://d/"},
+        {"documentEndpoint": "https://d/"},
+    ),
+    (
+        "managedidentity/UserAssignedIdentity",
+        {
+            "clientId": "c",
+            "principalId": "p",
+            "tenantId": "t",
+            "id": "/subscriptions/sub/resourceGroups/rg/providers/a/b/c",
+        },
+        {"clientId": "c", "principalId": "p", "tenantId": "t", "subscriptionId": "sub"},
+    ),
+    (
+        "servicebus/Namespace",
+        {"serviceBusEndpoint": "https://s/"},
+        {"endpoint": "https://s/"},
+    ),
+    (
+        "storage/StorageAccount",
+        {"primaryEndpoints": {name: f"https://{name}/" for name in SERVICES}},
+        {f"{name}Endpoint": f"https://{name}/" for name in SERVICES},
+    ),
+]
+REQUEST_IDS = [f"{row[0]}-{row[1].rpartition('/')[2]}" for row in REQUESTS]
+STATUS_IDS = [row[0] for row in STATUSES]
+ROWS = [(kind, keys) for kind, *_, keys in (*REQUESTS, *STATUSES)]
+KINDS = sorted({kind for kind, _ in ROWS})
+
+
+def asking(kind, keys, status=None):
+    """The newest CR that can ask for the keys, each for a Secret key of its own."""
+    secrets = {key: {"name": "out", "key": key.lower()} for key in keys}
+    return cr(kind, spec={"operatorSpec": {"secrets": secrets}}, status=status)
+
+
+def exported(obj, kind, *extra, arm=None):
+    ctx = fake_ctx(version(kind), arm=arm or FakeArm())
+    chain = default().chain(EXPORT_SECRETS, group_kind(kind))
+    return chain(ExportSecrets(ctx, obj, frozenset(extra)))
+
+
+def azure(action, api_version, answer):
+    return FakeArm().on("POST", f"/{action}", api_version, answer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_requested_makes_no_request_and_exports_nothing(kind):
+    export = exported(cr(kind), kind)
+    assert (export.secrets, dict(export.raw)) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+)
+def test_requested_keys_cost_one_request_at_the_pinned_version(
+    kind, action, api_version, answer, keys
+):
+    arm = azure(action, api_version, answer)
+    export = exported(asking(kind, keys), kind, arm=arm)
+    assert {one.key: one.value for one in export.secrets} == {
+        key.lower(): value for key, value in keys.items()
+    }
+    assert arm.sent == [("POST", f"{ARM_ID}/{action}", api_version)]
+    assert dict(export.raw) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+)
+def test_b4_b5_b7_keys_that_only_expressions_use_come_raw(
+    kind, action, api_version, answer, keys
+):
+    arm = azure(action, api_version, answer)
+    export = exported(cr(kind), kind, *keys, arm=arm)
+    assert (export.secrets, dict(export.raw)) == ((), keys)
+    assert len(arm.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+)
+def test_a_key_that_azure_does_not_send_is_named_in_the_error(
+    kind, action, api_version, answer, keys
+):
+    arm = azure(action, api_version, {})
+    with pytest.raises(ConditionError, match=f'"{min(keys)}"'):
+        exported(asking(kind, keys), kind, arm=arm)
+
+
+@pytest.mark.parametrize(("kind", "status", "keys"), STATUSES, ids=STATUS_IDS)
+def test_what_the_status_has_costs_no_request(kind, status, keys):
+    export = exported(asking(kind, keys, status), kind)
+    assert {one.key: one.value for one in export.secrets} == {
+        key.lower(): value for key, value in keys.items()
+    }
+
+
+@pytest.mark.parametrize(("kind", "status", "keys"), STATUSES, ids=STATUS_IDS)
+def test_what_the_status_lacks_is_named_in_the_error(kind, status, keys):
+    with pytest.raises(ConditionError, match=f'"{min(keys)}"'):
+        exported(asking(kind, keys), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_key_the_kind_declares_is_exported_by_some_row(kind):
+    declared = set()
+    for name in builtin().kind(group_kind(kind)).versions:
+        declared |= set(version(kind, name).exports.secrets)
+    assert declared == {key for one, keys in ROWS if one == kind for key in keys}
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+)
+def test_values_go_into_the_export_and_nowhere_else(
+    kind, action, api_version, answer, keys, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    arm = azure(action, api_version, answer)
+    export = exported(asking(kind, keys), kind, *keys, arm=arm)
+    assert all(CANARY in one.value for one in export.secrets)
+    broken = azure(action, api_version, answer | {min(keys): ""})
+    text = ""
+    if min(keys) in answer and len(keys) > 1:
+        with pytest.raises(ConditionError) as raised:
+            exported(asking(kind, keys), kind, arm=broken)
+        text = str(raised.value) + repr(raised.value)
+    assert CANARY not in caplog.text + repr(export) + text
+
+
+def test_a_kubeconfig_that_is_no_base64_is_a_missing_value():
+    answer = {"kubeconfigs": [{"name": "cluster", "value": "!!"}]}
+    kind = "containerservice/ManagedCluster"
+    arm = azure("listClusterUserCredential", "2022-04-01", answer)
+    with pytest.raises(ConditionError, match="userCredentials"):
+        exported(asking(kind, ["userCredentials"]), kind, arm=arm)
+
+
+def test_each_kind_of_kubeconfig_is_fetched_only_when_wanted():
+    kind = "containerservice/ManagedCluster"
+    arm = azure("listClusterAdminCredential", "2022-04-01", kubeconfig("a"))
+    arm.on("POST", "/listClusterUserCredential", "2022-04-01", kubeconfig("u"))
+    obj = asking(kind, ["adminCredentials"])
+    export = exported(obj, kind, "userCredentials", arm=arm)
+    assert [one.value for one in export.secrets] == ["a"]
+    assert dict(export.raw) == {"userCredentials": "u"}
+    assert len(arm.sent) == 2
