@@ -8,10 +8,12 @@ Pure. Facts: reconcile-semantics 1g.
 
 from enum import Enum
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 import attrs
 import orjson
 
+from asoreconcile.arm.ids import same
 from asoreconcile.errors import AsoError
 
 TokenType = Literal["GenericResource", "GenericDeleteResponse"]
@@ -65,6 +67,18 @@ def dumps(token: Token) -> str:
     for char, escape in _GO_ESCAPES:
         text = text.replace(char, escape)
     return text
+
+
+def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
+    """Whether a token from an annotation can be of this resource and verb.
+
+    A copied manifest brings another resource's token along: drop that one and read the
+    resource. A location token names no resource, only the verb is compared.
+    """
+    if (token.type == DELETE) is not deleting:
+        return False
+    subject = token.url if token.shape is Shape.BODY else token.original_url
+    return not subject or same(unquote(urlsplit(subject).path), arm_id)
 
 
 def loads(text: str) -> Token:

@@ -305,6 +305,20 @@ def test_r4_4_unknown_codes_go_by_status(code, status, retry):
     assert result.code == (code or "UnknownError")
 
 
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        pytest.param(400, "InUseSubnetCannotBeDeleted", id="DE2-subnet"),
+        pytest.param(400, "PublicIPAddressCannotBeDeleted", id="DE2-address"),
+        pytest.param(409, "CannotDeleteResource", id="DE2-group"),
+        pytest.param(409, "ScopeLocked", id="E5-lock"),
+        pytest.param(409, "StorageAccountIsNotProvisioned", id="V7-not-yet"),
+    ],
+)
+def test_refusals_that_heal_by_themselves_are_warnings(status, code):
+    assert classify(stated(code, status)).severity == "Warning"
+
+
 def test_e7_a_400_that_means_not_yet_is_no_error():
     assert classify(stated("PrincipalNotFound", 400)).severity == "Warning"
 

@@ -374,3 +374,28 @@ def test_operation_location_needs_a_status():
     outcome = poll(token, given)
     assert isinstance(outcome, Pending)
     assert outcome.token.url == NEWER
+
+
+def test_de1_a_resource_group_is_polled_until_its_location_answers_200():
+    outcome = Pending(LOCATION_REMOVAL, 15)
+    for signature in range(72):
+        given = answer(202, loc=f"{RESULT}&s={signature}", ra="15")
+        outcome = poll(outcome.token, given)
+        assert isinstance(outcome, Pending)
+        assert outcome.delay_seconds == 15
+        assert outcome.token.url.endswith(f"&s={signature}")
+    assert isinstance(poll(outcome.token, answer(200)), Done)
+
+
+def test_de3_a_deletion_that_failed_is_an_outcome_to_begin_anew_from():
+    error = {"code": "VmssGatewayDeploymentFailed", "message": "m"}
+    outcome = poll(REMOVAL, answer(200, {"status": "Failed", "error": error}))
+    assert isinstance(outcome, Failed)
+    assert outcome.error.method == "DELETE"
+
+
+def test_r1_14_l29_a_monitor_that_vanished_with_the_group_is_no_failure():
+    gone = answer(404, {"error": {"code": "ResourceGroupNotFound", "message": "m"}})
+    outcome = poll(REMOVAL, gone)
+    assert isinstance(outcome, ReadResource)
+    assert isinstance(judge(gone, deleting=outcome.deleting), Done)

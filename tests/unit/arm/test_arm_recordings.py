@@ -17,6 +17,9 @@ from datafolder import data_folder
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.faults import parse_fault
+from asoreconcile.arm.ids import parse
+from asoreconcile.arm.metrics import resource_type
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
 from asoreconcile.arm.polling import judged, polled
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps, loads
@@ -174,3 +177,51 @@ def test_recorded_status_reads_that_broke_keep_the_token():
                 outcome = polled(token, answer_of(exchange), endpoint=ENDPOINT)
                 kept += isinstance(outcome, Pending) and outcome.token == token
     assert pages == kept > 0
+
+
+def test_i1_recorded_ids_parse_to_the_types_that_were_read_from_them():
+    seen = 0
+    for writes in writes_by_name().values():
+        for write in writes:
+            if write["arm_type"]:
+                seen += 1
+                assert parse(write["id"]).type.lower() == write["arm_type"].lower()
+    assert seen > 3000
+
+
+def test_e1_e2_every_recorded_error_that_states_a_code_is_read():
+    codes = Counter()
+    for cassette in cassettes():
+        for exchange in cassette["exchanges"]:
+            if exchange["status"] >= 400 and ".azure.com" in exchange["url"]:
+                error = parse_fault(answer_of(exchange))
+                text = json.dumps(exchange["body"]).lower()
+                assert error.status == exchange["status"]
+                assert error.message
+                if '"code": "' in text:
+                    assert error.code != "UnknownError", exchange["body"]
+                codes[error.code] += 1
+    assert codes["ResourceGroupNotFound"] > 400
+    assert codes["RetryableError"] == 19
+    assert codes["UnknownError"] < 20
+
+
+def test_every_recorded_request_has_a_type_for_the_metrics():
+    without = {
+        exchange["url"]
+        for cassette in cassettes()
+        for exchange in cassette["exchanges"]
+        if exchange["url"].startswith(ENDPOINT.url)
+        and not resource_type(urlsplit(exchange["url"]).path)
+    }
+    assert not without
+
+
+def test_l19_recorded_monitors_survive_the_annotation():
+    for cassette in cassettes():
+        for exchange in cassette["exchanges"]:
+            url = exchange["headers"].get("Azure-AsyncOperation")
+            if url:
+                token = Token(Shape.ASYNC, RESOURCE, url, "InProgress")
+                assert loads(dumps(token)).url == url
+                assert ENDPOINT.serves(url)

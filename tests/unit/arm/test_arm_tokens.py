@@ -12,6 +12,7 @@ from asoreconcile.arm.tokens import (
     Shape,
     Token,
     TokenError,
+    concerns,
     dumps,
     loads,
 )
@@ -127,6 +128,29 @@ def test_r7_1_a_tokens_repr_hides_its_signed_urls():
     token = EXAMPLES["async"][0]
     assert "t=1" not in repr(token)
     assert "InProgress" in repr(token)
+
+
+ID = "/subscriptions/S/resourceGroups/G/providers/P/T/N"
+OTHER_ID = "/subscriptions/S/resourceGroups/G/providers/P/T/M"
+
+
+@pytest.mark.parametrize("shape", ["async", "body"])
+def test_a_token_of_another_resource_or_verb_is_told_apart(shape):
+    token = EXAMPLES[shape][0]
+    assert concerns(token, ID.lower(), deleting=False)
+    assert not concerns(token, OTHER_ID, deleting=False)
+    assert not concerns(token, ID, deleting=True)
+
+
+def test_a_token_of_an_encoded_name_is_its_resources():
+    token = Token(Shape.BODY, RESOURCE, f"{H}/a/b%20c?api-version=1", "x")
+    assert concerns(token, "/a/b c", deleting=False)
+
+
+def test_a_location_token_tells_only_the_verb():
+    token = EXAMPLES["location"][0]
+    assert concerns(token, OTHER_ID, deleting=True)
+    assert not concerns(token, ID, deleting=False)
 
 
 TEXT = st.text(max_size=40)
