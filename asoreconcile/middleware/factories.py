@@ -12,6 +12,8 @@ from asoreconcile.middleware.gates import (
     block_unless_state,
 )
 from asoreconcile.middleware.keys import (
+    KEY_PAIR,
+    KEYS_AND_CONNECTION_STRINGS,
     Source,
     collect,
     export_keys,
@@ -27,6 +29,8 @@ from asoreconcile.middleware.reclassify import (
 )
 
 __all__ = [
+    "KEYS_AND_CONNECTION_STRINGS",
+    "KEY_PAIR",
     "TERMINAL",
     "ErrorMatch",
     "Keep",

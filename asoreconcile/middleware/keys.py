@@ -17,8 +17,17 @@ from asoreconcile.objects import JsonObject, dig
 _DESTINATIONS = "spec.operatorSpec.secrets"
 _STEP = re.compile(r"(?P<name>[^\[]+)(\[(?P<field>\w+)=(?P<value>[^\]]*)\])?")
 
-# A dotted path (`a.b`, `keys[keyName=key1].value`), or a function of the document.
+# A dotted path (`a.b`, `keys[keyName=key1].value`, `[name=]` for an absent name), or a
+# function of the document.
 Source = str | Callable[[JsonObject], str | None]
+
+
+# What nearly every API with a pair of keys answers.
+KEY_PAIR = {"primaryKey": "primaryKey", "secondaryKey": "secondaryKey"}
+KEYS_AND_CONNECTION_STRINGS = KEY_PAIR | {
+    "primaryConnectionString": "primaryConnectionString",
+    "secondaryConnectionString": "secondaryConnectionString",
+}
 
 
 def export_keys(
@@ -151,6 +160,6 @@ def _selected(items: Any, field: str, wanted: str) -> Any:
     if not isinstance(items, list):
         return None
     for item in items:
-        if isinstance(item, dict) and item.get(field) == wanted:
+        if isinstance(item, dict) and (item.get(field) or "") == wanted:
             return item
     return None

@@ -1,7 +1,7 @@
 """Redis and RedisEnterpriseDatabase: access keys and endpoints."""
 
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import export_keys, export_status
+from asoreconcile.middleware.factories import KEY_PAIR, export_keys, export_status
 from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
@@ -9,9 +9,8 @@ REDIS = GroupKind("cache.azure.com", "Redis")
 ENTERPRISE_DATABASE = GroupKind("cache.azure.com", "RedisEnterpriseDatabase")
 EXTENSIONS = ExtensionSet("cache.keys", BUILT_IN_ORDER)
 
-_KEYS = {"primaryKey": "primaryKey", "secondaryKey": "secondaryKey"}
 
-EXTENSIONS.on(EXPORT_SECRETS, REDIS)(export_keys("listKeys", "2021-06-01", _KEYS))
+EXTENSIONS.on(EXPORT_SECRETS, REDIS)(export_keys("listKeys", "2021-06-01", KEY_PAIR))
 EXTENSIONS.on(EXPORT_SECRETS, REDIS)(
     export_status(
         {
@@ -22,5 +21,5 @@ EXTENSIONS.on(EXPORT_SECRETS, REDIS)(
     )
 )
 EXTENSIONS.on(EXPORT_SECRETS, ENTERPRISE_DATABASE)(
-    export_keys("listKeys", "2022-01-01", _KEYS)
+    export_keys("listKeys", "2022-01-01", KEY_PAIR)
 )

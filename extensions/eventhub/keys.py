@@ -1,7 +1,7 @@
 """Event Hubs: the keys of namespaces and authorization rules."""
 
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import export_keys
+from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
 from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
@@ -11,18 +11,14 @@ EVENT_HUB_RULE = GroupKind("eventhub.azure.com", "NamespacesEventhubsAuthorizati
 EXTENSIONS = ExtensionSet("eventhub.keys", BUILT_IN_ORDER)
 
 _API_VERSION = "2024-01-01"
-_KEYS = {
-    "primaryKey": "primaryKey",
-    "secondaryKey": "secondaryKey",
-    "primaryConnectionString": "primaryConnectionString",
-    "secondaryConnectionString": "secondaryConnectionString",
-}
 
 EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE)(
     export_keys(
-        "authorizationRules/RootManageSharedAccessKey/listKeys", _API_VERSION, _KEYS
+        "authorizationRules/RootManageSharedAccessKey/listKeys",
+        _API_VERSION,
+        KEYS_AND_CONNECTION_STRINGS,
     )
 )
 EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE_RULE, EVENT_HUB_RULE)(
-    export_keys("listKeys", _API_VERSION, _KEYS)
+    export_keys("listKeys", _API_VERSION, KEYS_AND_CONNECTION_STRINGS)
 )

@@ -1,7 +1,11 @@
 """Service Bus: the keys of namespaces and authorization rules."""
 
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import export_keys, export_status
+from asoreconcile.middleware.factories import (
+    KEYS_AND_CONNECTION_STRINGS,
+    export_keys,
+    export_status,
+)
 from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
@@ -11,23 +15,21 @@ TOPIC_RULE = GroupKind("servicebus.azure.com", "TopicAuthorizationRule")
 EXTENSIONS = ExtensionSet("servicebus.keys", BUILT_IN_ORDER)
 
 _API_VERSION = "2021-11-01"
-_KEYS = {
-    "primaryKey": "primaryKey",
-    "secondaryKey": "secondaryKey",
-    "primaryConnectionString": "primaryConnectionString",
-    "secondaryConnectionString": "secondaryConnectionString",
-}
 
 EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE)(
     export_keys(
-        "AuthorizationRules/RootManageSharedAccessKey/listKeys", _API_VERSION, _KEYS
+        "AuthorizationRules/RootManageSharedAccessKey/listKeys",
+        _API_VERSION,
+        KEYS_AND_CONNECTION_STRINGS,
     )
 )
 EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE)(
     export_status({"endpoint": "status.serviceBusEndpoint"})
 )
 EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE_RULE)(
-    export_keys("listKeys", _API_VERSION, _KEYS)
+    export_keys("listKeys", _API_VERSION, KEYS_AND_CONNECTION_STRINGS)
 )
 # Azure spells the action of topics in its own way.
-EXTENSIONS.on(EXPORT_SECRETS, TOPIC_RULE)(export_keys("ListKeys", _API_VERSION, _KEYS))
+EXTENSIONS.on(EXPORT_SECRETS, TOPIC_RULE)(
+    export_keys("ListKeys", _API_VERSION, KEYS_AND_CONNECTION_STRINGS)
+)

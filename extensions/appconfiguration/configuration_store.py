@@ -1,0 +1,28 @@
+"""ConfigurationStore: its four access keys."""
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import export_keys
+from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.objects import GroupKind
+
+EXTENSIONS = ExtensionSet("appconfiguration.ConfigurationStore", BUILT_IN_ORDER)
+
+# Azure lists the keys by name; of each the id, the value and the connection string.
+_KEYS = {
+    f"{name}{part}": f"value[name={listed}].{field}"
+    for name, listed in (
+        ("primary", "Primary"),
+        ("secondary", "Secondary"),
+        ("primaryReadOnly", "Primary Read Only"),
+        ("secondaryReadOnly", "Secondary Read Only"),
+    )
+    for part, field in (
+        ("KeyID", "id"),
+        ("Key", "value"),
+        ("ConnectionString", "connectionString"),
+    )
+}
+
+EXTENSIONS.on(
+    EXPORT_SECRETS, GroupKind("appconfiguration.azure.com", "ConfigurationStore")
+)(export_keys("listKeys", "2022-05-01", _KEYS))

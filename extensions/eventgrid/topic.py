@@ -1,0 +1,12 @@
+"""Topic: its two keys."""
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import export_keys
+from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.objects import GroupKind
+
+EXTENSIONS = ExtensionSet("eventgrid.Topic", BUILT_IN_ORDER)
+
+EXTENSIONS.on(EXPORT_SECRETS, GroupKind("eventgrid.azure.com", "Topic"))(
+    export_keys("listKeys", "2021-12-01", {"key1": "key1", "key2": "key2"})
+)
