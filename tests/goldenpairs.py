@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.catalogue import render
 from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.catalogue.manifests import Manifest
-from asoreconcile.catalogue.render import Request, render
-from asoreconcile.catalogue.resolution import answers_of
+from asoreconcile.catalogue.render import Request
+from asoreconcile.catalogue.resolution import Resolution, answers_of
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.extensions.registry import builtin_sets
@@ -80,15 +80,20 @@ def recorded_answers(pairs: Iterable[Pair], recordings: Path) -> dict[str, JsonO
 
 
 def request_of(pair: Pair, answer: JsonObject | None) -> Request:
-    """What the project would send for a pair; answer: what Azure has, for children."""
+    """What the project would send for a pair; answer: what Azure has, for children.
+
+    The spec is not validated: an API server has taken it, and dropped what it did not
+    know.
+    """
     catalogue = builtin()
-    rendered = render(
+    version = catalogue.version(gvk_of(pair.cr))
+    resolution = Resolution(
         catalogue,
-        [Manifest(pair.name, 1, pair.cr)],
+        [pair.cr],
         answers=answers_of(pair.resolve),
         subscription_id=SUBSCRIPTION,
     )
-    request = rendered.requests[0]
+    request = render.request_of(version, pair.cr, resolution)
     if pair.keeps_children:
         body = _with_children(catalogue, pair, request, answer)
         return attrs.evolve(request, body=body)

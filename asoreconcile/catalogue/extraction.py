@@ -19,6 +19,7 @@ from asoreconcile.catalogue.files import (
     write_index,
 )
 from asoreconcile.catalogue.shapes import ShapeWriter
+from asoreconcile.catalogue.tables import NAME_FIELD
 from asoreconcile.objects import JsonObject
 
 SOURCE_FORMAT = "asoreconcile.catalogue/v1"
@@ -144,6 +145,7 @@ def _exports(export: JsonObject) -> JsonObject:
 
 def _table(table: JsonObject) -> JsonObject:
     fields = [_field(entry) for entry in table["f"]]
+    fields.sort(key=lambda field: field[0] != NAME_FIELD)  # bodies start with the name
     made = {
         # The extraction names a field once for every place that reads it.
         "fields": [f for i, f in enumerate(fields) if f not in fields[:i]],

@@ -60,9 +60,6 @@ class _Mapping:
         if not isinstance(value, dict):
             raise SpecError(f"{at}: an object is needed, not {type(value).__name__}")
         out: JsonObject = {}
-        for path, sources in table.containers:
-            if any(value.get(source) is not None for source in sources):
-                put(out, path, {})
         for field in table.fields:
             self._field(field, value, out, table, at)
         for path, zero in table.absent:
@@ -82,12 +79,14 @@ class _Mapping:
         self, field: Field, value: JsonObject, out: JsonObject, table: Table, at: str
     ) -> None:
         if field.source == NAME_FIELD:
-            put(out, field.path, self.name)
+            out[field.path[-1]] = self.name
             return
         given = value.get(field.source)
         if given is None:
             return
-        if field.fallback and dig_path(out, field.path) is not None:
+        # A container is sent as soon as one of its fields is given, even an empty one.
+        parent = enclosing(out, field.path)
+        if field.fallback and parent.get(field.path[-1]) is not None:
             return
         at = f"{at}.{field.source}"
         result = self._nested(field, field.nesting, given, at)
@@ -95,7 +94,7 @@ class _Mapping:
             return
         explicit = any(field.path == path for path, _ in table.absent)
         if explicit or result not in ([], {}) or not _is_collection(field):
-            put(out, field.path, result)
+            parent[field.path[-1]] = result
 
     def _nested(self, field: Field, nesting: str, value: Any, at: str) -> Any:
         if not nesting:
@@ -128,10 +127,7 @@ class _Mapping:
             case "reference" | "well-known":
                 return self._arm_id(value, at)
             case "identities":
-                return {
-                    self._arm_id(identity.get("reference"), f"{at}[{index}]"): {}
-                    for index, identity in enumerate(value)
-                }
+                return self._identities(value, at)
             case "secret":
                 return self.inputs.secret(_reference(value, at))
             case "secret-map":
@@ -140,6 +136,16 @@ class _Mapping:
                 return self.inputs.config_map(_reference(value, at))
             case never:
                 assert_never(never)
+
+    def _identities(self, value: Any, at: str) -> JsonObject:
+        """A list of `{reference}` becomes a map whose keys are the ids."""
+        if not isinstance(value, list):
+            raise SpecError(f"{at}: a list is needed, not {type(value).__name__}")
+        identities: JsonObject = {}
+        for index, identity in enumerate(value):
+            inner = identity.get("reference") if isinstance(identity, dict) else None
+            identities[self._arm_id(inner, f"{at}[{index}].reference")] = {}
+        return identities
 
     def _arm_id(self, value: Any, at: str) -> str:
         reference = _reference(value, at)
@@ -153,11 +159,11 @@ def verbatim_of(reference: JsonObject) -> str:
     return str(text)
 
 
-def put(out: JsonObject, path: Path, value: Any) -> None:
-    """Set a value at a path, making the objects on the way."""
+def enclosing(out: JsonObject, path: Path) -> JsonObject:
+    """The object that holds the end of a path, made if it is not there."""
     for part in path[:-1]:
         out = out.setdefault(part, {})
-    out[path[-1]] = value
+    return out
 
 
 def dig_path(value: Any, path: Path) -> Any:

@@ -106,6 +106,23 @@ def render(
     return Rendered(tuple(requests), tuple(skipped))
 
 
+def request_of(
+    version: KindVersion, obj: JsonObject, resolution: Resolution
+) -> Request:
+    """The request that one object stands for, whether or not its spec is valid.
+
+    Fields nobody knows are not sent. Raises SpecError, and ResolutionError for the
+    first thing that cannot be resolved.
+    """
+    body = to_arm(
+        version,
+        spec(obj),
+        name=resolution.name_of(version, obj),
+        inputs=resolution.inputs(key_of(obj).namespace),
+    )
+    return Request(resolution.arm_id_of(version, obj), version.api_version, body)
+
+
 def _one(
     catalogue: Catalogue, resolution: Resolution, obj: JsonObject
 ) -> tuple[list[str], Request | None]:
@@ -118,20 +135,13 @@ def _one(
     wrong = problems(version, obj)
     texts = [str(problem) for problem in wrong]
     texts += _unresolved(version, obj, resolution, {problem.path for problem in wrong})
-    path = ""
     try:
-        path = resolution.arm_id_of(version, obj)
+        resolution.arm_id_of(version, obj)
     except AsoError as error:
         texts.append(str(error))
     if texts:
         return texts, None
-    body = to_arm(
-        version,
-        spec(obj),
-        name=resolution.name_of(version, obj),
-        inputs=resolution.inputs(key_of(obj).namespace),
-    )
-    return [], Request(path, version.api_version, body)
+    return [], request_of(version, obj, resolution)
 
 
 def _unresolved(

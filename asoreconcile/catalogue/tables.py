@@ -72,16 +72,14 @@ class Field:
 class Table:
     """How one object maps.
 
-    containers: ARM objects whose fields stand one level higher in the spec, with the
-    fields that make each exist. absent: what is sent where nothing was given, if the
-    enclosing object is sent. leaves: of a union, its fields in order of preference.
+    absent: what is sent where nothing was given, if the enclosing object is sent.
+    leaves: of a union, its fields in order of preference.
     leaf_named: the leaf that is sent carries the resource's name.
     takes_inputs: something below needs a reference, Secret or ConfigMap.
     owned: ARM collections that belong to child resources and have no field.
     """
 
     fields: tuple[Field, ...]
-    containers: tuple[tuple[Path, tuple[str, ...]], ...] = ()
     absent: tuple[tuple[Path, Any], ...] = ()
     leaves: tuple[str, ...] = ()
     leaf_named: bool = False
@@ -113,7 +111,6 @@ class Tables:
         fields = tuple(self._field(name, entry) for entry in raw["fields"])
         return Table(
             fields=fields,
-            containers=_containers(fields),
             absent=tuple(
                 (tuple(path.split("/")), zero)
                 for path, zero in raw.get("absent", {}).items()
@@ -145,12 +142,3 @@ class Tables:
             omit_zero="omitzero" in flags,
             fallback="else" in flags,
         )
-
-
-def _containers(fields: tuple[Field, ...]) -> tuple[tuple[Path, tuple[str, ...]], ...]:
-    """A container exists as soon as one of its fields is given: it needs no data."""
-    sources: dict[Path, list[str]] = {}
-    for field in fields:
-        for depth in range(1, len(field.path)):
-            sources.setdefault(field.path[:depth], []).append(field.source)
-    return tuple((path, tuple(names)) for path, names in sources.items())

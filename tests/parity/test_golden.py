@@ -3,11 +3,17 @@
 from datafolder import data_folder
 from goldenpairs import (
     RECORDINGS,
+    SUBSCRIPTION,
     differences,
     read_pairs,
     recorded_answers,
     request_of,
 )
+
+from asoreconcile.catalogue.manifests import Manifest
+from asoreconcile.catalogue.render import render
+from asoreconcile.catalogue.resolution import answers_of
+from asoreconcile.controllers.catalogue import builtin
 
 
 def test_every_golden_pair_gives_the_recorded_put():
@@ -23,6 +29,19 @@ def test_every_golden_pair_gives_the_recorded_put():
     ]
 
     assert wrong == []
+
+
+def test_render_accepts_every_golden_manifest_and_sends_the_same():
+    for pair in read_pairs(data_folder("golden")):
+        (request,) = render(
+            builtin(),
+            [Manifest(pair.name, 1, pair.cr)],
+            answers=answers_of(pair.resolve),
+            subscription_id=SUBSCRIPTION,
+        ).requests
+
+        if not pair.keeps_children:
+            assert differences(pair, request) == []
 
 
 def test_a_parent_that_is_not_there_yet_keeps_no_children():

@@ -92,8 +92,10 @@ def test_json_may_be_indented_with_tabs():
         ("a: 1\nc: 2\na: 3\n", "f.yaml:3: invalid YAML: key 'a' is given twice"),
         (
             "a:\n  on: 1\n",
-            "f.yaml:2: invalid YAML: key on means true in YAML: write it in quotes,"
-            " 'on'",
+            (
+                "f.yaml:2: invalid YAML: key on means true in YAML: write it in quotes,"
+                " 'on'"
+            ),
         ),
         ("a: .inf\n", "f.yaml:1: invalid YAML: .inf cannot be written as JSON"),
         ("a: !!python/name:os.system x\n", "f.yaml:1: invalid YAML: could not"),

@@ -412,6 +412,16 @@ def test_spec_is_neither_changed_nor_shared():
             "spec.subnetReference: a reference",
         ),
         (
+            "cache.azure.com/Redis",
+            {"identity": {"userAssignedIdentities": ["/subscriptions/s"]}},
+            "spec.identity.userAssignedIdentities[0].reference: a reference",
+        ),
+        (
+            "cache.azure.com/Redis",
+            {"identity": {"userAssignedIdentities": {"/subscriptions/s": {}}}},
+            "spec.identity.userAssignedIdentities: a list",
+        ),
+        (
             "kubernetesconfiguration.azure.com/FluxConfiguration",
             {"kustomizations": []},
             "spec.kustomizations: a map",

@@ -181,8 +181,10 @@ def test_what_is_not_azures_is_skipped():
     [
         (
             VNET.replace("VirtualNetwork", "VirtualNetwrk"),
-            "f.yaml:2: VirtualNetwrk vnet: group network.azure.com has no kind"
-            " 'VirtualNetwrk'; did you mean VirtualNetwork?",
+            (
+                "f.yaml:2: VirtualNetwrk vnet: group network.azure.com has no kind"
+                " 'VirtualNetwrk'; did you mean VirtualNetwork?"
+            ),
         ),
         (
             VNET.replace("v1api20240301", "v1api20240302"),
@@ -198,14 +200,18 @@ def test_what_is_not_azures_is_skipped():
         ),
         (
             VNET,
-            "spec.owner: ResourceGroup 'rg' is not among the manifests: add it, or give"
-            " its ARM id under references in the --resolve file as"
-            " 'resources.azure.com/ResourceGroup/rg'",
+            (
+                "spec.owner: ResourceGroup 'rg' is not among the manifests: add it, or give"
+                " its ARM id under references in the --resolve file as"
+                " 'resources.azure.com/ResourceGroup/rg'"
+            ),
         ),
         (
             KEYED,
-            "spec.primaryKey: Secret 'values' is not among the manifests: add it, or give"
-            " the value under secrets in the --resolve file as 'values/word'",
+            (
+                "spec.primaryKey: Secret 'values' is not among the manifests: add it, or give"
+                " the value under secrets in the --resolve file as 'values/word'"
+            ),
         ),
     ],
 )

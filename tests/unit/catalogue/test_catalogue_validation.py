@@ -269,8 +269,10 @@ def test_well_known_name_excludes_the_rest():
         "spec.roleDefinitionReference: set wellKnownName, armId, or group, kind and name"
     ]
     assert role({"wellKnownName": "Reader", "armId": VNET_ID}) == [
-        "spec.roleDefinitionReference:"
-        " set either wellKnownName or the resource, not both"
+        (
+            "spec.roleDefinitionReference:"
+            " set either wellKnownName or the resource, not both"
+        )
     ]
 
 
@@ -301,8 +303,10 @@ def test_a_union_takes_exactly_one_leaf():
 
     assert secret(managed) == []
     assert secret({**managed, **first_party}) == [
-        "spec.parameters: set only one of"
-        " azureFirstPartyManagedCertificate, managedCertificate"
+        (
+            "spec.parameters: set only one of"
+            " azureFirstPartyManagedCertificate, managedCertificate"
+        )
     ]
     assert secret({})[0].startswith("spec.parameters: set one of ")
 
