@@ -9,7 +9,6 @@ REDIS = GroupKind("cache.azure.com", "Redis")
 ENTERPRISE_DATABASE = GroupKind("cache.azure.com", "RedisEnterpriseDatabase")
 EXTENSIONS = ExtensionSet("cache.keys", BUILT_IN_ORDER)
 
-
 EXTENSIONS.on(EXPORT_SECRETS, REDIS)(export_keys("listKeys", "2021-06-01", KEY_PAIR))
 EXTENSIONS.on(EXPORT_SECRETS, REDIS)(
     export_status(

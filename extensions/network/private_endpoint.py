@@ -1,15 +1,23 @@
-"""PrivateEndpoint: ready only when its manual connections are approved."""
+"""PrivateEndpoint: ready once its manual connections are approved; exports its IP."""
 
 from collections.abc import Callable
 
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import POST_RECONCILE
-from asoreconcile.middleware.requests import NotReady, PostReconcile, PostResult
+from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, POST_RECONCILE
+from asoreconcile.middleware.requests import (
+    Export,
+    ExportConfigMaps,
+    NotReady,
+    PostReconcile,
+    PostResult,
+)
 from asoreconcile.objects import GroupKind, JsonObject, dig, status
 
 PRIVATE_ENDPOINT = GroupKind("network.azure.com", "PrivateEndpoint")
 EXTENSIONS = ExtensionSet("network.PrivateEndpoint", BUILT_IN_ORDER)
 
+_NIC_API_VERSION = "2022-01-01"
+_PRIVATE_IP = "spec.operatorSpec.configMaps.primaryNicPrivateIpAddress"
 _STATE = "privateLinkServiceConnectionState.status"
 
 
@@ -34,3 +42,40 @@ def until_approved(
 def _shown(connection: JsonObject) -> str:
     name = connection.get("id") or connection.get("name") or "(no id)"
     return f"{name} ({dig(connection, _STATE) or 'no state yet'})"
+
+
+@EXTENSIONS.on(EXPORT_CONFIG_MAPS, PRIVATE_ENDPOINT)
+def private_ip_address(
+    req: ExportConfigMaps,
+    call_next: Callable[[ExportConfigMaps], tuple[Export, ...]],
+    /,
+) -> tuple[Export, ...]:
+    """The private IP of the endpoint's first network interface, if it is asked for.
+
+    One GET of the interface. An interface without an address yet exports nothing.
+    """
+    rest = call_next(req)
+    destination = dig(req.obj, _PRIVATE_IP)
+    interfaces = status(req.obj).get("networkInterfaces") or [{}]
+    interface = interfaces[0].get("id")
+    if not destination or not interface:
+        return rest
+    address = _primary_address(req.ctx.arm.get(interface, _NIC_API_VERSION))
+    if not address:
+        return rest
+    export = Export(
+        name=destination["name"],
+        key=destination["key"],
+        value=address,
+        labels=destination.get("labels") or {},
+        annotations=destination.get("annotations") or {},
+    )
+    return (*rest, export)
+
+
+def _primary_address(interface: JsonObject) -> str | None:
+    for configuration in dig(interface, "properties.ipConfigurations") or []:
+        if dig(configuration, "properties.primary") is True:
+            address: str | None = dig(configuration, "properties.privateIPAddress")
+            return address
+    return None

@@ -39,6 +39,10 @@ RESOURCE_GATES = {
         ["Deleting", "DELETING", "deleting"],
     ),
 }
+RESOURCE_GATES["redhatopenshift/HcpOpenShiftCluster"] = (
+    "properties.provisioningState",
+    *RESOURCE_GATES["documentdb/DatabaseAccount"][1:],
+)
 OWNER_GATES = {
     "containerservice/ManagedClustersAgentPool": "containerservice/ManagedCluster",
     "kusto/Database": "kusto/Cluster",
@@ -78,14 +82,14 @@ def owner_checked(child, owner_kind, status):
 
 @pytest.mark.parametrize(("kind", "field", "state"), rows(RESOURCE_GATES, 1))
 def test_a_resource_in_a_steady_state_is_written(kind, field, state):
-    assert checked(kind, {field: state}) == Proceed()
+    assert checked(kind, status_at(field, state)) == Proceed()
 
 
 @pytest.mark.parametrize(("kind", "field", "state"), rows(RESOURCE_GATES, 2))
 def test_a_resource_in_transition_is_left_alone_and_the_message_says_why(
     kind, field, state
 ):
-    answer = checked(kind, {field: state})
+    answer = checked(kind, status_at(field, state))
     assert isinstance(answer, Block)
     assert f'"{state}"' in answer.message
     assert answer.retry is RetryClass.SLOW
@@ -145,3 +149,23 @@ def test_the_message_names_the_owner(child):
     busy = {"provisioningState": "Updating", "state": "Updating"}
     answer = owner_checked(child, OWNER_GATES[child], busy)
     assert '"the-owner"' in answer.message
+
+
+@pytest.mark.parametrize(
+    ("status", "blocks"),
+    [
+        ({"properties": {"provisioningState": "Succeeded"}}, False),
+        ({"properties": {"provisioningState": "succeeded"}}, True),
+        ({"properties": {"provisioningState": "Failed"}}, True),
+        ({"properties": {"provisioningState": "Creating"}}, True),
+        ({"properties": {}}, False),
+        ({"properties": None}, False),
+        ({}, False),
+    ],
+    ids=["exact", "case", "failed", "busy", "b12 no state", "b12 null", "b12 none"],
+)
+def test_a_cassandra_data_center_waits_for_a_cluster_that_succeeded(status, blocks):
+    answer = owner_checked(
+        "documentdb/CassandraDataCenter", "documentdb/CassandraCluster", status
+    )
+    assert isinstance(answer, Block) is blocks

@@ -3,10 +3,16 @@
 import pytest
 from extensions_chains import composed, cr, group_kind, version
 
-from asoreconcile.middleware.points import POST_RECONCILE
-from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready
+from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, POST_RECONCILE
+from asoreconcile.middleware.requests import (
+    Export,
+    ExportConfigMaps,
+    NotReady,
+    PostReconcile,
+    Ready,
+)
 from asoreconcile.middleware.terminals import Terminals
-from asoreconcile.testing.extensions import fake_ctx
+from asoreconcile.testing.extensions import FakeArm, fake_ctx
 
 KIND = "network/PrivateEndpoint"
 
@@ -75,3 +81,55 @@ def test_b12_a_connection_without_a_state_waits_and_does_not_break(one):
 def test_once_approved_the_next_link_decides():
     status = {"manualPrivateLinkServiceConnections": [connection("/a", "Approved")]}
     assert checked(status, NotReady("other")) == NotReady("other")
+
+
+NIC = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/nics/n"
+ASKING = {
+    "operatorSpec": {
+        "configMaps": {"primaryNicPrivateIpAddress": {"name": "map", "key": "ip"}}
+    }
+}
+
+
+def address(ip, *, primary):
+    return {"properties": {"privateIPAddress": ip, "primary": primary}}
+
+
+def exported(spec, status, arm):
+    chain = composed().chain(EXPORT_CONFIG_MAPS, group_kind(KIND))
+    obj = cr(KIND, spec=spec, status=status)
+    return chain(ExportConfigMaps(fake_ctx(version(KIND), arm=arm), obj))
+
+
+def test_b1_the_address_of_the_primary_configuration_is_exported():
+    nic = {
+        "properties": {
+            "ipConfigurations": [
+                address("10.0.0.4", primary=False),
+                address("10.0.0.5", primary=True),
+            ]
+        }
+    }
+    arm = FakeArm().on("GET", NIC, "2022-01-01", nic)
+    export = exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm)
+    assert export == (Export("map", "ip", "10.0.0.5"),)
+    assert arm.sent == [("GET", NIC, "2022-01-01")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ({}, {"networkInterfaces": [{"id": NIC}]}),
+        (ASKING, {}),
+        (ASKING, {"networkInterfaces": []}),
+        (ASKING, {"networkInterfaces": [{}]}),
+    ],
+    ids=["not asked for", "no interfaces", "empty", "no id"],
+)
+def test_without_need_or_interface_nothing_is_asked(spec, status):
+    assert exported(spec, status, FakeArm()) == ()
+
+
+def test_an_interface_without_an_address_yet_exports_nothing():
+    arm = FakeArm().on("GET", NIC, "2022-01-01", {"properties": {}})
+    assert exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm) == ()
