@@ -64,6 +64,10 @@ class Kind:
     )
 
     @property
+    def group(self) -> str:
+        return self.group_kind.group
+
+    @property
     def is_arm(self) -> bool:
         """Whether it stands for an ARM resource; four kinds do not."""
         return self.scope != ""

@@ -11,6 +11,7 @@ import attrs
 
 from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.catalogue.nearest import nearest
+from asoreconcile.errors import AsoError
 
 
 @attrs.frozen
@@ -27,12 +28,21 @@ class Unmatched:
         return text
 
 
+class PatternError(AsoError):
+    """A pattern that chooses less than it says."""
+
+
 @attrs.frozen
 class Matched:
     """The chosen kinds, in the order given; the globs that chose none."""
 
     kinds: tuple[Kind, ...]
     unmatched: tuple[Unmatched, ...]
+
+    def require_all(self) -> None:
+        """Raises PatternError if a glob chose nothing, naming every such glob."""
+        if self.unmatched:
+            raise PatternError("; ".join(map(str, self.unmatched)))
 
 
 def match(patterns: str | Iterable[str], kinds: Sequence[Kind]) -> Matched:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.catalogue.patterns import match
+from asoreconcile.catalogue.patterns import PatternError, match
 from asoreconcile.controllers.catalogue import builtin
 
 KINDS = builtin().kinds()
@@ -60,3 +60,9 @@ def test_a_glob_without_a_hit_names_the_nearest(pattern, suggestion):
     assert unmatched.pattern == pattern
     assert suggestion in unmatched.suggestions
     assert suggestion in str(unmatched)
+
+
+def test_all_globs_may_be_required_to_choose_something():
+    match("keyvault*", KINDS).require_all()
+    with pytest.raises(PatternError, match=r"'zzz'.*'yyy'"):
+        match("zzz;keyvault*;yyy", KINDS).require_all()
