@@ -23,6 +23,8 @@ _PREFIX = "x-ms-ratelimit-remaining-"
 _FIRST_PAUSE_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
 _RAMP_SECONDS = 60.0
+# ARM's buckets refill within minutes, whatever an answer asks for.
+_MAX_PAUSE_SECONDS = 600.0
 
 
 class OperationClass(Enum):
@@ -152,6 +154,7 @@ class Budget:
         pause = retry_after_seconds
         if pause is None:
             pause = min(_FIRST_PAUSE_SECONDS * 2**gate.pauses, _LONGEST_PAUSE_SECONDS)
+        pause = min(pause, _MAX_PAUSE_SECONDS)
         gate.pauses += 1
         gate.opens = max(gate.opens, self._clock.monotonic() + pause)
 

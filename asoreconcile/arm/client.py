@@ -47,11 +47,14 @@ from asoreconcile.arm.registration import Registrations, needed
 from asoreconcile.arm.tokens import Token
 from asoreconcile.arm.transport import ArmTransport, BodyLimitError, read_body, sent
 from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
 from asoreconcile.version import __version__
 
 MAX_PAGES = 1000
 _NO_HEADERS: Mapping[str, str] = {}
+
+_log = Logger(__name__)
 
 
 class ArmClient:
@@ -156,20 +159,14 @@ class ArmClient:
             deleting = token.verb == "DELETE"
             return ReadResource("monitor on a foreign host", deleting=deleting)
         try:
-            answer = self._send(
-                "GET", token.url, client_request_id=progress.client_request_id
-            )
+            outcome = self._polled(token, progress)
         except ThrottledError as closed:
             return Pending(token, closed.after_seconds, progress)
         except ArmTransportError as error:
-            return unanswered(token, error, progress=progress)
-        return polled(
-            token,
-            answer,
-            endpoint=self.endpoint,
-            progress=progress,
-            now=self._clock.now(),
-        )
+            outcome = unanswered(token, error, progress=progress)
+        if isinstance(outcome, Pending) and outcome.trouble is not None:
+            self._report(token, outcome)
+        return outcome
 
     def judge(
         self, arm_id: str, api_version: str, *, deleting: bool, polls: int = 0
@@ -243,6 +240,27 @@ class ArmClient:
         if isinstance(outcome, Failed):
             self._register_if_needed(outcome.error)
         return _unless_refused(outcome, answer)
+
+    def _polled(self, token: Token, progress: Progress) -> Outcome:
+        request_id = progress.client_request_id
+        answer = self._send("GET", token.url, client_request_id=request_id)
+        return polled(
+            token,
+            answer,
+            endpoint=self.endpoint,
+            progress=progress,
+            now=self._clock.now(),
+        )
+
+    def _report(self, token: Token, outcome: Pending) -> None:
+        _log.warning(
+            "Operation status could not be read, keeping its token",
+            error=str(outcome.trouble),
+            badReads=outcome.progress.bad_reads,
+            delaySeconds=outcome.delay_seconds,
+        )
+        if self._metrics is not None:
+            self._metrics.troubled(urlsplit(token.url).path)
 
     def _register_if_needed(self, error: ArmError) -> None:
         if self._registrations is not None:

@@ -67,6 +67,8 @@ _BUSY = _names(
 _TRANSIENT = frozenset({408, 429})
 # T6: two thirds of the recorded 429s carry no Retry-After.
 _BUSY_DELAY_SECONDS = 5.0
+# A server that asks for days must not freeze an object: VerySlow tries hourly as well.
+_MAX_DELAY_SECONDS = 3600.0
 _SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
 
 
@@ -233,7 +235,7 @@ def _retry(error: ArmError) -> RetryClass:
 
 def _after(error: ArmError) -> float:
     if error.retry_after_seconds is not None:
-        return error.retry_after_seconds
+        return min(error.retry_after_seconds, _MAX_DELAY_SECONDS)
     return _BUSY_DELAY_SECONDS if error.status == 429 else 0.0
 
 

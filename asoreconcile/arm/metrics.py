@@ -1,11 +1,12 @@
-"""ARM request metrics, by ASO's names.
+"""ARM request metrics: ASO's three families by ASO's names, and two of our own.
 
 Counted once a request that went out, in the calling thread. URLs that are no ARM ids
 are not counted.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from asoreconcile.arm.budget import Bucket
 from asoreconcile.arm.ids import ArmIdError, parse
 
 _LABELS = ("resource", "requestType")
@@ -33,6 +34,18 @@ class ArmMetrics:
             _LABELS,
             registry=registry,
         )
+        self._troubled = Counter(
+            "asoreconcile_azure_status_read_troubles",
+            "Reads of an operation's status that told nothing about the operation",
+            ("resource",),
+            registry=registry,
+        )
+        self._remaining = Gauge(
+            "asoreconcile_azure_rate_limit_remaining",
+            "Requests that Azure said it would still take, by its own limit's name",
+            ("subscription", "limit"),
+            registry=registry,
+        )
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """An answer of any status; path: the URL's path."""
@@ -47,6 +60,16 @@ class ArmMetrics:
         if resource:
             self._failed.labels(resource, method).inc()
             self._seconds.labels(resource, method).observe(seconds)
+
+    def troubled(self, path: str) -> None:
+        """A status could not be read (L15); path: the monitor URL's path."""
+        resource = resource_type(path)
+        if resource:
+            self._troubled.labels(resource).inc()
+
+    def remaining(self, bucket: Bucket, limit: str, remaining: float) -> None:
+        """A reading of a rate limit (T3); give this method to `Budget` as its gauge."""
+        self._remaining.labels(bucket.subscription, limit).set(remaining)
 
 
 def resource_type(path: str) -> str:

@@ -176,9 +176,9 @@ class _Poll:
 
     def _without_status(self, body: JsonObject | None) -> Outcome:
         """L14: the resource itself ends the operation by its own state."""
-        if body is None or "id" not in body or "properties" not in body:
-            return self._unreadable("the operation's status document has no status")
-        return self._resource(body)
+        if body and "id" in body and isinstance(body.get("properties"), dict):
+            return self._resource(body)
+        return self._unreadable("the operation's status document has no status")
 
     def _succeeded(self) -> Outcome:
         """L10: a POST has its answer at Location; a PUT's is the resource."""

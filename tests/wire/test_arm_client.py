@@ -429,6 +429,39 @@ def test_metrics_count_answers_and_silences(azure, client, registry):
     assert value("azure_requests_time_seconds_count", monitor) == 1
 
 
+def test_l15_trouble_while_polling_is_counted_and_logged(
+    azure, client, registry, caplog
+):
+    azure.get(MONITOR, status=503, body="<html>busy</html>")
+    outcome = client.poll(pending(f"{MONITOR}?s=signature"))
+    assert isinstance(outcome, Pending)
+    troubles = "asoreconcile_azure_status_read_troubles_total"
+    labels = {"resource": "Microsoft.Net/operations"}
+    assert registry.get_sample_value(troubles, labels) == 1
+    assert "could not be read" in caplog.text
+    assert "signature" not in caplog.text
+
+
+def test_t3_rate_limits_are_gauges(azure, credential, registry):
+    clock = FakeClock()
+    metrics = ArmMetrics(registry)
+    client = ArmClient(
+        HOST,
+        credential,
+        scope=SCOPE,
+        clock=clock,
+        metrics=metrics,
+        budget=Budget(clock, gauge=metrics.remaining),
+    )
+    header = "x-ms-ratelimit-remaining-subscription-reads"
+    azure.get(URL, json={}, headers={header: "3749"})
+    client.get(ID, "1")
+    gauge = "asoreconcile_azure_rate_limit_remaining"
+    labels = {"subscription": "s", "limit": "subscription-reads"}
+    assert registry.get_sample_value(gauge, labels) == 3749
+    client.close()
+
+
 def test_tokens_reach_no_log_no_exception_and_no_repr(azure, client, caplog):
     caplog.set_level(logging.DEBUG)
     azure.get(URL, status=500, json={"error": {"code": "X", "message": "m"}})

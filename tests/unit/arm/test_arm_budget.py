@@ -145,3 +145,9 @@ def test_t2_methods_fall_into_three_classes():
         "DELETE": "deletes",
     }
     assert operation_class("POST") is operation_class("PATCH") is OperationClass.WRITES
+
+
+def test_a_pause_of_days_is_cut_to_ten_minutes():
+    gates = budget(FakeClock())
+    gates.observe(WRITES, {}, throttling(retry_after="604800"))
+    assert wait_of(gates, WRITES) == 600

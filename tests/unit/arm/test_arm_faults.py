@@ -364,6 +364,11 @@ def test_d4_retry_after_is_a_lower_bound():
     assert classify(error).after_seconds == 12
 
 
+def test_d4_a_retry_after_of_days_is_cut_to_an_hour():
+    error = fault(503, {}, retry_after="604800")
+    assert classify(error).after_seconds == 3600
+
+
 def test_t6_a_429_without_retry_after_waits_five_seconds():
     assert classify(stated("RetryableError", 429)).after_seconds == 5
     assert classify(stated("Conflict", 409)).after_seconds == 0

@@ -228,7 +228,16 @@ def test_l16_a_resource_that_was_there_and_is_gone_is_made_again():
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"id": "x"}, {"status": 3}, {"status": ""}, None, [1]]
+    "body",
+    [
+        {},
+        {"id": "x"},
+        {"id": "x", "properties": None},
+        {"status": 3},
+        {"status": ""},
+        None,
+        [1],
+    ],
 )
 def test_l14_no_status_is_retried_and_bounded(body):
     early = poll(PUT, answer(200, body))
