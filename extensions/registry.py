@@ -8,6 +8,7 @@ from asoreconcile.middleware.extension_set import ExtensionSet
 # Each holds one set, named EXTENSIONS.
 _MODULES = (
     "apimanagement.keys",
+    "apimanagement.product",
     "app.errors",
     "appconfiguration.configuration_store",
     "authorization.role_assignment",
@@ -20,6 +21,7 @@ _MODULES = (
     "containerservice.agent_pool",
     "containerservice.errors",
     "containerservice.managed_cluster",
+    "dataprotection.backup_instance",
     "dbformariadb.server",
     "dbformysql.flexible_server",
     "dbforpostgresql.flexible_server",
@@ -49,6 +51,7 @@ _MODULES = (
     "signalrservice.signalr",
     "sql.errors",
     "storage.storage_account",
+    "subscription.alias",
 )
 
 

@@ -76,11 +76,13 @@ class FakeArm:
     Registering the same request again queues answers; the last one stays. What is not
     registered is an AssertionError, or 404 for reads if unknown is "404".
     sent: requests as (method, path, api-version), in order. bodies: sent with them.
+    options: query and headers of each DELETE.
     """
 
     def __init__(self, *, unknown: str = "fail") -> None:
         self.sent: list[tuple[str, str, str]] = []
         self.bodies: list[JsonObject] = []
+        self.options: list[JsonObject] = []
         self._unknown = unknown
         self._answers: dict[tuple[str, str, str], list[Any]] = {}
 
@@ -116,7 +118,7 @@ class FakeArm:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> outcomes.Outcome:
-        del query, headers
+        self.options.append({"query": dict(query or {}), "headers": dict(headers)})
         return self._outcome("DELETE", arm_id, api_version)
 
     def post(

@@ -1,0 +1,35 @@
+"""Product: deleted together with the subscriptions to it."""
+
+from collections.abc import Callable
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.points import DELETE
+from asoreconcile.middleware.requests import Delete, DeleteResult
+from asoreconcile.objects import GroupKind
+
+PRODUCT = GroupKind("apimanagement.azure.com", "Product")
+EXTENSIONS = ExtensionSet("apimanagement.Product", BUILT_IN_ORDER)
+
+_API_VERSION = "2022-08-01"
+
+
+@EXTENSIONS.on(DELETE, PRODUCT)
+def with_subscriptions(
+    req: Delete, call_next: Callable[[Delete], DeleteResult], /
+) -> DeleteResult:
+    """Delete the product as Azure offers it beside the plain DELETE.
+
+    A product with subscriptions cannot be deleted otherwise. Then the next link, which
+    finds nothing and so is done.
+    """
+    ctx = req.ctx
+    ctx.lro(
+        "delete-product",
+        lambda: ctx.arm.delete(
+            ctx.arm_id,
+            _API_VERSION,
+            query={"deleteSubscriptions": "true"},
+            headers={"If-Match": "*"},
+        ),
+    )
+    return call_next(req)

@@ -1,0 +1,60 @@
+"""BackupVaultsBackupInstance: ready once its protection has settled.
+
+Protection that failed for want of a permission is tried again by a sync, which Azure
+does not start by itself.
+"""
+
+from collections.abc import Callable
+
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.points import POST_RECONCILE
+from asoreconcile.middleware.requests import NotReady, PostReconcile, PostResult
+from asoreconcile.objects import GroupKind, dig
+
+BACKUP_INSTANCE = GroupKind("dataprotection.azure.com", "BackupVaultsBackupInstance")
+EXTENSIONS = ExtensionSet("dataprotection.BackupVaultsBackupInstance", BUILT_IN_ORDER)
+
+_API_VERSION = "2024-04-01"
+_SYNC = "sync-backup-instance"
+_PROTECTION = "status.properties.protectionStatus"
+_SETTLED = frozenset(
+    {
+        "configuringprotectionfailed",
+        "invalid",
+        "notprotected",
+        "protectionconfigured",
+        "softdeleted",
+        "protectionstopped",
+        "backupschedulessuspended",
+        "retentionschedulessuspended",
+    }
+)
+
+
+@EXTENSIONS.on(POST_RECONCILE, BACKUP_INSTANCE)
+def until_protection_settles(
+    req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
+) -> PostResult:
+    """Not ready while protection is being configured; a user's error is synced.
+
+    The sync is a sub-operation and raises Pending while it runs; when it has ended the
+    next pass sees what became of the protection.
+    """
+    state = dig(req.obj, f"{_PROTECTION}.status")
+    if req.owner is None or not dig(req.obj, "status.id") or not state:
+        return call_next(req)
+    if state.lower() in _SETTLED:
+        req.ctx.operations.clear(_SYNC)
+        return call_next(req)
+    code = dig(req.obj, f"{_PROTECTION}.errorDetails.code") or ""
+    if state.lower() == "protectionerror" and "usererror" in code.lower():
+        _sync(req)
+        return NotReady(f'protection is in state "{state}" ({code}): it was synced')
+    return NotReady(f'protection is in state "{state}"')
+
+
+def _sync(req: PostReconcile) -> None:
+    ctx = req.ctx
+    action = f"{ctx.arm_id}/sync"
+    body = {"syncType": "Default"}
+    ctx.lro(_SYNC, lambda: ctx.arm.post(action, _API_VERSION, body))

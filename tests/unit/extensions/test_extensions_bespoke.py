@@ -1,0 +1,175 @@
+"""API Management products, subscription aliases, backup instances."""
+
+import pytest
+from extensions_chains import composed, cr, default, group_kind, version
+
+from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.outcomes import Done
+from asoreconcile.arm.outcomes import Pending as Running
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.errors import ConditionError
+from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.middleware.points import DELETE, EVERY_SUCCESS, POST_RECONCILE
+from asoreconcile.middleware.requests import (
+    Delete,
+    Deleted,
+    InProgress,
+    NotReady,
+    PostReconcile,
+    Ready,
+    Success,
+)
+from asoreconcile.middleware.terminals import Terminals
+from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
+
+TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress")
+PRODUCT = "apimanagement/Product"
+ALIAS = "subscription/Alias"
+INSTANCE = "dataprotection/BackupVaultsBackupInstance"
+VAULT = {"kind": "BackupVault", "metadata": {"name": "v"}}
+
+
+def deleted(kind, arm, status=None, answer=Deleted()):  # noqa: B008 - frozen
+    chain = composed(Terminals(delete=lambda req: answer)).chain(
+        DELETE, group_kind(kind)
+    )
+    ctx = fake_ctx(version(kind), arm=arm)
+    return chain(Delete(ctx, cr(kind, status=status, name="kubernetes-name")))
+
+
+def test_b3_a_product_is_deleted_by_its_arm_id_with_its_subscriptions():
+    arm = FakeArm().on("DELETE", ARM_ID, "2022-08-01", None)
+    assert deleted(PRODUCT, arm) == Deleted()
+    assert arm.sent == [("DELETE", ARM_ID, "2022-08-01")]
+    assert arm.options == [
+        {"query": {"deleteSubscriptions": "true"}, "headers": {"If-Match": "*"}}
+    ]
+
+
+def test_the_next_link_decides_whether_a_product_is_gone():
+    arm = FakeArm().on("DELETE", ARM_ID, "2022-08-01", None)
+    assert deleted(PRODUCT, arm, answer=InProgress(3.0)) == InProgress(3.0)
+
+
+def test_a_product_that_cannot_be_deleted_stays():
+    arm = FakeArm().on("DELETE", ARM_ID, "2022-08-01", arm_fault(409, "Conflict"))
+    with pytest.raises(ArmError):
+        deleted(PRODUCT, arm)
+
+
+SUBSCRIBED = {"properties": {"subscriptionId": "sub"}}
+CANCEL = "/subscriptions/sub/providers/Microsoft.Subscription/cancel"
+
+
+def test_the_subscription_of_an_alias_is_cancelled_first():
+    arm = FakeArm().on("POST", CANCEL, "2021-10-01", {"subscriptionId": "sub"})
+    assert deleted(ALIAS, arm, SUBSCRIBED) == Deleted()
+    assert arm.sent == [("POST", CANCEL, "2021-10-01")]
+
+
+@pytest.mark.parametrize("status", [{}, {"properties": {}}, {"properties": None}])
+def test_an_alias_without_a_subscription_is_just_deleted(status):
+    assert deleted(ALIAS, FakeArm(), status) == Deleted()
+
+
+def test_an_alias_stays_while_its_subscription_cannot_be_cancelled():
+    arm = FakeArm().on("POST", CANCEL, "2021-10-01", arm_fault(409, "Conflict"))
+    with pytest.raises(ArmError):
+        deleted(ALIAS, arm, SUBSCRIBED)
+
+
+def succeeded(status):
+    chain = default().chain(EVERY_SUCCESS, group_kind(ALIAS))
+    return chain(Success(fake_ctx(version(ALIAS)), cr(ALIAS, status=status)))
+
+
+def test_children_of_an_alias_live_in_its_subscription():
+    assert succeeded(SUBSCRIBED) == {
+        "serviceoperator.azure.com/child-resource-id-override": "/subscriptions/sub"
+    }
+
+
+def test_an_alias_without_a_subscription_id_is_no_success():
+    with pytest.raises(ConditionError, match="subscription id"):
+        succeeded({})
+
+
+def protection(state, code=None, **status):
+    details = {"errorDetails": {"code": code}} if code else {}
+    return {
+        "id": ARM_ID,
+        "properties": {"protectionStatus": {"status": state, **details}},
+        **status,
+    }
+
+
+def checked(status, arm=None, operations=None, owner=VAULT):
+    chain = default().chain(POST_RECONCILE, group_kind(INSTANCE))
+    ctx = fake_ctx(version(INSTANCE), arm=arm, operations=operations)
+    return chain(PostReconcile(ctx, cr(INSTANCE, status=status), owner))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "ConfiguringProtectionFailed",
+        "Invalid",
+        "NotProtected",
+        "ProtectionConfigured",
+        "PROTECTIONCONFIGURED",
+        "SoftDeleted",
+        "ProtectionStopped",
+        "BackupSchedulesSuspended",
+        "RetentionSchedulesSuspended",
+    ],
+)
+def test_protection_that_has_settled_is_ready(state):
+    assert checked(protection(state)) == Ready()
+
+
+@pytest.mark.parametrize(
+    ("status", "owner"),
+    [
+        (protection("ConfiguringProtection"), None),
+        (protection("ConfiguringProtection", id=None), VAULT),
+        ({"id": ARM_ID}, VAULT),
+        ({"id": ARM_ID, "properties": {"protectionStatus": None}}, VAULT),
+    ],
+    ids=["no owner", "no id", "no properties", "no protection status"],
+)
+def test_what_cannot_be_judged_goes_on(status, owner):
+    assert checked(status, owner=owner) == Ready()
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("ConfiguringProtection", None), ("ProtectionError", "CloudInternalError")],
+)
+def test_protection_under_way_is_not_ready_and_not_synced(state, code):
+    answer = checked(protection(state, code), FakeArm())
+    assert isinstance(answer, NotReady)
+    assert f'"{state}"' in answer.message
+
+
+def test_a_users_error_is_synced_over_passes_and_judged_afterwards():
+    operations = MemoryOperations()
+    status = protection("ProtectionError", "UserErrorMissingPermission")
+    arm = FakeArm().on("POST", "/sync", "2024-04-01", Running(TOKEN, 5.0))
+    with pytest.raises(Pending):
+        checked(status, arm, operations)
+    assert arm.sent == [("POST", f"{ARM_ID}/sync", "2024-04-01")]
+    assert arm.bodies == [{"syncType": "Default"}]
+
+    arm = FakeArm().on("POLL", TOKEN.url, "", Done())
+    answer = checked(status, arm, operations)
+    assert isinstance(answer, NotReady)
+    assert operations.tokens == {}
+
+    assert checked(protection("ProtectionConfigured"), FakeArm(), operations) == Ready()
+
+
+def test_a_sync_left_running_is_forgotten_once_protection_has_settled():
+    operations = MemoryOperations()
+    operations.save("sync-backup-instance", "token")
+    checked(protection("ProtectionConfigured"), operations=operations)
+    assert operations.tokens == {}
