@@ -44,6 +44,7 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:
         yield from _object(version.table, spec, "spec")
+    yield from _export_problems(spec.get("operatorSpec"))
 
 
 def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]:
@@ -93,6 +94,38 @@ def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
     if owner.type.lower() != wanted.lower():
         return f"{kind} belongs to a {wanted}; {owner} is a {owner.type}"
     return ""
+
+
+def _export_problems(operator_spec: Any) -> Iterator[Problem]:
+    """Two exports into one key of one Secret or ConfigMap: one would be lost."""
+    if not isinstance(operator_spec, dict):
+        return
+    for named, expressions in (
+        ("secrets", "secretExpressions"),
+        ("configMaps", "configMapExpressions"),
+    ):
+        taken: dict[tuple[Any, Any], str] = {}
+        for at, destination in _destinations(operator_spec, named, expressions):
+            name, key = destination.get("name"), destination.get("key")
+            if name and key and taken.setdefault((name, key), at) != at:
+                yield Problem(
+                    f"spec.operatorSpec.{at}",
+                    f"{name}/{key} is written by {taken[name, key]} already:"
+                    " choose another name or key",
+                )
+
+
+def _destinations(
+    operator_spec: JsonObject, named: str, expressions: str
+) -> Iterator[tuple[str, JsonObject]]:
+    by_name = operator_spec.get(named)
+    for field, destination in by_name.items() if isinstance(by_name, dict) else ():
+        if isinstance(destination, dict):
+            yield f"{named}.{field}", destination
+    listed = operator_spec.get(expressions)
+    for index, destination in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(destination, dict):
+            yield f"{expressions}[{index}]", destination
 
 
 def _object(table: Table, value: Any, at: str) -> Iterator[Problem]:

@@ -321,3 +321,21 @@ def test_a_kind_without_arm_is_checked_by_its_schema():
     texts = said("sql.azure.com/User", {"nonsense": 1})
 
     assert any(text.startswith("spec.nonsense: unknown field") for text in texts)
+
+
+def test_two_exports_into_one_key_are_refused():
+    to = {"name": "keys", "key": "k"}
+    operator_spec = {
+        "secrets": {"primaryKey": to, "secondaryKey": {"name": "keys", "key": "other"}},
+        "secretExpressions": [{**to, "value": "secret.primaryKey"}],
+        "configMapExpressions": [{**to, "value": "self.status.id"}],
+    }
+    spec = {**OWNER, "location": "westus", "operatorSpec": operator_spec}
+    sku = {"sku": {"capacity": 1, "family": "C", "name": "Basic"}}
+
+    assert said("cache.azure.com/Redis", {**spec, **sku}) == [
+        (
+            "spec.operatorSpec.secretExpressions[0]: keys/k is written by"
+            " secrets.primaryKey already: choose another name or key"
+        )
+    ]
