@@ -65,9 +65,9 @@ class WorkQueue(Generic[Key]):
         """
         self.name = name
         self._clock = clock
-        self._limiter = limiter or ItemExponential(
-            _BASE_SECONDS, _MAX_SECONDS, clock=clock
-        )
+        if limiter is None:
+            limiter = ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=clock)
+        self._limiter = limiter
         self._metrics = metrics
         self._on_ready = on_ready
         self._lock = threading.Lock()
@@ -227,7 +227,7 @@ class WorkQueue(Generic[Key]):
         """
         with self._lock:
             count = min(self._fewest_waiting, self._waiting)
-            self._dismissed = count
+            self._dismissed = min(self._dismissed + count, self._waiting)
             self._fewest_waiting = self._waiting - count
             self._available.notify(count)
             return count

@@ -169,11 +169,15 @@ class Controller:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Begin nothing more and wait for what runs, at most so long.
 
-        Returns what still runs then, as `controller namespace/name (12.3 s)`.
+        Returns what still runs then, as `controller namespace/name (12.3 s)`. May be
+        called again, to wait for longer.
         """
         self._stopping = True
         self._gate.close()
-        for registration in self._registrations:
+        with self._lock:
+            registrations = tuple(self._registrations)
+            self._registrations.clear()
+        for registration in registrations:
             registration.remove()
         self._workforce.close()
         self._queue.shut_down()

@@ -184,7 +184,7 @@ class _Limited(io.RawIOBase):
 
 
 def _parse(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
         raise EndpointsError(f"{address!r} is no address: write host:port, :port or 0")
     return host.strip("[]"), int(port)

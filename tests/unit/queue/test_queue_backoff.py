@@ -1,0 +1,138 @@
+"""Rate limiters: how long each waits, what they count, what they forget."""
+
+import pytest
+
+from asoreconcile.backoff import (
+    FastSlow,
+    ItemExponential,
+    MaxOf,
+    TokenBucket,
+    WithMaxWait,
+    asked_delay,
+)
+from asoreconcile.errors import RetryError
+from asoreconcile.testing.clock import FakeClock
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+def test_rl1_exponential_doubles_from_its_base_and_counts_each_key_alone(clock):
+    limiter = ItemExponential(0.001, 1000.0, clock=clock)
+    assert [limiter.delay("a") for _ in range(5)] == [
+        0.001,
+        0.002,
+        0.004,
+        0.008,
+        0.016,
+    ]
+    assert limiter.delay("b") == 0.001
+    assert (limiter.retries("a"), limiter.retries("b")) == (5, 1)
+
+
+def test_rl1_exponential_forget_starts_over(clock):
+    limiter = ItemExponential(1.0, 60.0, clock=clock)
+    for _ in range(4):
+        limiter.delay("a")
+    limiter.forget("a")
+    assert limiter.retries("a") == 0
+    assert limiter.delay("a") == 1.0
+
+
+def test_rl1_exponential_stays_at_its_cap_however_often_it_is_asked(clock):
+    limiter = ItemExponential(0.005, 1000.0, clock=clock)
+    delays = [limiter.delay("a") for _ in range(2000)]
+    assert delays[17] < 1000.0
+    assert delays[18:] == [1000.0] * 1982
+
+
+def test_rl2_a_key_not_seen_for_its_time_to_live_is_forgotten(clock):
+    limiter = ItemExponential(1.0, 60.0, clock=clock, ttl_seconds=100.0)
+    limiter.delay("old")
+    clock.advance(60)
+    limiter.delay("young")
+    clock.advance(40)
+    assert limiter.retries("old") == 0
+    assert limiter.delay("another") == 1.0
+    assert len(limiter) == 2, "the expired key must not stay in memory"
+    assert limiter.delay("young") == 2.0
+
+
+def test_rl3_the_error_sets_a_lower_bound(clock):
+    limiter = ItemExponential(1.0, 60.0, clock=clock)
+    assert limiter.delay("a", RetryError("busy", after_seconds=17)) == 17
+    assert limiter.delay("a", RetryError("busy", after_seconds=0.5)) == 2.0
+    assert limiter.delay("a", ValueError()) == 4.0
+
+
+def test_rl3_the_bound_may_exceed_every_cap(clock):
+    error = RetryError("busy", after_seconds=500)
+    limiters = (
+        ItemExponential(1.0, 60.0, clock=clock),
+        FastSlow(1.0, 60.0, fast_tries=3, clock=clock),
+        TokenBucket(10.0, 100, clock=clock),
+        WithMaxWait(ItemExponential(1.0, 60.0, clock=clock), 5.0),
+    )
+    assert [limiter.delay("a", error) for limiter in limiters] == [500.0] * 4
+
+
+def test_rl3_the_bound_is_read_from_causes_and_from_api_errors():
+    class ThrottledError(Exception):
+        retry_after_seconds = 30.0
+
+    error = RuntimeError("outer")
+    error.__cause__ = ThrottledError()
+    assert asked_delay(error) == 30.0
+    ThrottledError.retry_after_seconds = None
+    assert asked_delay(error) == 0.0
+    assert asked_delay(None) == 0.0
+
+
+def test_rl3_jitter_stretches_within_its_share(clock):
+    asked = []
+
+    def uniform(low, high):
+        asked.append((low, high))
+        return high
+
+    limiter = ItemExponential(10.0, 10.0, clock=clock, jitter=0.2, uniform=uniform)
+    assert limiter.delay("a") == pytest.approx(12.0)
+    assert asked == [(1.0, 1.2)]
+
+
+def test_fast_slow_changes_after_its_fast_tries(clock):
+    limiter = FastSlow(0.005, 10.0, fast_tries=3, clock=clock)
+    assert [limiter.delay("a") for _ in range(5)] == [0.005] * 3 + [10.0] * 2
+    assert limiter.retries("a") == 5
+    limiter.forget("a")
+    assert limiter.delay("a") == 0.005
+
+
+def test_token_bucket_lets_the_burst_pass_then_spaces_by_its_rate(clock):
+    limiter = TokenBucket(2.0, 3, clock=clock)
+    assert [limiter.delay(key) for key in "abcde"] == [0, 0, 0, 0.5, 1.0]
+    clock.advance(2.5)
+    assert [limiter.delay(key) for key in "fghi"] == [0, 0, 0, 0.5]
+    limiter.forget("a")
+    assert limiter.retries("a") == 0
+
+
+def test_max_of_takes_the_longest_and_asks_everyone(clock):
+    exponential = ItemExponential(1.0, 60.0, clock=clock)
+    bucket = TokenBucket(1.0, 1, clock=clock)
+    limiter = MaxOf(exponential, bucket)
+    assert [limiter.delay("a"), limiter.delay("a"), limiter.delay("a")] == [1, 2, 4]
+    assert bucket.delay("x") == 3.0, "the bucket's tokens were taken each time"
+    assert limiter.retries("a") == 3
+    limiter.forget("a")
+    assert exponential.retries("a") == 0
+
+
+def test_with_max_wait_caps_and_passes_on(clock):
+    limiter = WithMaxWait(ItemExponential(4.0, 60.0, clock=clock), 5.0)
+    assert [limiter.delay("a"), limiter.delay("a")] == [4.0, 5.0]
+    assert limiter.retries("a") == 2
+    limiter.forget("a")
+    assert limiter.delay("a") == 4.0

@@ -1,0 +1,190 @@
+"""Priorities, merging, fairness and ageing."""
+
+import pytest
+
+from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
+from asoreconcile.testing.clock import FakeClock
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock):
+    return WorkQueue("test", clock=clock)
+
+
+def take(queue):
+    keys = []
+    while len(queue):
+        item = queue.get()
+        queue.done(item.key)
+        keys.append(item.key)
+    return keys
+
+
+def test_pq1_higher_priority_comes_first_and_the_default_is_zero(queue):
+    queue.add("low", priority=LOW_PRIORITY)
+    queue.add("default")
+    queue.add("high", priority=1)
+    assert [queue.get() for _ in range(3)] == [
+        Item("high", 1),
+        Item("default", 0),
+        Item("low", -100),
+    ]
+
+
+def test_pq2_merging_keeps_the_higher_priority(queue):
+    queue.add("a", priority=1)
+    queue.add("a", priority=5)
+    queue.add("a", priority=3)
+    assert queue.get() == Item("a", 5)
+
+
+def test_pq2_merging_keeps_the_earlier_time_and_the_higher_priority(queue, clock):
+    queue.add_after("a", 10, priority=1)
+    queue.add_after("a", 5, priority=-1)
+    queue.add_after("a", 20, priority=7)
+    clock.advance(5)
+    assert queue.get() == Item("a", 7)
+
+
+def test_pq3_a_raised_key_goes_to_the_tail_of_its_new_priority(queue):
+    queue.add("a")
+    queue.add("b", priority=5)
+    queue.add("a", priority=5)
+    assert take(queue) == ["b", "a"]
+
+
+@pytest.mark.parametrize("again", [0, -3], ids=["PQ-3-equal", "PQ-3-lower"])
+def test_an_equal_or_lower_priority_keeps_the_place(queue, again):
+    queue.add("a")
+    queue.add("b")
+    queue.add("a", priority=again)
+    assert take(queue) == ["a", "b"]
+
+
+def test_pq3_ready_by_time_goes_to_the_tail(queue, clock):
+    queue.add_after("a", 1)
+    queue.add("b")
+    clock.advance(1)
+    assert take(queue) == ["b", "a"]
+
+
+def test_pq3_ready_by_a_direct_add_keeps_its_old_place(queue):
+    queue.add_after("a", 1)
+    queue.add("b")
+    queue.add("a")
+    assert take(queue) == ["a", "b"]
+
+
+def test_pq4_an_add_without_delay_makes_a_waiting_key_ready(queue, clock):
+    queue.add_after("a", 60)
+    queue.add("a")
+    assert take(queue) == ["a"]
+    clock.advance(60)
+    assert len(queue) == 0
+
+
+def test_pq5_a_key_added_while_held_is_skipped_until_done(queue):
+    queue.add("a", priority=9)
+    queue.get()
+    queue.add("a", priority=9)
+    queue.add("b")
+    assert queue.get() == Item("b", 0)
+    queue.done("a")
+    assert queue.get() == Item("a", 9)
+
+
+def test_pq5_a_raise_while_held_counts(queue):
+    queue.add("a")
+    queue.get()
+    queue.add("a", priority=1)
+    queue.add("a", priority=8)
+    queue.add("b", priority=5)
+    queue.done("a")
+    assert take(queue) == ["a", "b"]
+
+
+def test_pq6_length_counts_ready_keys_that_are_held_but_none_that_wait(queue):
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    queue.add_after("b", 5)
+    assert len(queue) == 1
+
+
+def test_pq8_queued_keys_survive_a_shutdown_in_their_order(queue):
+    queue.add("a")
+    queue.add("b", priority=1)
+    queue.shut_down()
+    queue.shut_down()
+    assert [queue.get().key, queue.get().key, queue.get()] == ["b", "a", None]
+
+
+def test_pq9_an_add_is_seen_by_the_next_get(queue):
+    for number in range(100):
+        queue.add(number, priority=number)
+        assert queue.get() == Item(number, number)
+
+
+def test_pq10_a_steady_stream_of_urgent_keys_starves_nobody(clock):
+    queue = WorkQueue("test", clock=clock, oldest_every=4)
+    queue.add("patient", priority=LOW_PRIORITY)
+    picks = []
+    for number in range(6):
+        queue.add(number)
+        queue.add(number + 100)
+        picks.append(queue.get().key)
+    assert picks == [0, 100, 1, "patient", 101, 2]
+
+
+def test_pq10_the_oldest_of_several_low_keys_goes_first(clock):
+    queue = WorkQueue("test", clock=clock, oldest_every=2)
+    for key in ("first", "second"):
+        queue.add(key, priority=LOW_PRIORITY)
+    for number in range(4):
+        queue.add(number)
+    assert take(queue) == [0, "first", 1, "second", 2, 3]
+
+
+def test_pq10_can_be_switched_off(clock):
+    queue = WorkQueue("test", clock=clock, oldest_every=0)
+    queue.add("low", priority=LOW_PRIORITY)
+    for number in range(100):
+        queue.add(number)
+    assert take(queue) == [*range(100), "low"]
+
+
+def test_pq11_groups_of_one_priority_take_turns(clock):
+    queue = WorkQueue("test", clock=clock, fairness=lambda key: key[0])
+    for key in ("a1", "a2", "a3", "a4", "b1", "b2", "c1"):
+        queue.add(key)
+    assert take(queue) == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
+
+
+def test_pq11_priority_comes_before_fairness(clock):
+    queue = WorkQueue("test", clock=clock, fairness=lambda key: key[0])
+    for key in ("a1", "b1"):
+        queue.add(key)
+    for key in ("a2", "a3"):
+        queue.add(key, priority=1)
+    assert take(queue) == ["a2", "a3", "a1", "b1"]
+
+
+def test_th1_stale_slots_are_swept_out(clock):
+    queue = WorkQueue("test", clock=clock)
+    queue.add("other", priority=-1)
+    for number in range(1000):
+        queue.add(number)
+    for priority in range(1, 50):
+        for number in range(1000):
+            queue.add(number, priority=priority)
+    levels = queue._ready._levels.values()
+    assert sum(level.slots for level in levels) < 3000
+    assert len(queue._ready._ages) < 3000
+    taken = take(queue)
+    assert len(taken) == 1001
+    assert set(taken) == {*range(1000), "other"}

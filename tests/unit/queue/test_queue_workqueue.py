@@ -1,0 +1,249 @@
+"""The dirty/processing contract, shutdown and drain."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.testing.clock import FakeClock
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock):
+    return WorkQueue("test", clock=clock)
+
+
+def take(queue):
+    """Every ready key in order, each done before the next."""
+    keys = []
+    while len(queue):
+        item = queue.get()
+        queue.done(item.key)
+        keys.append(item.key)
+    return keys
+
+
+def on_thread(call):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(call()))
+    thread.start()
+
+    def result():
+        thread.join(10)
+        assert not thread.is_alive(), "still blocked"
+        return results[0]
+
+    return result
+
+
+def test_wq2_a_key_added_twice_is_queued_once(queue):
+    queue.add("a")
+    queue.add("a")
+    assert len(queue) == 1
+    assert take(queue) == ["a"]
+
+
+def test_wq3_get_blocks_until_a_key_comes(queue):
+    result = on_thread(queue.get)
+    queue.add("a")
+    assert result() == Item("a", 0)
+
+
+def test_wq4_a_key_added_while_held_comes_again_at_the_tail(queue):
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    queue.add("b")
+    queue.done("a")
+    assert take(queue) == ["b", "a"]
+
+
+def test_wq4_a_key_added_while_held_comes_again_during_shutdown(queue):
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    queue.shut_down()
+    queue.done("a")
+    assert queue.get() == Item("a", 0)
+    queue.done("a")
+    assert queue.get() is None
+
+
+def test_wq5_any_number_of_adds_while_held_is_one_rerun(queue):
+    queue.add("a")
+    queue.get()
+    for _ in range(5):
+        queue.add("a")
+    assert len(queue) == 1
+    queue.done("a")
+    assert take(queue) == ["a"]
+
+
+def test_wq5_a_held_key_is_not_handed_out_again(queue):
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    queue.add("b")
+    assert queue.get().key == "b"
+    result = on_thread(queue.get)
+    queue.done("a")
+    assert result().key == "a"
+
+
+def test_wq6_keys_come_in_the_order_of_their_first_add(queue):
+    for key in ("b", "a", "c", "b", "a"):
+        queue.add(key)
+    assert take(queue) == ["b", "a", "c"]
+
+
+def test_wq6_a_key_added_again_after_done_starts_anew(queue):
+    queue.add("a")
+    queue.done(queue.get().key)
+    queue.add("a")
+    assert take(queue) == ["a"]
+
+
+def test_wq7_length_counts_ready_keys(queue):
+    queue.add("a")
+    queue.add("b")
+    assert len(queue) == 2
+    queue.get()
+    assert len(queue) == 1
+
+
+def test_wq8_shutdown_refuses_adds_and_is_idempotent(queue):
+    queue.shut_down()
+    queue.shut_down()
+    queue.add("a")
+    queue.add_after("b", 1)
+    queue.add_rate_limited("c")
+    assert len(queue) == 0
+    assert queue.is_shutting_down
+
+
+def test_wq8_shutdown_wakes_every_worker(queue):
+    results = [on_thread(queue.get) for _ in range(5)]
+    queue.shut_down()
+    assert [result() for result in results] == [None] * 5
+
+
+def test_wq8_shutdown_does_not_wait_and_queued_keys_are_still_served(queue):
+    queue.add("a")
+    queue.add("b")
+    queue.get()
+    queue.shut_down()
+    assert queue.get().key == "b"
+    assert queue.get() is None
+
+
+def test_wq9_drain_waits_for_what_is_held(queue, clock):
+    queue.add("a")
+    queue.get()
+    drained = on_thread(lambda: queue.shut_down_with_drain(60))
+    clock.until_waiting()
+    queue.done("a")
+    assert drained() is True
+
+
+def test_wq9_drain_waits_for_what_is_queued_too(queue, clock):
+    queue.add("a")
+    drained = on_thread(lambda: queue.shut_down_with_drain(60))
+    clock.until_waiting()
+    key = queue.get().key
+    queue.done(key)
+    assert drained() is True
+
+
+def test_wq9_drain_waits_for_a_key_added_while_held(queue, clock):
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    drained = on_thread(lambda: queue.shut_down_with_drain(60))
+    clock.until_waiting()
+    queue.done("a")
+    assert queue.get().key == "a"
+    queue.done("a")
+    assert drained() is True
+
+
+def test_wq9_drain_of_an_empty_queue_returns_at_once(queue):
+    queue.add_after("waiting", 10)
+    assert queue.shut_down_with_drain(60) is True
+
+
+def test_wq9_drain_gives_up_when_its_time_is_over(queue, clock):
+    queue.add("a")
+    queue.get()
+    drained = on_thread(lambda: queue.shut_down_with_drain(60))
+    clock.until_waiting()
+    clock.advance(61)
+    assert drained() is False
+
+
+def test_wq9_a_later_shutdown_releases_the_drain(queue, clock):
+    queue.add("a")
+    queue.get()
+    drained = on_thread(lambda: queue.shut_down_with_drain(60))
+    clock.until_waiting()
+    queue.shut_down()
+    assert drained() is False
+
+
+def test_wq10_every_drainer_is_woken(queue, clock):
+    queue.add("a")
+    queue.get()
+    drained = [on_thread(lambda: queue.shut_down_with_drain(60)) for _ in range(3)]
+    clock.until_waiting(3)
+    queue.done("a")
+    assert [result() for result in drained] == [True] * 3
+
+
+def test_done_of_a_key_nobody_holds_changes_nothing(queue):
+    queue.add("a")
+    queue.done("a")
+    assert take(queue) == ["a"]
+
+
+def test_a_queue_keeps_no_reference_to_a_finished_key(queue):
+    class Key:
+        pass
+
+    key = Key()
+    gone = weakref.ref(key)
+    queue.add(key)
+    queue.done(queue.get().key)
+    del key
+    gc.collect()
+    assert gone() is None
+
+
+def test_th8_on_ready_is_called_only_for_keys_without_a_waiting_worker(clock):
+    calls = []
+    queue = WorkQueue("test", clock=clock, on_ready=lambda: calls.append(1))
+    queue.add("a")
+    assert len(calls) == 1
+    assert queue.unattended() == 1
+    queue.get()
+    queue.add_after("b", 5)
+    assert len(calls) == 1
+    clock.advance(5)
+    assert len(calls) == 2
+
+
+def test_th8_workers_that_were_never_needed_are_dismissed(queue):
+    results = [on_thread(queue.get) for _ in range(2)]
+    queue.dismiss_idle()
+    while queue.dismiss_idle() == 0:
+        pass
+    for result in results:
+        if result is not None:
+            break
+    queue.shut_down()
+    assert [result() for result in results] == [None, None]

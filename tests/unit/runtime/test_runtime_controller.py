@@ -1,0 +1,513 @@
+"""The controller: sources, workers, outcomes, deadlines, stopping."""
+
+import logging
+import queue as std
+import threading
+import uuid
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from asoreconcile.backoff import ItemExponential
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
+from asoreconcile.log import Logger
+from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.current import deadline, reconcile_id
+from asoreconcile.runtime.predicates import generation_changed
+from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.testing.clock import FakeClock
+
+KEY = ObjectKey("ns", "a")
+
+
+class HandSource:
+    """A source whose events and sync state the test sets."""
+
+    def __init__(self, *initial, synced=True):
+        self.initial = initial
+        self.synced = synced
+        self.handlers = []
+
+    def add_handler(self, handler):
+        self.handlers.append(handler)
+        for name in self.initial:
+            handler(Added(entry(name), initial=True))
+        return HandRegistration(self, handler)
+
+    def has_synced(self):
+        return self.synced
+
+    def send(self, event):
+        for handler in self.handlers:
+            handler(event)
+
+
+class HandRegistration:
+    def __init__(self, source, handler):
+        self.source = source
+        self.handler = handler
+
+    def has_synced(self):
+        return self.source.synced
+
+    def remove(self):
+        self.source.handlers.remove(self.handler)
+
+
+class Script:
+    """A reconciler that does what the test hands it, one step for each pass."""
+
+    def __init__(self):
+        self.passes = std.Queue()
+        self.steps = std.Queue()
+
+    def reconcile(self, request):
+        self.passes.put(request)
+        step = self.steps.get(timeout=10)
+        if isinstance(step, BaseException):
+            raise step
+        return step() if callable(step) else step
+
+    def seen(self):
+        return self.passes.get(timeout=10).key.name
+
+
+def entry(name="a", version="1", generation=1):
+    meta = {"namespace": "ns", "name": name}
+    return Entry(
+        {"metadata": {**meta, "resourceVersion": version, "generation": generation}}
+    )
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def registry():
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def script():
+    return Script()
+
+
+@pytest.fixture
+def make(clock, script, registry):
+    made = []
+
+    def build(**options):
+        options.setdefault("limiter", ItemExponential(1.0, 60.0, clock=clock))
+        controller = Controller(
+            "vnet", script, clock=clock, metrics=RuntimeMetrics(registry), **options
+        )
+        made.append(controller)
+        return controller
+
+    yield build
+    for controller in made:
+        for _ in range(5):
+            script.steps.put(Result())
+        assert controller.stop(10) == []
+
+
+@pytest.fixture
+def value(registry):
+    def read(name, **labels):
+        name = f"controller_runtime_{name}"
+        return registry.get_sample_value(name, {"controller": "vnet", **labels})
+
+    return read
+
+
+def until(condition):
+    """Wait for what another thread is about to do."""
+    for _ in range(5000):
+        if condition():
+            return
+        threading.Event().wait(0.002)
+    pytest.fail("it never came to be")
+
+
+def settled(controller):
+    until(lambda: not controller._queue._processing)
+
+
+def test_ct1_nothing_is_reconciled_before_the_sources_have_synced(make, script, clock):
+    source = HandSource("a", synced=False)
+    controller = make()
+    controller.watch(source)
+    controller.start()
+    clock.advance(5)
+    assert (controller.workers, controller.has_synced) == (0, False)
+    source.synced = True
+    clock.advance(1)
+    assert script.seen() == "a"
+    assert controller.has_synced
+
+
+def test_ct1_every_source_must_have_synced(make, clock):
+    first, second = HandSource("a"), HandSource(synced=False)
+    controller = make()
+    controller.watch(first)
+    controller.watch(second)
+    controller.start()
+    clock.advance(1)
+    assert controller.workers == 0
+
+
+def test_ct1_a_source_that_stays_unsynced_is_warned_about_once_and_heals(
+    make, script, clock, caplog
+):
+    source = HandSource("a", synced=False)
+    controller = make(sync_timeout_seconds=120)
+    controller.watch(source)
+    controller.start()
+    with caplog.at_level(logging.WARNING):
+        clock.advance(300)
+    assert len(caplog.records) == 1
+    source.synced = True
+    clock.advance(2)
+    assert script.seen() == "a"
+
+
+def test_ct1_a_second_start_is_refused(make):
+    controller = make()
+    controller.start()
+    with pytest.raises(RuntimeError, match="started already"):
+        controller.start()
+
+
+def test_ct2_a_watch_added_later_starts_at_once(make, script):
+    controller = make()
+    controller.start()
+    controller.watch(HandSource("late"))
+    assert script.seen() == "late"
+
+
+def test_ct7_a_standby_takes_events_in_and_reconciles_only_once_started(make, script):
+    source = HandSource("a")
+    controller = make()
+    controller.watch(source)
+    controller.warm_up()
+    controller.warm_up()
+    assert len(source.handlers) == 1
+    assert (len(controller._queue), controller.workers) == (1, 0)
+    controller.start()
+    assert len(source.handlers) == 1
+    assert script.seen() == "a"
+
+
+def test_pq1_changes_come_before_the_initial_list(make, script):
+    source = HandSource("first", "second")
+    controller = make()
+    controller.watch(source)
+    controller.warm_up()
+    source.send(Updated(entry("second"), entry("second", "2")))
+    source.send(Updated(entry("first"), entry("first")))
+    controller.start()
+    assert script.seen() == "second"
+
+
+def test_predicates_must_all_agree(make):
+    source = HandSource()
+    controller = make()
+    controller.watch(source, predicates=[generation_changed, lambda event: True])
+    controller.warm_up()
+    source.send(Updated(entry(), entry(version="2")))
+    assert len(controller._queue) == 0
+    source.send(Updated(entry(), entry(version="2", generation=2)))
+    assert len(controller._queue) == 1
+
+
+def test_a_handler_decides_whom_an_event_concerns(make):
+    source = HandSource()
+    controller = make()
+    keys = [ObjectKey("other", name) for name in ("x", "y")]
+    controller.watch(source, handler=lambda event: map(Request, keys))
+    controller.warm_up()
+    source.send(Deleted(entry()))
+    assert len(controller._queue) == 2
+
+
+def run_once(controller, script, step, *, priority=0):
+    controller.start()
+    controller.enqueue(KEY, priority=priority)
+    script.seen()
+    script.steps.put(step)
+    settled(controller)
+
+
+def test_ct3_success_clears_the_back_off_and_waits_for_events(make, script, value):
+    controller = make()
+    controller._queue._limiter.delay(KEY)
+    run_once(controller, script, Result())
+    assert controller._queue.retries(KEY) == 0
+    assert len(controller._queue) == 0
+    until(lambda: value("reconcile_total", result="success") == 1)
+
+
+@pytest.mark.parametrize(
+    ("override", "priority"), [(None, 7), (-5, -5)], ids=["PQ-7-kept", "PQ-7-given"]
+)
+def test_ct3_requeue_after_clears_the_back_off_and_comes_back(
+    make, script, clock, value, override, priority
+):
+    controller = make()
+    controller._queue._limiter.delay(KEY)
+    result = Result(requeue_after_seconds=30, priority=override)
+    run_once(controller, script, result, priority=7)
+    assert controller._queue.retries(KEY) == 0
+    assert controller._queue._entries[KEY].priority == priority
+    until(lambda: value("reconcile_total", result="requeue_after") == 1)
+    clock.advance(30)
+    assert script.seen() == "a"
+
+
+def test_ct3_requeue_at_once(make, script):
+    controller = make()
+    controller.start()
+    controller.enqueue(KEY)
+    script.steps.put(Result(requeue_after_seconds=0))
+    assert [script.seen(), script.seen()] == ["a", "a"]
+
+
+def test_ct3_an_event_beats_a_requeue_unless_told_not_to(make, script, clock):
+    controller = make()
+    run_once(controller, script, Result(requeue_after_seconds=30, not_before=True))
+    controller.enqueue(KEY)
+    clock.advance(29)
+    assert len(controller._queue) == 0
+    clock.advance(1)
+    assert script.seen() == "a"
+
+
+def test_ct3_an_error_backs_off_and_keeps_the_priority(make, script, clock, value):
+    controller = make()
+    run_once(controller, script, AsoError("no"), priority=7)
+    assert controller._queue.retries(KEY) == 1
+    assert controller._queue._entries[KEY].priority == 7
+    until(lambda: value("reconcile_errors_total") == 1)
+    assert value("reconcile_total", result="error") == 1
+    assert value("reconcile_panics_total") == 0
+    clock.advance(1)
+    assert script.seen() == "a"
+
+
+def test_ct3_the_back_off_grows_with_each_error_and_only_success_resets_it(
+    make, script, clock
+):
+    controller = make()
+    run_once(controller, script, AsoError("1"))
+    for seconds in (1, 2, 4):
+        clock.advance(seconds - 0.001)
+        assert script.passes.empty()
+        clock.advance(0.001)
+        script.seen()
+        script.steps.put(AsoError("again"))
+        settled(controller)
+    clock.advance(8)
+    script.seen()
+    script.steps.put(Result())
+    settled(controller)
+    assert controller._queue.retries(KEY) == 0
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["CT-4-itself", "CT-4-cause"])
+def test_a_terminal_error_clears_the_back_off_and_is_not_retried(
+    make, script, clock, value, wrapped
+):
+    error = TerminalError("hopeless")
+    if wrapped:
+        error = AsoError("outer")
+        error.__cause__ = TerminalError("hopeless")
+    controller = make()
+    controller._queue._limiter.delay(KEY)
+    run_once(controller, script, error)
+    assert controller._queue.retries(KEY) == 0
+    until(lambda: value("terminal_reconcile_errors_total") == 1)
+    assert value("reconcile_errors_total") == 1
+    clock.advance(5000)
+    assert script.passes.empty()
+
+
+def test_rl3_a_retry_error_is_not_tried_before_its_time(make, script, clock):
+    controller = make()
+    run_once(controller, script, RetryError("throttled", after_seconds=30))
+    controller.enqueue(KEY)
+    clock.advance(29.9)
+    assert script.passes.empty()
+    clock.advance(0.1)
+    assert script.seen() == "a"
+
+
+def test_ct5_an_unexpected_exception_is_logged_with_its_stack_and_retried(
+    make, script, clock, value, caplog
+):
+    controller = make()
+    run_once(controller, script, ZeroDivisionError("bug"))
+    until(lambda: value("reconcile_panics_total") == 1)
+    assert value("reconcile_errors_total") == 1
+    (record,) = [r for r in caplog.records if r.exc_info]
+    assert record.exc_info[0] is ZeroDivisionError
+    clock.advance(1)
+    assert script.seen() == "a", "the worker lives on"
+
+
+def test_a_stopped_reconcile_unwinds_quietly(make, script, value, caplog):
+    controller = make()
+    run_once(controller, script, StoppedError())
+    assert value("reconcile_errors_total") == 0
+    assert value("reconcile_total", result="error") == 0
+    assert not caplog.records
+
+
+def test_ct6_the_deadline_is_known_within_and_its_passing_counted(
+    make, script, clock, value
+):
+    known = std.Queue()
+
+    def slow():
+        known.put(deadline())
+        clock.advance(61)
+        return Result()
+
+    controller = make(reconcile_deadline_seconds=60)
+    run_once(controller, script, slow)
+    assert known.get(timeout=10) == 60
+    until(lambda: value("reconcile_timeouts_total") == 1)
+    assert value("reconcile_time_seconds_sum") == 61
+    assert deadline() is None
+
+
+def test_ct6_a_reconcile_in_time_is_no_timeout(make, script, clock, value):
+    controller = make(reconcile_deadline_seconds=60)
+    run_once(controller, script, AsoError("no"))
+    until(lambda: value("reconcile_errors_total") == 1)
+    assert value("reconcile_timeouts_total") == 0
+
+
+def test_ct6_a_stuck_reconcile_is_reported_once_with_its_stack(
+    make, script, clock, caplog
+):
+    controller = make(reconcile_deadline_seconds=60, idle_seconds=30)
+    controller.start()
+    controller.enqueue(KEY)
+    script.seen()
+    clock.advance(59)
+    assert not caplog.records
+    clock.advance(120)
+    (record,) = caplog.records
+    fields = record.asoreconcile_fields
+    assert (fields["controller"], fields["name"]) == ("vnet", "a")
+    assert "in reconcile" in fields["stack"]
+
+
+def test_ct8_reconciles_run_at_once_up_to_the_limit_and_never_two_of_a_key(
+    make, script, value
+):
+    controller = make(max_concurrent_reconciles=3)
+    controller.start()
+    for name in "abcde":
+        controller.enqueue(ObjectKey("ns", name))
+    running = {script.seen() for _ in range(3)}
+    controller.enqueue(ObjectKey("ns", "a"))
+    assert running == {"a", "b", "c"}
+    assert controller.workers == 3
+    assert script.passes.empty()
+    assert value("active_workers") == 3
+    assert value("max_concurrent_reconciles") == 3
+
+
+def test_ct9_records_within_carry_the_identity_and_a_fresh_id(make, script, caplog):
+    ids = []
+
+    def speak():
+        ids.append(reconcile_id())
+        Logger("asoreconcile.test").warning("Speaking")
+        return Result()
+
+    controller = make(kind="VirtualNetwork")
+    run_once(controller, script, speak)
+    controller.enqueue(KEY)
+    script.seen()
+    script.steps.put(speak)
+    settled(controller)
+    first, second = [record.asoreconcile_fields for record in caplog.records]
+    assert first == {
+        "controller": "vnet",
+        "controllerKind": "VirtualNetwork",
+        "namespace": "ns",
+        "name": "a",
+        "reconcileID": ids[0],
+    }
+    assert uuid.UUID(ids[0]) != uuid.UUID(second["reconcileID"])
+    assert reconcile_id() == ""
+
+
+def test_ct_metrics_start_at_zero(make, value):
+    make()
+    for result in ("success", "error", "requeue", "requeue_after"):
+        assert value("reconcile_total", result=result) == 0
+    assert value("reconcile_time_seconds_count") == 0
+    assert value("reconcile_time_seconds_bucket", le="0.005") == 0
+    assert value("reconcile_time_seconds_bucket", le="60.0") == 0
+
+
+def test_th8_workers_start_when_needed_and_leave_when_idle(make, script, clock):
+    controller = make(max_concurrent_reconciles=4, idle_seconds=30)
+    controller.start()
+    assert controller.workers == 0
+    for name in "ab":
+        controller.enqueue(ObjectKey("ns", name))
+    assert {script.seen(), script.seen()} == {"a", "b"}
+    assert controller.workers == 2
+    for _ in range(2):
+        script.steps.put(Result())
+    until(lambda: controller._queue._waiting == 2)
+    for _ in range(3):
+        clock.advance(30)
+    until(lambda: controller.workers == 0)
+    controller.enqueue(KEY)
+    assert script.seen() == "a"
+
+
+def test_a_stop_reports_what_still_runs(make, script, clock):
+    controller = make()
+    controller.start()
+    controller.enqueue(KEY)
+    controller.enqueue(ObjectKey("ns", "queued"))
+    script.seen()
+    clock.advance(2.5)
+    assert controller.stop(0) == ["vnet ns/a (2.5 s)"]
+    script.steps.put(Result())
+    assert controller.stop(10) == []
+    assert script.passes.empty(), "nothing new is begun"
+
+
+def test_a_stop_takes_its_handlers_away(make):
+    source = HandSource()
+    controller = make()
+    controller.watch(source)
+    controller.start()
+    controller.stop(10)
+    assert source.handlers == []
+
+
+def test_progress_fails_when_all_workers_hang_and_others_wait(make, script, clock):
+    controller = make()
+    controller.start()
+    controller.enqueue(KEY)
+    script.seen()
+    clock.advance(1000)
+    assert controller.progress().ok, "nobody waits"
+    controller.enqueue(ObjectKey("ns", "b"))
+    verdict = controller.progress()
+    assert not verdict.ok
+    assert verdict.details == ("vnet ns/a (1000.0 s)",)

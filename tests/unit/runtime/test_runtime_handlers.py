@@ -1,0 +1,153 @@
+"""Whom events concern, and which events count."""
+
+import pytest
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.handlers import (
+    enqueue_owner,
+    enqueue_self,
+    map_to,
+    priority_of,
+)
+from asoreconcile.runtime.predicates import (
+    and_,
+    annotations_changed,
+    generation_changed,
+    labels_changed,
+    not_,
+    or_,
+    resource_version_changed,
+)
+from asoreconcile.runtime.reconciler import Request
+
+OWNER = GroupKind("network.azure.com", "VirtualNetwork")
+
+
+def entry(name="a", *, owners=(), **meta):
+    meta = {"namespace": "ns", "name": name, "resourceVersion": "1", **meta}
+    return Entry({"metadata": {**meta, "ownerReferences": list(owners)}})
+
+
+def owner(name, *, controller=False, version="v1", kind="VirtualNetwork"):
+    api = f"network.azure.com/{version}"
+    return {"apiVersion": api, "kind": kind, "name": name, "controller": controller}
+
+
+def request(name, namespace="ns"):
+    return Request(ObjectKey(namespace, name))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [Added(entry()), Updated(entry(), entry()), Deleted(entry())],
+    ids=["added", "updated", "deleted"],
+)
+def test_enqueue_self_names_the_object(event):
+    assert list(enqueue_self(event)) == [request("a")]
+
+
+def test_enqueue_owner_matches_group_and_kind_in_any_version():
+    owners = [owner("v"), owner("w", version="v2"), owner("s", kind="Subnet")]
+    event = Added(entry(owners=owners))
+    assert list(enqueue_owner(OWNER)(event)) == [request("v"), request("w")]
+
+
+def test_enqueue_owner_may_want_only_the_controller():
+    owners = [owner("v"), owner("w", controller=True)]
+    handler = enqueue_owner(OWNER, only_controller=True)
+    assert list(handler(Added(entry(owners=owners)))) == [request("w")]
+
+
+def test_enqueue_owner_of_a_cluster_scoped_kind_has_no_namespace():
+    handler = enqueue_owner(OWNER, namespaced=False)
+    requests = list(handler(Deleted(entry(owners=[owner("v")]))))
+    assert requests == [request("v", namespace="")]
+
+
+def test_enqueue_owner_names_the_owners_before_and_after_an_update_once():
+    event = Updated(
+        entry(owners=[owner("old"), owner("both")]),
+        entry(owners=[owner("both"), owner("new")]),
+    )
+    requests = list(enqueue_owner(OWNER)(event))
+    assert requests == [request("old"), request("both"), request("new")]
+
+
+def test_map_to_asks_for_both_states_and_names_each_request_once():
+    asked = []
+
+    def requests_of(item):
+        asked.append(item.key.name)
+        return [request("x"), request(item.key.name), request("x")]
+
+    event = Updated(entry("a"), entry("b"))
+    assert list(map_to(requests_of)(event)) == [
+        request("x"),
+        request("a"),
+        request("b"),
+    ]
+    assert asked == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("event", "priority"),
+    [
+        pytest.param(Added(entry(), initial=True), LOW_PRIORITY, id="PQ-1-initial"),
+        pytest.param(Added(entry()), 0, id="PQ-1-added"),
+        pytest.param(Updated(entry(), entry()), LOW_PRIORITY, id="PQ-1-resync"),
+        pytest.param(
+            Updated(entry(), entry(resourceVersion="2")), 0, id="PQ-1-updated"
+        ),
+        pytest.param(Deleted(entry()), 0, id="PQ-1-deleted"),
+    ],
+)
+def test_what_nobody_waits_for_is_low(event, priority):
+    assert priority_of(event) == priority
+
+
+@pytest.mark.parametrize(
+    ("predicate", "change"),
+    [
+        (generation_changed, {"generation": 2}),
+        (resource_version_changed, {"resourceVersion": "2"}),
+        (labels_changed, {"labels": {"a": "b"}}),
+        (annotations_changed, {"annotations": {"a": "b"}}),
+    ],
+    ids=["generation", "resource version", "labels", "annotations"],
+)
+def test_a_predicate_passes_its_change_and_hides_the_others(predicate, change):
+    before = entry(generation=1)
+    assert predicate(Updated(before, entry(**{"generation": 1, **change})))
+    others = {"generation": 1, "finalizers": ["f"]}
+    assert not predicate(Updated(before, entry(**others)))
+    assert predicate(Added(before))
+    assert predicate(Deleted(before))
+
+
+@pytest.mark.parametrize(
+    ("combine", "values", "result", "asked"),
+    [
+        (and_, (True, True), True, 2),
+        (and_, (False, True), False, 1),
+        (or_, (False, True), True, 2),
+        (or_, (True, False), True, 1),
+        (or_, (False, False), False, 2),
+    ],
+)
+def test_combined_predicates_ask_in_order_until_decided(combine, values, result, asked):
+    calls = []
+
+    def answer(value):
+        def predicate(event):
+            calls.append(value)
+            return value
+
+        return predicate
+
+    predicate = combine(*(answer(value) for value in values))
+    assert predicate(Added(entry())) is result
+    assert len(calls) == asked
+    assert not_(predicate)(Added(entry())) is not result

@@ -1,0 +1,106 @@
+"""Health checks: reports, readiness of caches, liveness of timers."""
+
+import pytest
+
+from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive, Verdict
+from asoreconcile.testing.clock import FakeClock
+
+
+@pytest.fixture
+def checks():
+    checks = Checks("readyz")
+    checks.add("good", lambda: Verdict(ok=True, details=("fine",)))
+    return checks
+
+
+def failing():
+    return Verdict(ok=False, details=("disk on fire",))
+
+
+def test_mg7_without_checks_there_is_ping():
+    report = Checks("healthz").report(verbose=True)
+    assert (report.status, report.text) == (200, "[+]ping ok\nhealthz check passed\n")
+
+
+def test_mg7_success_is_a_plain_ok(checks):
+    assert checks.report().text == "ok"
+    assert checks.report().status == 200
+
+
+def test_mg7_a_failure_lists_all_and_withholds_reasons(checks):
+    checks.add("bad", failing)
+    report = checks.report()
+    assert report.status == 500
+    assert report.text == (
+        "[+]good ok\n[-]bad failed: reason withheld\nreadyz check failed\n"
+    )
+
+
+def test_mg7_verbose_shows_details(checks):
+    checks.add("bad", failing)
+    text = checks.report(verbose=True).text
+    assert "    fine\n" in text
+    assert "[-]bad failed\n    disk on fire\n" in text
+
+
+def test_mg7_excluded_checks_are_not_run(checks):
+    checks.add("bad", failing)
+    assert checks.report(exclude=["bad"]).status == 200
+    text = checks.report(verbose=True, exclude=["bad", "typo"]).text
+    assert 'no check is named "typo"' in text
+
+
+def test_mg7_one_check_alone(checks):
+    checks.add("bad", failing)
+    assert checks.report_one("good").text == "ok"
+    assert checks.report_one("bad").status == 500
+    assert checks.report_one("unknown") is None
+
+
+def test_a_check_that_raises_fails(checks, caplog):
+    def broken():
+        raise ValueError("secret")
+
+    checks.add("broken", broken)
+    report = checks.report(verbose=True)
+    assert report.status == 500
+    assert "ValueError" in report.text
+    assert "secret" not in report.text
+
+
+def test_names_are_unique_and_can_be_removed(checks):
+    with pytest.raises(ValueError, match="good"):
+        checks.add("good", failing)
+    checks.remove("good")
+    checks.add("good", failing)
+    assert checks.report().status == 500
+
+
+def test_readiness_waits_for_caches_but_not_for_ever():
+    clock = FakeClock()
+    synced = {"VNet": False, "Subnet": True}
+    check = CachesSynced(clock, degraded_after_seconds=120)
+    check.watch("VNet", lambda: synced["VNet"], lambda: "forbidden")
+    check.watch("Subnet", lambda: synced["Subnet"])
+    assert check() == Verdict(
+        ok=False, details=("Subnet: synced", "VNet: not synced: forbidden")
+    )
+    clock.advance(120)
+    verdict = check()
+    assert verdict.ok
+    assert "VNet: degraded, not synced: forbidden" in verdict.details
+    synced["VNet"] = True
+    assert "VNet: synced" in check().details
+    check.forget("VNet")
+    assert check().details == ("Subnet: synced",)
+
+
+def test_timers_that_stand_still_fail_liveness():
+    clock = FakeClock()
+    check = TimersAlive(clock)
+    check.start()
+    clock.advance(1000)
+    assert check().ok
+    assert check.stop(0) == []
+    clock.advance(100)
+    assert not check().ok

@@ -1,0 +1,292 @@
+"""The manager: order, failures, the stop budget, leadership."""
+
+import threading
+
+import pytest
+
+from asoreconcile.clock import SystemClock
+from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
+from asoreconcile.runtime.service import Group, Task
+from asoreconcile.testing.clock import FakeClock
+
+
+class Journal:
+    def __init__(self):
+        self.lines = []
+        self.changed = threading.Condition()
+
+    def note(self, line):
+        with self.changed:
+            self.lines.append(line)
+            self.changed.notify_all()
+
+    def wait_for(self, line):
+        with self.changed:
+            assert self.changed.wait_for(lambda: line in self.lines, timeout=10)
+
+
+class Recorded:
+    """A service that writes down what happens to it."""
+
+    def __init__(self, name, journal, *, left=(), error=None, on_stop=lambda: None):
+        self.name = name
+        self.journal = journal
+        self.left = list(left)
+        self.error = error
+        self.on_stop = on_stop
+
+    def start(self):
+        self.journal.note(f"start {self.name}")
+        if self.error:
+            raise self.error
+
+    def stop(self, timeout_seconds):
+        self.on_stop()
+        self.journal.note(f"stop {self.name}")
+        self.timeout_seconds = timeout_seconds
+        return self.left
+
+
+class Warmed(Recorded):
+    def warm_up(self):
+        self.journal.note(f"warm {self.name}")
+
+
+class HandElector:
+    """Elects and deposes when the test says so."""
+
+    def __init__(self, journal):
+        self.journal = journal
+        self.ready = threading.Event()
+
+    def start(self, *, elected, lost):
+        self.journal.note("election")
+        self.elected, self.lost = elected, lost
+        self.ready.set()
+
+    def stop(self, timeout_seconds, *, release):
+        self.journal.note("released" if release else "kept the lease")
+        return []
+
+
+@pytest.fixture
+def journal():
+    return Journal()
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+class Running:
+    """A manager's run on a thread."""
+
+    def __init__(self, manager):
+        self.manager = manager
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        self.code = self.manager.run()
+
+    def exit_code(self):
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+        return self.code
+
+
+def test_mg1_mg4_groups_start_and_stop_in_their_order(clock, journal):
+    manager = Manager(clock=clock)
+    for group in reversed(Group):
+        manager.add(Recorded(group.name, journal), group=group)
+    running = Running(manager)
+    journal.wait_for("start LEADER")
+    manager.stop()
+    assert running.exit_code() == 0
+    assert journal.lines == [
+        "start SERVERS",
+        "start WEBHOOKS",
+        "start CACHES",
+        "start OTHERS",
+        "start LEADER",
+        "stop OTHERS",
+        "stop LEADER",
+        "stop CACHES",
+        "stop WEBHOOKS",
+        "stop SERVERS",
+    ]
+
+
+def test_mg2_a_service_added_while_running_starts_at_once(clock, journal):
+    manager = Manager(clock=clock)
+    manager.add(Recorded("first", journal))
+    running = Running(manager)
+    journal.wait_for("start first")
+    manager.add(Recorded("late", journal))
+    journal.wait_for("start late")
+    manager.stop()
+    assert running.exit_code() == 0
+    assert "stop late" in journal.lines
+
+
+def test_mg2_nothing_can_be_added_once_stopped(clock, journal):
+    manager = Manager(clock=clock)
+    manager.stop()
+    manager.run()
+    with pytest.raises(ManagerError, match="stopping"):
+        manager.add(Recorded("late", journal))
+
+
+def test_ct8_names_are_unique(clock, journal):
+    manager = Manager(clock=clock)
+    manager.add(Recorded("vnet", journal))
+    with pytest.raises(ManagerError, match="vnet"):
+        manager.add(Recorded("vnet", journal))
+
+
+def test_mg3_a_service_that_cannot_start_stops_everything(clock, journal):
+    manager = Manager(clock=clock)
+    error = OSError("port taken")
+    manager.add(Recorded("cache", journal), group=Group.CACHES)
+    manager.add(Recorded("other", journal, error=error), group=Group.OTHERS)
+    manager.add(Recorded("never", journal))
+    assert manager.run() == 1
+    assert manager.failure is error
+    assert journal.lines == ["start cache", "start other", "stop other", "stop cache"]
+
+
+def test_mg3_a_task_that_fails_stops_everything(clock, journal):
+    def fail(stop):
+        raise ValueError("broken")
+
+    manager = Manager(clock=clock)
+    manager.add(Recorded("other", journal), group=Group.OTHERS)
+    manager.add(Task("failing", fail, clock=clock))
+    assert manager.run() == 1
+    assert isinstance(manager.failure, ValueError)
+    assert journal.lines == ["start other", "stop other"]
+
+
+def test_mg3_a_task_may_end_early(clock, journal):
+    manager = Manager(clock=clock)
+    manager.add(Task("short", lambda stop: journal.note("short is over"), clock=clock))
+    running = Running(manager)
+    journal.wait_for("short is over")
+    manager.stop()
+    assert running.exit_code() == 0
+
+
+def test_mg3_a_manager_runs_once(clock):
+    manager = Manager(clock=clock)
+    manager.stop()
+    manager.run()
+    with pytest.raises(ManagerError, match="once"):
+        manager.run()
+
+
+def test_mg4_what_is_left_running_makes_the_exit_code_1(clock, journal, caplog):
+    manager = Manager(clock=clock)
+    manager.add(Recorded("vnet", journal, left=["vnet ns/a (3.0 s)"]))
+    running = Running(manager)
+    journal.wait_for("start vnet")
+    manager.stop()
+    assert running.exit_code() == 1
+    fields = caplog.records[-1].asoreconcile_fields
+    assert fields["running"] == ["vnet ns/a (3.0 s)"]
+
+
+def test_mg4_one_budget_covers_the_whole_stop(clock, journal):
+    manager = Manager(clock=clock, grace_seconds=25)
+    slow = Recorded("slow", journal, on_stop=lambda: clock.advance(10))
+    late = Recorded("late", journal)
+    manager.add(slow, group=Group.OTHERS)
+    manager.add(late, group=Group.SERVERS)
+    running = Running(manager)
+    journal.wait_for("start slow")
+    manager.stop()
+    running.exit_code()
+    assert (slow.timeout_seconds, late.timeout_seconds) == (25, 15)
+
+
+def test_mg4_a_service_that_hangs_is_reported_and_the_others_stop(journal):
+    released = threading.Event()
+    manager = Manager(clock=SystemClock(), grace_seconds=0.05)
+    hanging = Recorded("hanging", journal, on_stop=lambda: released.wait(10))
+    manager.add(hanging)
+    manager.add(Recorded("well", journal))
+    running = Running(manager)
+    journal.wait_for("start well")
+    manager.stop()
+    assert running.exit_code() == 1
+    released.set()
+    assert "stop well" in journal.lines
+    journal.wait_for("stop hanging")
+
+
+def test_mg4_a_service_that_fails_to_stop_is_reported(clock, journal):
+    def fail():
+        raise OSError("stuck")
+
+    manager = Manager(clock=clock)
+    manager.add(Recorded("bad", journal, on_stop=fail))
+    running = Running(manager)
+    journal.wait_for("start bad")
+    manager.stop()
+    assert running.exit_code() == 1
+
+
+def test_ct7_leaders_warm_up_before_the_election_and_start_after(clock, journal):
+    elector = HandElector(journal)
+    manager = Manager(clock=clock, elector=elector)
+    manager.add(Warmed("vnet", journal))
+    running = Running(manager)
+    elector.ready.wait(10)
+    assert journal.lines == ["warm vnet", "election"]
+    manager.add(Warmed("late", journal))
+    assert journal.lines[-1] == "warm late"
+    elector.elected()
+    journal.wait_for("start late")
+    manager.stop()
+    assert running.exit_code() == 0
+    assert journal.lines[-1] == "released"
+
+
+def test_mg5_a_lost_lease_leaves_no_time_and_is_a_failure(clock, journal):
+    elector = HandElector(journal)
+    manager = Manager(clock=clock, elector=elector)
+    service = Recorded("vnet", journal)
+    manager.add(service)
+    running = Running(manager)
+    elector.ready.wait(10)
+    elector.elected()
+    journal.wait_for("start vnet")
+    elector.lost()
+    assert running.exit_code() == 1
+    assert isinstance(manager.failure, LeadershipLostError)
+    assert service.timeout_seconds == 0
+    assert journal.lines[-1] == "kept the lease"
+
+
+def test_mg5_a_manager_that_was_never_elected_starts_no_leaders(clock, journal):
+    elector = HandElector(journal)
+    manager = Manager(clock=clock, elector=elector)
+    manager.add(Recorded("vnet", journal))
+    running = Running(manager)
+    elector.ready.wait(10)
+    manager.stop()
+    assert running.exit_code() == 0
+    elector.elected()
+    assert journal.lines == ["election", "released"]
+
+
+def test_le7_the_lease_is_kept_while_a_leader_still_runs(clock, journal):
+    elector = HandElector(journal)
+    manager = Manager(clock=clock, elector=elector)
+    manager.add(Recorded("vnet", journal, left=["vnet ns/a"]))
+    running = Running(manager)
+    elector.ready.wait(10)
+    elector.elected()
+    manager.stop()
+    assert running.exit_code() == 1
+    assert journal.lines[-1] == "kept the lease"

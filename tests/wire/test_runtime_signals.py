@@ -1,0 +1,66 @@
+"""A manager in a process of its own, stopped by real signals."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys, threading
+from asoreconcile.clock import SystemClock
+from asoreconcile.runtime.manager import Manager
+
+class Service:
+    name = "service"
+    def start(self):
+        print("started", flush=True)
+    def stop(self, timeout_seconds):
+        print("stopping", flush=True)
+        if "hang" in sys.argv:
+            threading.Event().wait(60)
+        return []
+
+manager = Manager(clock=SystemClock())
+manager.add(Service())
+sys.exit(manager.run(signals=True))
+"""
+
+
+@pytest.fixture
+def start():
+    processes = []
+
+    def run(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        assert process.stdout.readline() == "started\n"
+        return process
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name
+)
+def test_mg6_the_first_signal_stops_cleanly(start, number):
+    process = start()
+    process.send_signal(number)
+    assert process.stdout.readline() == "stopping\n"
+    assert process.wait(20) == 0
+
+
+def test_mg6_the_second_signal_ends_the_process_at_once(start):
+    process = start("hang")
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "stopping\n"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 1
