@@ -79,9 +79,13 @@ class Endpoint:
     def resolved(self, url: str) -> str:
         """A URL from a header made absolute: relative ones are on this host (D22).
 
-        Absolute ones are returned as they are, byte for byte (L19).
+        Absolute ones are returned as they are, byte for byte (L19), and so are those
+        that are no URLs: `serves` refuses them.
         """
-        return url if urlsplit(url).scheme else urljoin(self.url + "/", url)
+        try:
+            return url if urlsplit(url).scheme else urljoin(self.url + "/", url)
+        except ValueError:
+            return url
 
 
 def is_same_resource(url: str, request_url: str) -> bool:
@@ -90,7 +94,10 @@ def is_same_resource(url: str, request_url: str) -> bool:
     The same path without case, and no query but an api-version: with another member
     (`asyncId`) the query is part of the monitor's identity (L4, L9, L14).
     """
-    ours, theirs = urlsplit(request_url), urlsplit(url)
+    try:
+        ours, theirs = urlsplit(request_url), urlsplit(url)
+    except ValueError:
+        return False
     if key(ours.path) != key(theirs.path):
         return False
     members = {name.lower() for name, _ in parse_qsl(theirs.query)}
