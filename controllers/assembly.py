@@ -6,21 +6,23 @@ decides anything about a resource.
 """
 
 import random
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import attrs
-import prometheus_client
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import client_secret_credential
+from asoreconcile.arm.credentials import ClientSecret
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents
-from asoreconcile.azure.work import Operator
-from asoreconcile.cache.informer import Informer
+from asoreconcile.azure.intervals import Intervals
+from asoreconcile.azure.reconciler import ArmReconciler
+from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.backoff import ItemExponential
+from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.patterns import match
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.controllers import crds
@@ -30,10 +32,10 @@ from asoreconcile.controllers.kind_set import (
     KindSet,
     RunningKind,
     controller_name,
-    reconciler_for,
     resource_of,
     wants_pass,
 )
+from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
@@ -50,8 +52,200 @@ from asoreconcile.kube.resources import (
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.middleware.chain import Extensions
+from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.endpoints import Endpoints
+from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
 from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.service import Group
 from asoreconcile.version import __version__
+
+_log = Logger(__name__)
+
+_EVENT_SOURCE = "asoreconcile"
+# ASO's limiter for passes that fail before a condition can be written (4d).
+_BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0
+
+
+@attrs.frozen
+class Options:
+    """What the command line says; settings come from the environment."""
+
+    crd_pattern: str = ""
+    metrics_address: str = "0"
+    health_address: str = "0"
+    kubeconfig: str | None = None
+
+
+class Operation:
+    """One operator process: made, run once on the main thread, stopped from any."""
+
+    def __init__(
+        self, settings: Settings, options: Options, *, clock: Clock | None = None
+    ) -> None:
+        """Raises KubeConfigError when no cluster is configured. Sends nothing yet."""
+        self._settings = settings
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._metrics = RuntimeMetrics(self._registry)
+        self._catalogue = builtin()
+        user_agent = f"asoreconcile/{__version__}"
+        self._client = KubeClient(
+            load(options.kubeconfig), user_agent=user_agent, metrics=self._metrics
+        )
+        self._recorder = EventRecorder(self._client, _EVENT_SOURCE, clock=self._clock)
+        self._informers = Informers(self._client, clock=self._clock)
+        self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
+        self._kinds = KindSet()
+        self._wakeups = Wakeups(self._kinds, Dependents())
+        self._operator = self._make_operator()
+        self._lifecycle = Lifecycle(self._kinds, self._build_kind)
+        self._supervisor = Supervisor(
+            self._client, self._catalogue, self._lifecycle, clock=self._clock
+        )
+        self._synced = CachesSynced(self._clock)
+        self._manager = Manager(clock=self._clock)
+
+    def run(self) -> int:
+        """Install CRDs, run until stopped; returns the exit code. Blocking.
+
+        Raises AsoError when it cannot start: the cluster does not answer, a pattern
+        matches nothing, CRDs of another operator are in the way.
+        """
+        self._serve()
+        self._install_crds()
+        self._watch_others()
+        self._supervisor.bring_in_line()
+        self._manager.add(self._informers, group=Group.CACHES)
+        self._manager.add(self._supervisor, group=Group.OTHERS)
+        self._manager.add(self._lifecycle, group=Group.LEADER)
+        _log.info("Starting", version=__version__, kinds=len(self._kinds.running()))
+        return self._manager.run(signals=True)
+
+    def stop(self) -> None:
+        """Ask `run` to end. Any thread; does not wait."""
+        self._manager.stop()
+
+    def _serve(self) -> None:
+        alive, ready = Checks("healthz"), Checks("readyz")
+        timers = TimersAlive(self._clock)
+        alive.add("timers", timers)
+        alive.add("controllers", self._lifecycle.progress)
+        ready.add("caches", self._synced)
+        options = self._options
+        for address, registry, checks in (
+            (options.metrics_address, self._registry, ()),
+            (options.health_address, None, (alive, ready)),
+        ):
+            self._manager.add(
+                Endpoints(address, registry=registry, checks=checks),
+                group=Group.SERVERS,
+            )
+        self._manager.add(timers, group=Group.SERVERS)
+
+    def _install_crds(self) -> None:
+        if not self._options.crd_pattern:
+            return
+        kinds = [kind for kind in self._catalogue.kinds() if kind.is_arm]
+        matched = match(self._options.crd_pattern, kinds)
+        matched.require_all()
+        applied = crds.install(self._client, matched.kinds)
+        _log.info("CRDs are in place", kinds=len(matched.kinds), applied=applied)
+
+    def _watch_others(self) -> None:
+        """Sources beside the kinds: who they wake is `wakeups`' business."""
+        self._namespaces.add_handler(self._wakeups.on_namespace)
+        for resource, group_kind in ((SECRETS, SECRET), (CONFIG_MAPS, CONFIG_MAP)):
+            informer = self._informers.of(resource, metadata_only=True)
+
+            def wake(event: Event, group_kind: GroupKind = group_kind) -> None:
+                self._wakeups.on_secret_or_config_map(group_kind, event)
+
+            informer.add_handler(wake)
+        definitions = self._informers.of(
+            CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
+        )
+        definitions.add_handler(lambda _: self._supervisor.changed())
+
+    def _build_kind(self, version: KindVersion) -> RunningKind:
+        informer = self._informers.of(resource_of(version))
+        kind = Kind(
+            version=version,
+            resource=resource_of(version),
+            cache=informer,
+            intervals=Intervals(
+                sync_period_seconds=self._settings.sync_period_seconds,
+                uniform=random.uniform,
+            ),
+        )
+        controller = Controller(
+            controller_name(version),
+            ArmReconciler(self._operator, kind, informer),
+            clock=self._clock,
+            kind=str(version.group_kind),
+            max_concurrent_reconciles=self._settings.max_concurrent_reconciles,
+            limiter=ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=self._clock),
+            metrics=self._metrics,
+        )
+        # First the index of who names what, then the queue: a worker that finds its
+        # owner missing is already known to wait for it.
+        informer.add_handler(
+            lambda event: self._wakeups.on_azure_object(version, event)
+        )
+        controller.watch(informer, predicates=(wants_pass,))
+        name = str(version.group_kind)
+        self._synced.watch(name, informer.has_synced, lambda: informer.last_error)
+        return RunningKind(version, informer, controller)
+
+    def _make_operator(self) -> Operator:
+        return Operator(
+            clock=self._clock,
+            client=self._client,
+            catalogue=self._catalogue,
+            objects=self._kinds,
+            connections=self._connect(),
+            extensions=Extensions.compose(
+                builtin_sets(),
+                terminals=Terminals(delete=delete_resource),
+                kinds=[kind.group_kind for kind in self._catalogue.kinds()],
+                metrics=ExtensionMetrics(self._registry),
+            ),
+            recorder=self._recorder,
+            namespace_annotations=self._namespace_annotations,
+            namespace=self._settings.pod_namespace,
+            default_policy=self._settings.default_policy,
+            build=f"asoreconcile-{__version__}",
+        )
+
+    def _connect(self) -> GlobalConnection:
+        settings = self._settings
+        source = f"{settings.pod_namespace}/aso-controller-settings"
+        if not settings.subscription_id:
+            _log.warning("No AZURE_SUBSCRIPTION_ID: there is no global credential")
+            return GlobalConnection(None, subscription_id="", source=source)
+        identity = ClientSecret(
+            tenant_id=settings.tenant_id,
+            client_id=settings.client_id,
+            client_secret=settings.client_secret,
+            subscription_id=settings.subscription_id,
+            cloud=settings.cloud,
+        )
+        client = ArmClient(
+            settings.cloud.endpoint,
+            identity.credential(),
+            scope=settings.cloud.scope,
+            clock=self._clock,
+            metrics=ArmMetrics(self._registry),
+            user_agent=settings.user_agent_suffix,
+        )
+        return GlobalConnection(
+            client, subscription_id=settings.subscription_id, source=source
+        )
+
+    def _namespace_annotations(self, namespace: str) -> Mapping[str, str]:
+        entry = self._namespaces.entry(ObjectKey("", namespace))
+        return {} if entry is None else entry.annotations

@@ -6,23 +6,23 @@ references up in.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import attrs
 
 from asoreconcile.azure.dependents import Node
-from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.policy import crosses_skip
-from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.wire import CREDENTIAL_FROM
-from asoreconcile.azure.work import Kind, Operator
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.errors import RetryError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.runtime.controller import Controller
+
+_NOT_SYNCED_SECONDS = 0.1
 
 
 @attrs.frozen
@@ -35,11 +35,11 @@ class RunningKind:
 
 
 class KindSet:
-    """The running kinds. Safe from any thread."""
+    """The running kinds. Safe from any thread; reads take no lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[GroupKind, RunningKind] = {}
+        self._running: Mapping[GroupKind, RunningKind] = {}
 
     def add(self, kind: RunningKind) -> None:
         with self._lock:
@@ -56,11 +56,21 @@ class KindSet:
         """The kinds as of now; the mapping does not change under the caller."""
         return self._running
 
-    # The view that reconcilers have (`azure.work.ServedKinds`).
-
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        """An object of a running kind, as a private copy.
+
+        Raises RetryError while the kind's cache is filling: nobody may take an object
+        that is not listed yet for one that does not exist.
+        """
         kind = self._running.get(group_kind)
-        return None if kind is None else kind.informer.get(key)
+        if kind is None:
+            return None
+        if not kind.informer.has_synced():
+            raise RetryError(
+                f"objects of {group_kind} are not listed yet",
+                after_seconds=_NOT_SYNCED_SECONDS,
+            )
+        return kind.informer.get(key)
 
     def is_installed(self, group_kind: GroupKind) -> bool:
         return group_kind in self._running
@@ -69,7 +79,10 @@ class KindSet:
         kind = self._running.get(group_kind)
         return None if kind is None else kind.version
 
-    # What wake-ups ask (`controllers.wakeups.RunningKinds`).
+    def entry(self, node: Node) -> Entry | None:
+        """What is cached of an object now."""
+        kind = self._running.get(node.group_kind)
+        return None if kind is None else kind.informer.entry(node.key)
 
     def entries_in(self, namespace: str) -> Mapping[Node, Entry]:
         found: dict[Node, Entry] = {}
@@ -80,10 +93,11 @@ class KindSet:
                     found[Node(group_kind, key)] = entry
         return found
 
-    def wake(self, group_kind: GroupKind, key: ObjectKey) -> None:
-        kind = self._running.get(group_kind)
+    def wake(self, node: Node) -> None:
+        """Have an object reconciled, if its kind runs."""
+        kind = self._running.get(node.group_kind)
         if kind is not None:
-            kind.controller.enqueue(key)
+            kind.controller.enqueue(node.key)
 
 
 def resource_of(version: KindVersion) -> ApiResource:
@@ -117,20 +131,3 @@ def wants_pass(event: Event) -> bool:
         or crosses_skip(old.annotations, new.annotations)
         or old.annotations.get(CREDENTIAL_FROM) != new.annotations.get(CREDENTIAL_FROM)
     )
-
-
-def reconciler_for(
-    operator: Operator,
-    version: KindVersion,
-    informer: Informer,
-    *,
-    sync_period_seconds: float | None,
-    uniform: Callable[[float, float], float],
-) -> ArmReconciler:
-    kind = Kind(
-        version=version,
-        resource=resource_of(version),
-        cache=informer,
-        intervals=Intervals(sync_period_seconds=sync_period_seconds, uniform=uniform),
-    )
-    return ArmReconciler(operator, kind, informer)

@@ -5,7 +5,7 @@ the running kinds in line. A kind that fails to start is tried again; the others
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from asoreconcile.backoff import ItemExponential
@@ -15,6 +15,7 @@ from asoreconcile.controllers.served import Reads, Served, discover
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
+from asoreconcile.runtime.workforce import start_daemon
 
 _log = Logger(__name__)
 _SETTLE_SECONDS = 0.2
@@ -23,18 +24,20 @@ _LAST_RETRY_SECONDS = 30.0
 
 
 class Kinds(Protocol):
-    """Starts and stops one kind (`controllers.assembly`)."""
+    """Starts and stops kinds (`controllers.lifecycle.Lifecycle`)."""
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
         """The kinds that run, at the version they run at."""
 
-    def start(self, version: KindVersion) -> None: ...
+    def begin(self, versions: Iterable[KindVersion]) -> None: ...
 
-    def stop(self, group_kind: GroupKind) -> None: ...
+    def end(self, group_kind: GroupKind) -> None: ...
 
 
 class Supervisor:
-    """A runnable of the manager. `changed` may be called from any thread."""
+    """A service of the manager. `changed` may be called from any thread."""
+
+    name = "kind supervisor"
 
     def __init__(
         self, client: Reads, catalogue: Catalogue, kinds: Kinds, *, clock: Clock
@@ -45,8 +48,8 @@ class Supervisor:
         self._clock = clock
         self._wanted = threading.Event()
         self._stopping = threading.Event()
+        self._ended = threading.Event()
         self._refused: Mapping[GroupKind, str] = {}
-        self._thread: threading.Thread | None = None
 
     def changed(self) -> None:
         """A CRD came, changed or went."""
@@ -61,31 +64,35 @@ class Supervisor:
         running = self._kinds.versions()
         for group_kind, version in running.items():
             if served.versions.get(group_kind) is not version:
-                self._kinds.stop(group_kind)
-        for group_kind, version in served.versions.items():
-            if running.get(group_kind) is not version:
-                self._kinds.start(version)
+                self._kinds.end(group_kind)
+        self._kinds.begin(
+            version
+            for group_kind, version in served.versions.items()
+            if running.get(group_kind) is not version
+        )
         self._report_refused(served)
 
     def start(self) -> None:
-        self._thread = threading.Thread(
-            target=self._run, name="kind supervisor", daemon=True
-        )
-        self._thread.start()
+        start_daemon(self.name, self._run)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop; names what was still running after the time-out."""
         self._stopping.set()
         self._wanted.set()
-        if self._thread is not None:
-            self._thread.join(timeout_seconds)
-            if self._thread.is_alive():
-                return ["kind supervisor"]
-        return []
+        ended = self._clock.wait(self._ended, timeout_seconds)
+        return [] if ended else [self.name]
 
     def _run(self) -> None:
-        backoff = ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS)
-        while not self._stopping.is_set():
+        try:
+            self._supervise()
+        finally:
+            self._ended.set()
+
+    def _supervise(self) -> None:
+        backoff = ItemExponential(
+            _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=self._clock
+        )
+        while True:
             self._wanted.wait()
             # CRDs come in crowds: let the crowd arrive.
             if self._clock.wait(self._stopping, _SETTLE_SECONDS):

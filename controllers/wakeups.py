@@ -5,7 +5,7 @@ soon as that changes; its back-off is only a safety net. Runs on watch threads: 
 and never blocking.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from asoreconcile.azure.dependents import Dependents, Node, Relation, targets_of
@@ -15,19 +15,17 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.conditions import is_ready
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
-
-Wake = Callable[[GroupKind, ObjectKey], None]
+from asoreconcile.objects import GroupKind
 
 
 class RunningKinds(Protocol):
     """The kinds that run now (`controllers.kind_set.KindSet`)."""
 
-    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None: ...
+    def entry(self, node: Node) -> Entry | None: ...
 
     def entries_in(self, namespace: str) -> Mapping[Node, Entry]: ...
 
-    def wake(self, group_kind: GroupKind, key: ObjectKey) -> None: ...
+    def wake(self, node: Node) -> None: ...
 
 
 class Wakeups:
@@ -66,7 +64,7 @@ class Wakeups:
         gone = isinstance(event, Deleted)
         for node, relation in self._dependents.of(Node(group_kind, event.key)):
             if relation is not Relation.EXPORT or gone:
-                self._kinds.wake(node.group_kind, node.key)
+                self._kinds.wake(node)
 
     def on_namespace(self, event: Event) -> None:
         """A Namespace's policy went to or from `skip`: wake the objects that inherit
@@ -78,16 +76,16 @@ class Wakeups:
             return
         for node, entry in self._kinds.entries_in(event.key.name).items():
             if RECONCILE_POLICY not in entry.annotations:
-                self._kinds.wake(node.group_kind, node.key)
+                self._kinds.wake(node)
 
     def _index(self, version: KindVersion, node: Node, entry: Entry) -> None:
         self._dependents.update(node, targets_of(version, entry.load()))
 
     def _wake_waiting(self, target: Node) -> None:
         for node, _ in self._dependents.of(target):
-            obj = self._kinds.get(node.group_kind, node.key)
-            if obj is not None and not is_ready(obj):
-                self._kinds.wake(node.group_kind, node.key)
+            entry = self._kinds.entry(node)
+            if entry is not None and not is_ready(entry.load()):
+                self._kinds.wake(node)
 
 
 def _signals(entry: Entry) -> tuple[str, str | None, bool]:

@@ -69,9 +69,9 @@ def monitor_delete(work: Work) -> Outcome:
         case Pending():
             store_poller(work, DELETE_POLLER, outcome)
             return Again(outcome.delay_seconds)
-        case Failed(error=error):
+        case Failed(error=fault):
             clear_poller(work)
-            raise delete_failed(work, error)
+            raise delete_failed(work, fault)
         case ReadResource():
             clear_poller(work)
             return Again(outcome.delay_seconds)

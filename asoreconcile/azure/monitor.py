@@ -33,10 +33,10 @@ def monitor(work: Work) -> Outcome:
         case Pending():
             store_poller(work, PUT_POLLER, outcome)
             return Again(outcome.delay_seconds)
-        case Failed(error=error):
+        case Failed(error=fault):
             work.kind.accepted.forget(uid_of(work.obj))
             clear_poller(work)
-            raise put_failed(work, error)
+            raise put_failed(work, fault)
         case Restart():
             # The operation left nothing behind: the next pass puts again (L16).
             work.log.warning("Operation lost; putting again", why=outcome.reason)

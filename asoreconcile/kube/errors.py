@@ -1,0 +1,138 @@
+"""What the Kubernetes API refused, typed by what a caller does about it.
+
+    AsoError
+    ├── TransportError        no answer; a write may have happened or not
+    └── ApiError              an answer that refuses
+        ├── NotFoundError     404
+        ├── AlreadyExistsError, ConflictError   409, by reason
+        ├── ExpiredError      410: the resource version is too old
+        ├── InvalidError      422
+        ├── ForbiddenError    403
+        ├── UnauthorizedError 401
+        └── TooManyRequestsError 429
+"""
+
+from collections.abc import Mapping
+
+import orjson
+
+from asoreconcile.errors import AsoError
+from asoreconcile.objects import JsonObject
+
+_MAX_TEXT = 2048
+
+
+class TransportError(AsoError):
+    """The API server did not answer, or not in time."""
+
+
+class ApiError(AsoError):
+    """The API server answered with a failure.
+
+    status: HTTP status. reason: the Status object's, such as `NotFound`. details: its
+    `details`. retry_after_seconds: what the server asked for, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        reason: str = "",
+        details: JsonObject | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.details = details or {}
+        self.retry_after_seconds = retry_after_seconds
+
+
+class NotFoundError(ApiError):
+    """The object, its namespace or its whole kind is not there."""
+
+
+class ConflictError(ApiError):
+    """The object changed since it was read, or a precondition does not hold."""
+
+
+class AlreadyExistsError(ApiError):
+    """An object of that name is there already."""
+
+
+class ExpiredError(ApiError):
+    """The resource version or continue token is too old: list again."""
+
+
+class InvalidError(ApiError):
+    """The object breaks its schema; `details.causes` names the fields."""
+
+
+class ForbiddenError(ApiError):
+    """The credential may not do this."""
+
+
+class UnauthorizedError(ApiError):
+    """The credential is not accepted."""
+
+
+class TooManyRequestsError(ApiError):
+    """The server is busy; try again after `retry_after_seconds`."""
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    422: InvalidError,
+    429: TooManyRequestsError,
+}
+
+
+def api_error(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The error that an answer states; works for any body, never raises."""
+    document = _status_object(body)
+    reason = str(document.get("reason") or "")
+    message = str(document.get("message") or "") or _text(body) or f"HTTP {status}"
+    kind = _BY_STATUS.get(status, ApiError)
+    if reason == "AlreadyExists":
+        kind = AlreadyExistsError
+    details = document.get("details")
+    details = details if isinstance(details, dict) else {}
+    return kind(
+        message,
+        status=status,
+        reason=reason,
+        details=details,
+        retry_after_seconds=_retry_after(headers, details),
+    )
+
+
+def event_error(status_object: JsonObject) -> ApiError:
+    """The error inside a watch's ERROR event."""
+    code = status_object.get("code")
+    status = code if isinstance(code, int) else 500
+    return api_error(status, {}, orjson.dumps(status_object))
+
+
+def _status_object(body: bytes) -> JsonObject:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _text(body: bytes) -> str:
+    return body[:_MAX_TEXT].decode("utf-8", "replace").strip()
+
+
+def _retry_after(headers: Mapping[str, str], details: JsonObject) -> float | None:
+    stated = headers.get("retry-after") or details.get("retryAfterSeconds")
+    try:
+        return float(stated) if stated is not None else None
+    except ValueError:
+        return None

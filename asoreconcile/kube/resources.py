@@ -1,0 +1,54 @@
+"""Where the API server keeps objects of a kind."""
+
+import attrs
+
+from asoreconcile.objects import GroupKind, GroupVersionKind
+
+
+@attrs.frozen
+class ApiResource:
+    """A kind as the REST API addresses it: `/apis/{group}/{version}/{plural}`."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    def path(
+        self, namespace: str | None = None, name: str = "", subresource: str = ""
+    ) -> str:
+        """The URL path; without a namespace, of all namespaces."""
+        root = f"/apis/{self.group}" if self.group else "/api"
+        parts = [root, self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        parts += [part for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+NAMESPACES = ApiResource("", "v1", "namespaces", "Namespace", namespaced=False)
+SECRETS = ApiResource("", "v1", "secrets", "Secret")
+CONFIG_MAPS = ApiResource("", "v1", "configmaps", "ConfigMap")
+EVENTS = ApiResource("", "v1", "events", "Event")
+LEASES = ApiResource("coordination.k8s.io", "v1", "leases", "Lease")
+CUSTOM_RESOURCE_DEFINITIONS = ApiResource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)

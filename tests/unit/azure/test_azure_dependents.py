@@ -1,0 +1,95 @@
+"""Who names what: the index behind wake-ups."""
+
+from asoreconcile.azure.dependents import (
+    CONFIG_MAP,
+    SECRET,
+    Dependents,
+    Node,
+    Relation,
+    targets_of,
+)
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
+
+VIRTUAL_MACHINE = builtin().kind(GroupKind("compute.azure.com", "VirtualMachine"))
+IDENTITY = builtin().kind(
+    GroupKind("managedidentity.azure.com", "UserAssignedIdentity")
+)
+
+
+def node(kind, name):
+    return Node(GroupKind("g", kind), ObjectKey("n", name))
+
+
+def test_edges_are_read_from_both_ends():
+    index = Dependents()
+    index.update(node("A", "a"), {node("B", "b"): Relation.OWNER})
+    index.update(node("A", "c"), {node("B", "b"): Relation.INPUT})
+    assert sorted(d.key.name for d, _ in index.of(node("B", "b"))) == ["a", "c"]
+
+
+def test_update_replaces_what_an_object_named_before():
+    index = Dependents()
+    index.update(node("A", "a"), {node("B", "b"): Relation.OWNER})
+    index.update(node("A", "a"), {node("C", "c"): Relation.INPUT})
+    assert index.of(node("B", "b")) == []
+    assert index.of(node("C", "c")) == [(node("A", "a"), Relation.INPUT)]
+
+
+def test_gone_object_leaves_nothing_behind():
+    index = Dependents()
+    index.update(node("A", "a"), {node("B", "b"): Relation.OWNER})
+    index.update(node("A", "a"), {})
+    assert index.of(node("B", "b")) == []
+    assert index._targets == {}
+    assert index._dependents == {}
+
+
+def test_targets_are_owner_references_and_secrets_of_the_own_namespace():
+    obj = {
+        "metadata": {"name": "vm", "namespace": "n"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "osProfile": {"adminPassword": {"name": "pw", "key": "k"}},
+            "networkProfile": {
+                "networkInterfaces": [
+                    {
+                        "reference": {
+                            "group": "network.azure.com",
+                            "kind": "NetworkInterface",
+                            "name": "nic",
+                        }
+                    },
+                    {"reference": {"armId": "/subscriptions/s/resourceGroups/g"}},
+                ]
+            },
+        },
+    }
+    assert targets_of(VIRTUAL_MACHINE.version(), obj) == {
+        Node(
+            GroupKind("resources.azure.com", "ResourceGroup"), ObjectKey("n", "rg")
+        ): Relation.OWNER,
+        Node(SECRET, ObjectKey("n", "pw")): Relation.INPUT,
+        Node(
+            GroupKind("network.azure.com", "NetworkInterface"), ObjectKey("n", "nic")
+        ): Relation.INPUT,
+    }
+
+
+def test_exports_are_targets_too():
+    version = IDENTITY.version()
+    obj = {
+        "metadata": {"name": "i", "namespace": "n"},
+        "spec": {
+            "owner": {"armId": "/subscriptions/s/resourceGroups/g"},
+            "operatorSpec": {
+                "configMaps": {"clientId": {"name": "out", "key": "id"}},
+                "secrets": {"tenantId": {"name": "hidden", "key": "t"}},
+            },
+        },
+    }
+    assert targets_of(version, obj) == {
+        Node(CONFIG_MAP, ObjectKey("n", "out")): Relation.EXPORT,
+        Node(SECRET, ObjectKey("n", "hidden")): Relation.EXPORT,
+    }
+    assert GroupVersionKind("", "v1", "Secret").group_kind == SECRET
