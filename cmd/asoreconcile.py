@@ -11,6 +11,7 @@ _COMMANDS = {
     "sandbox": "Run the whole system on this machine, with nothing but Python.",
     "testserver": "Run the embedded Kubernetes API server or the ARM simulator alone.",
     "kinds": "Look into the catalogue of Azure kinds.",
+    "extensions": "List the extension chains of each kind.",
 }
 
 

@@ -1,15 +1,15 @@
 """What the Kubernetes API refused, typed by what a caller does about it.
 
-    AsoError
-    ├── TransportError        no answer; a write may have happened or not
-    └── ApiError              an answer that refuses
-        ├── NotFoundError     404
-        ├── AlreadyExistsError, ConflictError   409, by reason
-        ├── ExpiredError      410: the resource version is too old
-        ├── InvalidError      422
-        ├── ForbiddenError    403
-        ├── UnauthorizedError 401
-        └── TooManyRequestsError 429
+AsoError
+├── TransportError        no answer; a write may have happened or not
+└── ApiError              an answer that refuses
+├── NotFoundError     404
+├── AlreadyExistsError, ConflictError   409, by reason
+├── ExpiredError      410: the resource version is too old
+├── InvalidError      422
+├── ForbiddenError    403
+├── UnauthorizedError 401
+└── TooManyRequestsError 429
 """
 
 from collections.abc import Mapping
