@@ -1,26 +1,22 @@
 """Ending with the process that started us, even if that one was killed."""
 
 import os
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 
-@contextmanager
-def end_with_stdin(*, enabled: bool) -> Iterator[None]:
-    """Within the block, end of input on stdin acts as SIGTERM to this process.
+def on_stdin_end(stop: Callable[[], None]) -> None:
+    """Call `stop`, on a thread of its own, once stdin has ended. Does not block.
 
     A parent keeps the other end of the pipe: when it dies, however it dies, the pipe
     closes.
     """
-    if enabled:
-        threading.Thread(target=_watch, name="lifeline", daemon=True).start()
-    yield
 
+    def watch() -> None:
+        # Not the buffered stream: its lock would hold up the interpreter's end.
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        stop()
 
-def _watch() -> None:
-    while sys.stdin.buffer.read1(4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=watch, name="lifeline", daemon=True).start()

@@ -1,6 +1,5 @@
 """`asoreconcile manager`: the operator, against any cluster and any Azure."""
 
-import gc
 import logging
 import os
 import sys
@@ -8,7 +7,8 @@ import sys
 import click
 
 from asoreconcile import log
-from asoreconcile.cmd.lifeline import end_with_stdin
+from asoreconcile.cmd.lifeline import on_stdin_end
+from asoreconcile.errors import AsoError
 
 _SWITCH_INTERVAL_SECONDS = 0.0005
 
@@ -84,23 +84,19 @@ def manager(
         read = settings.from_environment(os.environ)
     except settings.SettingsError as error:
         raise click.UsageError(str(error)) from error
-    # A reconcile that parses a large answer must not hold up watches and leases.
+    # A pass that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    with end_with_stdin(enabled=until_stdin_closes):
-        code = assembly.run(
-            read,
-            assembly.Options(
-                crd_pattern=crd_pattern,
-                metrics_address=metrics_addr,
-                health_address=health_addr,
-                kubeconfig=kubeconfig,
-            ),
-            on_synced=_settle_memory,
-        )
+    options = assembly.Options(
+        crd_pattern=crd_pattern,
+        metrics_address=metrics_addr,
+        health_address=health_addr,
+        kubeconfig=kubeconfig,
+    )
+    try:
+        operation = assembly.Operation(read, options)
+        if until_stdin_closes:
+            on_stdin_end(operation.stop)
+        code = operation.run()
+    except AsoError as error:
+        raise click.ClickException(str(error)) from error
     sys.exit(code)
-
-
-def _settle_memory() -> None:
-    """What start-up made stays: keep it out of every later collection (TH-6)."""
-    gc.collect()
-    gc.freeze()

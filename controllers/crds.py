@@ -6,13 +6,13 @@ cluster writes nothing. CRDs that another operator installed are left alone.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Protocol
 
 import orjson
 
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.errors import AsoError
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, annotations, key_of, labels
@@ -29,26 +29,9 @@ class CrdConflictError(AsoError):
     """CRDs that somebody else installed stand where ours should."""
 
 
-class Client(Protocol):
-    """Lists and applies CRDs (`kube.client.KubeClient`)."""
-
-    def list_page(self, resource: Any, *, metadata_only: bool = False) -> Any: ...
-
-    def patch(
-        self,
-        resource: Any,
-        key: ObjectKey,
-        body: JsonObject,
-        *,
-        kind: Any = "merge",
-        field_manager: str | None = None,
-        force: bool = False,
-    ) -> JsonObject: ...
-
-
 def manifest(kind: Kind, version: str | None = None) -> JsonObject:
     """A kind's CRD as we install it, with the hash of its spec."""
-    document = crd(kind, versions=[version] if version else None)
+    document = crd(kind, versions=[version] if version else ())
     digest = hashlib.sha256(orjson.dumps(document["spec"], option=orjson.OPT_SORT_KEYS))
     meta = document["metadata"]
     meta.setdefault("annotations", {})[SPEC_HASH] = digest.hexdigest()[:16]
@@ -56,7 +39,7 @@ def manifest(kind: Kind, version: str | None = None) -> JsonObject:
     return document
 
 
-def install(client: Client, kinds: Iterable[Kind]) -> int:
+def install(client: KubeClient, kinds: Iterable[Kind]) -> int:
     """Apply the CRDs that are missing or differ; returns how many.
 
     Blocking. Raises CrdConflictError before anything is written if Azure Service

@@ -13,6 +13,7 @@ from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.controllers.kind_set import KindSet, RunningKind
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
+from asoreconcile.runtime.health import Verdict
 
 _log = Logger(__name__)
 _STOP_SECONDS = 10.0
@@ -71,6 +72,12 @@ class Lifecycle:
             self._leading = True
             for kind in self._kinds.running().values():
                 kind.controller.start()
+
+    def progress(self) -> Verdict:
+        """A liveness check over all controllers."""
+        verdicts = [k.controller.progress() for k in self._kinds.running().values()]
+        details = tuple(line for verdict in verdicts for line in verdict.details)
+        return Verdict(all(verdict.ok for verdict in verdicts), details)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop all controllers at once; names what is still running afterwards."""

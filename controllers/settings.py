@@ -16,7 +16,7 @@ from asoreconcile.errors import AsoError
 
 T = TypeVar("T")
 
-_DEFAULT_SYNC_PERIOD_SECONDS = 3600.0
+_DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
 
 

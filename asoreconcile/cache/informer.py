@@ -19,7 +19,7 @@ from asoreconcile.cache.store import IndexFunction, Store
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, key_of, metadata
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
 
 _log = Logger(__name__)
 
@@ -147,7 +147,7 @@ class Informer:
 
     def record_write(self, obj: JsonObject) -> None:
         """Tell the answer of a write, so that reads are not older than it (D21)."""
-        entry = Entry(_stripped(obj))
+        entry = _entry(obj)
         self._overlay.record(entry, stored=self._store.get(entry.key))
 
     @property
@@ -162,24 +162,22 @@ class Informer:
 
     def take(self, type_: str, obj: JsonObject) -> None:
         """One event of a watch."""
-        entry = Entry(_stripped(obj))
+        entry = _entry(obj)
         with self._lock:
             if type_ == "DELETED":
                 self._remove(entry.key, entry, observed=True)
             else:
                 self._put(entry, initial=False)
 
-    def replace(
-        self, objects: Iterable[JsonObject], version: str, *, part: "_Part"
-    ) -> None:
+    def replace(self, entries: Iterable[Entry], version: str, *, part: "_Part") -> None:
         """A list: deletions first, then what came or changed (IN-1, IN-4)."""
         with self._lock:
-            present = {key_of(obj): obj for obj in objects}
+            present = {entry.key: entry for entry in entries}
             for key in self._store.keys(part.namespace):
                 if key not in present:
                     self._remove(key, None, observed=False)
-            for obj in present.values():
-                self._put(Entry(_stripped(obj)), initial=not part.synced)
+            for entry in present.values():
+                self._put(entry, initial=not part.synced)
             self._overlay.passed(version)
             part.synced = True
 
@@ -239,8 +237,11 @@ class _Part:
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
-    def replace(self, objects: Iterable[JsonObject], resource_version: str) -> None:
-        self._informer.replace(objects, resource_version, part=self)
+    def entry(self, obj: JsonObject) -> Entry:
+        return _entry(obj)
+
+    def replace(self, entries: Sequence[Entry], resource_version: str) -> None:
+        self._informer.replace(entries, resource_version, part=self)
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
         self._informer.take(type, obj)
@@ -258,11 +259,14 @@ def _call(registration: Registration, event: Event) -> None:
         _log.exception("Event handler failed", object=str(event.key))
 
 
-def _stripped(obj: JsonObject) -> JsonObject:
-    """Without what nobody reads from a cache; changes only the object's metadata."""
+def _entry(obj: JsonObject) -> Entry:
+    """An object as cached: without what nobody reads from a cache.
+
+    Changes the metadata of `obj`, which nobody else holds.
+    """
     meta = metadata(obj)
     meta.pop("managedFields", None)
     notes = meta.get("annotations")
     if notes and _LAST_APPLIED in notes:
         del notes[_LAST_APPLIED]
-    return obj
+    return Entry(obj)

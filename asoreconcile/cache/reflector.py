@@ -6,9 +6,10 @@ anything else, means to list again. Runs on one thread. Rules: RF-1 - RF-10, RF-
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from asoreconcile.cache.entry import Entry
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.kube.client import Page, WatchStream
@@ -63,8 +64,11 @@ class Source(Protocol):
 class Sink(Protocol):
     """Takes what the reflector reads (`cache.informer.Informer`)."""
 
-    def replace(self, objects: Iterable[JsonObject], resource_version: str) -> None:
-        """The whole state, from a list. Consumes the iterable once."""
+    def entry(self, obj: JsonObject) -> Entry:
+        """What is kept of an object. Called page by page: lists may be long."""
+
+    def replace(self, entries: Sequence[Entry], resource_version: str) -> None:
+        """The whole state, from a list."""
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - the wire's name
         """One ADDED, MODIFIED or DELETED."""
@@ -153,8 +157,8 @@ class Reflector:
                 if not token:
                     return
 
-        objects = list(pages())
-        self._sink.replace(objects, version)
+        entries = [self._sink.entry(obj) for obj in pages()]
+        self._sink.replace(entries, version)
         self._version = version
         self._list_version = "0"
         self._active()

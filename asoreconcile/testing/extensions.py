@@ -103,6 +103,15 @@ class FakeArm:
         body: JsonObject = copy_json(self._answer("GET", arm_id, api_version))
         return body
 
+    def head(self, arm_id: str, api_version: str, /) -> bool:
+        try:
+            self._answer("HEAD", arm_id, api_version)
+        except ArmError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
     ) -> outcomes.Outcome:
