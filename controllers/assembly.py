@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret
 from asoreconcile.arm.metrics import ArmMetrics
@@ -234,12 +235,14 @@ class Operation:
             subscription_id=settings.subscription_id,
             cloud=settings.cloud,
         )
+        metrics = ArmMetrics(self._registry)
         client = ArmClient(
             settings.cloud.endpoint,
             identity.credential(),
             scope=settings.cloud.scope,
             clock=self._clock,
-            metrics=ArmMetrics(self._registry),
+            metrics=metrics,
+            budget=Budget(self._clock, gauge=metrics.remaining),
             user_agent=settings.user_agent_suffix,
         )
         return GlobalConnection(

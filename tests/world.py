@@ -5,7 +5,6 @@ out is the queue and its threads, so a test says when a pass happens and reads w
 came to. Time is the test's: operations move on when it advances the clock.
 """
 
-import threading
 from contextlib import ExitStack
 
 from asoreconcile.arm.client import ArmClient
@@ -137,3 +136,137 @@ class World:
             return self.client.get(resource, key)
         except NotFoundError:
             return None
+
+    # What tests do.
+
+    def install(self, *kinds):
+        """Install the CRDs of kinds given as `group/Kind`, at their newest version."""
+        for name in kinds:
+            group, _, kind_name = name.partition("/")
+            kind = next(
+                k
+                for k in builtin().kinds()
+                if (k.group_kind.group, k.group_kind.kind) == (group, kind_name)
+            )
+            document = manifest(kind)
+            self.client.patch(
+                CUSTOM_RESOURCE_DEFINITIONS,
+                key_of(document),
+                document,
+                kind="apply",
+                field_manager="tests",
+                force=True,
+            )
+            self._kinds[kind.group_kind] = self._kind(kind.version())
+
+    def _kind(self, version):
+        return Kind(
+            version=version,
+            resource=resource_of(version),
+            cache=self,
+            intervals=Intervals(
+                sync_period_seconds=SYNC_SECONDS, uniform=lambda _low, _high: 1.0
+            ),
+        )
+
+    def record_write(self, obj):
+        """Reads are always fresh: there is no cache to tell."""
+
+    def apply(self, obj, *, marked=True):
+        """Apply an object server-side; marked: as this operator's own already."""
+        obj.setdefault("metadata", {}).setdefault("namespace", "default")
+        if marked:
+            notes = obj["metadata"].setdefault("annotations", {})
+            notes.setdefault(OPERATOR_NAMESPACE, OPERATOR)
+        return self.client.patch(
+            self.resource_for(obj),
+            key_of(obj),
+            obj,
+            kind="apply",
+            field_manager="user",
+            force=True,
+        )
+
+    def resource_for(self, obj):
+        builtins = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
+        return builtins.get(obj["kind"]) or self._kinds[gvk_of(obj).group_kind].resource
+
+    def read(self, obj):
+        """The object as the API server has it now, or None."""
+        return self._read(self.resource_for(obj), key_of(obj))
+
+    def delete(self, obj):
+        self.client.delete(self.resource_for(obj), key_of(obj))
+
+    def run(self, obj, *, operator=None):
+        """One pass over an object; its Result."""
+        kind = self._kinds[gvk_of(obj).group_kind]
+        reconciler = ArmReconciler(operator or self.operator, kind, self.reader(kind))
+        return reconciler.reconcile(Request(key_of(obj)))
+
+    def reader(self, kind):
+        return _Reader(lambda key: self._read(kind.resource, key))
+
+    def settle(self, obj, *, passes=20):
+        """Run passes, moving time on as each one asks, until it is Ready or gone."""
+        for _ in range(passes):
+            result = self.run(obj)
+            present = self.read(obj)
+            if present is None:
+                return None
+            ready = self.ready(obj)
+            if (
+                ready
+                and ready["status"] == "True"
+                and ready.get("observedGeneration") == present["metadata"]["generation"]
+                and "deletionTimestamp" not in present["metadata"]
+            ):
+                return present
+            self.clock.advance(result.requeue_after_seconds or 0.0)
+        message = f"not settled after {passes} passes: {self.ready(obj)}"
+        raise AssertionError(message)
+
+    def restart(self):
+        """Forget all that a process keeps in memory, as a crash does."""
+        self._kinds = {gk: self._kind(kind.version) for gk, kind in self._kinds.items()}
+
+    def ready(self, obj):
+        present = self.read(obj)
+        status = (present or {}).get("status") or {}
+        return find_ready(status.get("conditions"))
+
+    def requests(self, method, fragment=""):
+        """The journalled ARM requests of a method whose path holds a text."""
+        return [
+            r
+            for r in self.azure.journal
+            if r.method == method and fragment.lower() in r.path.lower()
+        ]
+
+
+class _Reader:
+    def __init__(self, get):
+        self.get = get
+
+
+def resource_group(name="rg", **spec):
+    return {
+        "apiVersion": "resources.azure.com/v20200601",
+        "kind": "ResourceGroup",
+        "metadata": {"name": name},
+        "spec": {"location": "westeurope", **spec},
+    }
+
+
+def virtual_network(name="vnet", owner="rg", **spec):
+    return {
+        "apiVersion": "network.azure.com/v20250301",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": name},
+        "spec": {
+            "location": "westeurope",
+            "owner": {"name": owner},
+            "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
+            **spec,
+        },
+    }

@@ -9,7 +9,7 @@ from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
 from asoreconcile.azure.faults import delete_failed
-from asoreconcile.azure.outcome import Again, Finished, Outcome
+from asoreconcile.azure.outcome import LOST_SECONDS, Again, Finished, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.progress import deleting
 from asoreconcile.azure.wire import DELETE_POLLER, FINALIZER, RECONCILE_POLICY
@@ -78,7 +78,7 @@ def monitor_delete(work: Work) -> Outcome:
         case Restart():
             # No monitor, and the resource is still there: delete it again (L16, R5.6).
             clear_poller(work)
-            return Again()
+            return Again(LOST_SECONDS)
 
 
 def hold_delete(work: Work) -> Outcome:

@@ -4,7 +4,7 @@ from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
 from asoreconcile.azure.faults import put_failed
-from asoreconcile.azure.outcome import Again, Outcome
+from asoreconcile.azure.outcome import LOST_SECONDS, Again, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.success import finish
 from asoreconcile.azure.wire import PUT_POLLER
@@ -42,7 +42,7 @@ def monitor(work: Work) -> Outcome:
             work.log.warning("Operation lost; putting again", why=outcome.reason)
             work.kind.accepted.forget(uid_of(work.obj))
             clear_poller(work)
-            return Again()
+            return Again(LOST_SECONDS)
         case Done() | ReadResource():
             return _ended(work)
 

@@ -5,6 +5,8 @@ import attrs
 # Long enough to be a delay, too short to be one: the next pass runs at once, and the
 # queue may serve others in between.
 AT_ONCE_SECONDS = 0.001
+# Before a lost operation is begun again: Azure may lose the next one too.
+LOST_SECONDS = 5.0
 
 
 @attrs.frozen

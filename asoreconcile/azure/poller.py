@@ -1,10 +1,10 @@
 """The running operation, kept on the object so that any process can go on with it."""
 
 from asoreconcile.arm.outcomes import Outcome, Pending, ReadResource
-from asoreconcile.arm.tokens import Token, dumps, loads
+from asoreconcile.arm.tokens import Token, TokenError, concerns, dumps, loads
 from asoreconcile.azure.wire import POLLER_ID, POLLER_TOKEN
 from asoreconcile.azure.work import Work
-from asoreconcile.objects import uid_of
+from asoreconcile.objects import is_deleting, uid_of
 
 
 def store_poller(
@@ -33,8 +33,15 @@ def clear_poller(work: Work, *, notes: dict[str, str | None] | None = None) -> N
 
 
 def load_poller(work: Work) -> Token:
-    """The recorded operation. Raises TokenError when it cannot be read (R1.14)."""
-    return loads(work.session.annotation(POLLER_TOKEN))
+    """The recorded operation.
+
+    Raises TokenError when it cannot be read (R1.14), or speaks of another resource than
+    this object's: an annotation can be copied from elsewhere.
+    """
+    token = loads(work.session.annotation(POLLER_TOKEN))
+    if not concerns(token, work.arm_id, deleting=is_deleting(work.obj)):
+        raise TokenError("it belongs to another resource or another kind of request")
+    return token
 
 
 def poll(work: Work, token: Token) -> Outcome:

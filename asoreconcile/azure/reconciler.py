@@ -7,6 +7,7 @@ one write to Azure or one poll, and never waits.
 from collections.abc import Callable
 from typing import Protocol
 
+from asoreconcile.arm.correlation import correlated
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim
@@ -38,6 +39,7 @@ from asoreconcile.objects import (
     uid_of,
 )
 from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime import current
 from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
@@ -75,7 +77,10 @@ class ArmReconciler:
         if obj is None:
             self._kind.intervals.succeeded(request.key)
             return Result()
-        work = self._work(obj)
+        with correlated(current.reconcile_id()):
+            return self._pass(self._work(obj))
+
+    def _pass(self, work: Work) -> Result:
         try:
             outcome = self._run(work)
         except GoneError:

@@ -30,6 +30,7 @@ from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.runtime import current
 
 
 @attrs.frozen
@@ -161,6 +162,7 @@ class Work:
             log=self.log,
             clock=self.operator.clock,
             operations=AnnotationOperations(self.session),
+            deadline=current.deadline(),
         )
 
     def owner(self) -> Owner | None:
