@@ -251,7 +251,7 @@ class _Reader:
 
 def resource_group(name="rg", **spec):
     return {
-        "apiVersion": "resources.azure.com/v20200601",
+        "apiVersion": "resources.azure.com/v1api20200601",
         "kind": "ResourceGroup",
         "metadata": {"name": name},
         "spec": {"location": "westeurope", **spec},

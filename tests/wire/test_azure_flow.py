@@ -1,0 +1,349 @@
+"""The reconciler pass by pass, over the embedded API server and the ARM simulator."""
+
+import json
+import logging
+
+import pytest
+from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
+
+from asoreconcile.azure.wire import (
+    FINALIZER,
+    LATEST_RECONCILED_GENERATION,
+    OPERATOR_NAMESPACE,
+    POLLER_ID,
+    POLLER_TOKEN,
+    PUT_POLLER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.objects import annotations, finalizers, labels, owner_references
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=30.0, retry_after=10) as running:
+        running.install(GROUPS, NETWORKS)
+        yield running
+
+
+@pytest.fixture
+def group(world):
+    obj = resource_group()
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def test_r1_1_absent_object_asks_nothing(world):
+    result = world.run(resource_group("never"))
+    assert result.requeue_after_seconds is None
+    assert world.azure.journal == []
+
+
+def test_r1_2_foreign_object_gets_an_event_and_nothing_else(world):
+    obj = resource_group()
+    obj["metadata"]["annotations"] = {OPERATOR_NAMESPACE: "elsewhere"}
+    before = world.apply(obj)
+    world.run(obj)
+    assert [(e[1], e[2]) for e in world.events] == [("Warning", "Overlap")]
+    assert (
+        world.read(obj)["metadata"]["resourceVersion"]
+        == (before["metadata"]["resourceVersion"])
+    )
+    assert world.azure.journal == []
+
+
+def test_r1_3_unmarked_object_is_marked_in_a_pass_of_its_own(world):
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    result = world.run(obj)
+    present = world.read(obj)
+    assert annotations(present)[OPERATOR_NAMESPACE] == OPERATOR
+    assert finalizers(present) == []
+    assert world.azure.journal == []
+    assert result.requeue_after_seconds < 0.1
+
+
+def test_synchronous_put_goes_straight_to_ready(world):
+    obj = resource_group()
+    world.apply(obj)
+    result = world.run(obj)
+    present = world.read(obj)
+    subscription = world.azure.subscription_id
+    assert annotations(present)[RESOURCE_ID] == (
+        f"/subscriptions/{subscription}/resourceGroups/rg"
+    )
+    assert annotations(present)[LATEST_RECONCILED_GENERATION] == "1"
+    assert finalizers(present) == [FINALIZER]
+    assert world.ready(obj) == {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Succeeded",
+        "observedGeneration": 1,
+        "lastTransitionTime": world.ready(obj)["lastTransitionTime"],
+    }
+    assert present["status"]["name"] == "rg"
+    assert result.requeue_after_seconds == SYNC_SECONDS
+    assert [r.method for r in world.requests("PUT")] == ["PUT"]
+
+
+def test_r1_15_r1_16_sync_puts_again_and_writes_nothing(world, group):
+    before = world.read(group)["metadata"]["resourceVersion"]
+    world.run(group)
+    assert len(world.requests("PUT")) == 2
+    assert world.read(group)["metadata"]["resourceVersion"] == before
+
+
+def test_r1_5_child_of_a_missing_owner_is_not_claimed(world):
+    child = virtual_network()
+    world.apply(child)
+    result = world.run(child)
+    present = world.read(child)
+    assert world.ready(child)["reason"] == "WaitingForOwner"
+    assert "create it" in world.ready(child)["message"]
+    assert finalizers(present) == []
+    assert RESOURCE_ID not in annotations(present)
+    assert world.requests("PUT") == []
+    assert result.requeue_after_seconds == 1.0
+    world.apply(resource_group())
+    world.settle(resource_group())
+    assert world.settle(child)["status"]["provisioningState"] == "Succeeded"
+
+
+def test_claim_names_the_owner(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    present, owner = world.read(child), world.read(group)
+    assert [r["uid"] for r in owner_references(present)] == [owner["metadata"]["uid"]]
+    assert labels(present)["serviceoperator.azure.com/owner-name"] == "rg"
+
+
+def test_r1_12_long_operation_takes_one_put_and_one_poll_a_pass(world, group):
+    child = virtual_network()
+    world.apply(child)
+    result = world.run(child)
+    notes = annotations(world.read(child))
+    assert notes[POLLER_ID] == PUT_POLLER
+    assert json.loads(notes[POLLER_TOKEN])["type"] == "GenericResource"
+    assert world.ready(child)["reason"] == "Reconciling"
+    assert result.requeue_after_seconds == 10.0
+    polled = len(world.azure.journal)
+    world.clock.advance(10.0)
+    world.run(child)
+    assert [r.method for r in world.azure.journal[polled:]] == ["GET"]
+    world.settle(child)
+    notes = annotations(world.read(child))
+    assert POLLER_ID not in notes
+    assert POLLER_TOKEN not in notes
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+
+
+def test_r1_13_edit_during_an_operation_is_put_after_it(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    edited = virtual_network(tags={"edited": "yes"})
+    world.apply(edited)
+    world.clock.advance(10.0)
+    world.run(child)
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+    world.settle(child)
+    puts = world.requests("PUT", "virtualNetworks")
+    assert len(puts) == 2
+    assert puts[-1].body["tags"] == {"edited": "yes"}
+    assert world.ready(child)["observedGeneration"] == 2
+
+
+def test_restart_during_an_operation_goes_on_polling(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    world.restart()
+    world.settle(child)
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+
+
+def test_r1_14_unreadable_token_is_dropped_with_a_warning(world, group):
+    child = virtual_network()
+    child["metadata"]["annotations"] = {
+        POLLER_TOKEN: "no token",
+        POLLER_ID: PUT_POLLER,
+    }
+    world.apply(child)
+    world.run(child)
+    assert world.ready(child)["severity"] == "Warning"
+    assert POLLER_TOKEN not in annotations(world.read(child))
+    assert "no token" not in world.ready(child)["message"]
+
+
+def test_d3_trouble_while_polling_keeps_the_operation(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    token = annotations(world.read(child))[POLLER_TOKEN]
+    world.azure.faults.answer("GET", "/operations/", 503, times=2, body="<html>")
+    world.clock.advance(10.0)
+    world.run(child)
+    assert annotations(world.read(child))[POLLER_TOKEN] == token
+    assert world.ready(child)["reason"] == "Reconciling"
+    world.settle(child)
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+
+
+def test_arm_refusal_is_shown_word_for_word_and_heals(world, group, caplog):
+    child = virtual_network()
+    world.azure.faults.answer(
+        "PUT", "virtualNetworks", 409, code="QuotaExceeded", message="No more. Ask."
+    )
+    world.apply(child)
+    with caplog.at_level(logging.INFO, logger="asoreconcile"):
+        result = world.run(child)
+    ready = world.ready(child)
+    assert (ready["status"], ready["severity"], ready["reason"], ready["message"]) == (
+        "False",
+        "Warning",
+        "QuotaExceeded",
+        "No more. Ask.",
+    )
+    assert result.requeue_after_seconds == 1.0
+    assert ("vnet", "Warning", "CreateOrUpdateActionError") in [
+        e[:3] for e in world.events
+    ]
+    logged = "\n".join(
+        str(getattr(r, "asoreconcile_fields", {}).get("armError"))
+        for r in caplog.records
+    )
+    assert "RESPONSE 409: 409 Conflict" in logged
+    assert "ERROR CODE: QuotaExceeded" in logged
+    world.settle(child)
+
+
+def test_failed_operation_is_classified_and_put_again(world, group):
+    child = virtual_network()
+    world.azure.faults.fail_operation("virtualNetworks", "AllocationFailed", "Full.")
+    world.apply(child)
+    world.run(child)
+    world.clock.advance(30.0)
+    world.run(child)
+    assert world.ready(child)["reason"] == "AllocationFailed"
+    assert POLLER_TOKEN not in annotations(world.read(child))
+    world.settle(child)
+    assert len(world.requests("PUT", "virtualNetworks")) == 2
+
+
+def test_lost_answer_costs_one_identical_put(world, group):
+    child = virtual_network()
+    world.azure.faults.drop("PUT", "virtualNetworks", phase="after")
+    world.apply(child)
+    world.run(child)
+    assert world.ready(child)["reason"] == "UnknownError"
+    world.settle(child)
+    first, second = world.requests("PUT", "virtualNetworks")
+    assert first.body == second.body
+
+
+def test_r1_8_skip_observes_and_never_writes(world, group):
+    subscription = world.azure.subscription_id
+    arm_id = (
+        f"/subscriptions/{subscription}/resourceGroups/rg"
+        "/providers/Microsoft.Network/virtualNetworks/vnet"
+    )
+    child = virtual_network()
+    child["metadata"]["annotations"] = {RECONCILE_POLICY: "skip"}
+    world.apply(child)
+    world.run(child)
+    assert world.ready(child)["reason"] == "AzureResourceNotFound"
+    world.azure.seed(arm_id, {"location": "westeurope", "properties": {}})
+    world.settle(child)
+    assert world.requests("PUT", "virtualNetworks") == []
+    world.delete(child)
+    world.run(child)
+    assert world.read(child) is None
+    assert world.requests("DELETE") == []
+
+
+def test_r5_5_finalizer_stays_until_azure_is_done(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    world.delete(child)
+    world.run(child)
+    assert world.ready(child)["reason"] == "Deleting"
+    assert finalizers(world.read(child)) == [FINALIZER]
+    world.restart()
+    assert world.settle(child) is None
+    assert len(world.requests("DELETE", "virtualNetworks")) == 1
+
+
+def test_r5_1_detach_leaves_azure_alone(world, group):
+    detached = resource_group()
+    detached["metadata"]["annotations"] = {RECONCILE_POLICY: "detach-on-delete"}
+    world.apply(detached)
+    world.delete(group)
+    asked = len(world.azure.journal)
+    world.run(group)
+    assert world.read(group) is None
+    assert len(world.azure.journal) == asked
+
+
+def test_r5_3_resource_gone_already_is_not_deleted_again(world, group):
+    world.azure.remove(annotations(world.read(group))[RESOURCE_ID])
+    world.delete(group)
+    world.run(group)
+    assert world.read(group) is None
+    assert world.requests("DELETE") == []
+
+
+def test_r4_5_refused_delete_is_a_warning_and_is_tried_again(world, group):
+    world.azure.faults.answer(
+        "DELETE", "resourceGroups", 400, code="LocationRequired", message="No."
+    )
+    world.delete(group)
+    world.run(group)
+    ready = world.ready(group)
+    assert (ready["severity"], ready["reason"]) == ("Warning", "LocationRequired")
+    assert world.settle(group) is None
+
+
+def test_r10_1_moving_to_another_name_is_refused(world, group):
+    world.apply(resource_group(azureName="other"))
+    world.run(group)
+    ready = world.ready(group)
+    assert (ready["severity"], ready["reason"]) == ("Error", "Failed")
+    assert "change it back" in ready["message"]
+    assert not world.requests("PUT", "resourceGroups/other")
+
+
+def test_d10_lost_resource_id_is_derived_anew(world, group):
+    world.client.patch(
+        world.resource_for(group),
+        _key(world, group),
+        {"metadata": {"annotations": {RESOURCE_ID: None}}},
+    )
+    world.run(group)
+    assert annotations(world.read(group))[RESOURCE_ID].endswith("/resourceGroups/rg")
+
+
+def test_resource_removed_out_of_band_comes_back(world, group):
+    world.azure.remove(annotations(world.read(group))[RESOURCE_ID])
+    world.settle(group)
+    world.run(group)
+    assert world.ready(group)["status"] == "True"
+    assert len(world.azure.resources()) == 1
+
+
+def test_two_operators_leave_each_other_s_objects_alone(world, group):
+    other = world.make_operator(namespace="another")
+    asked = len(world.azure.journal)
+    world.run(group, operator=other)
+    assert len(world.azure.journal) == asked
+
+
+def _key(world, obj):
+    from asoreconcile.objects import key_of
+
+    return key_of(world.read(obj))
