@@ -1,21 +1,23 @@
 """The order in which ready keys are handed out.
 
 Higher priority first; inside a priority one key of each fairness group in turn
-(PQ-11); inside a group by place. And one pick in a few takes whatever has been ready
-for longest, so that a steady stream of urgent keys starves nobody (PQ-10).
+(PQ-11); inside a group by place. And one pick in a few takes the priority whose next
+key has been ready for longest, so that a steady stream of urgent keys starves nobody
+(PQ-10).
 
 A plain structure: the queue holds its lock around every call.
 """
 
-import heapq
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Hashable
+from heapq import heapify, heappop, heappush
 from typing import Generic
 
 from asoreconcile.queue.entry import Key, Queued, State
 
 _SLACK = 64
+_READY, _LOCKED = State.READY, State.LOCKED
 
 
 class ReadyOrder(Generic[Key]):
@@ -32,12 +34,9 @@ class ReadyOrder(Generic[Key]):
         self._oldest_every = oldest_every
         self._levels: dict[int, _Level[Key]] = {}
         self._priorities: list[int] = []  # of the levels, negated: highest first
-        self._ages: deque[tuple[int, Queued[Key]]] = deque()
         self._passed_over = 0
-        self._live = 0
-
-    def __len__(self) -> int:
-        return self._live
+        self.live = 0
+        """How many entries are ready."""
 
     def push(self, entry: Queued[Key]) -> None:
         """Take an entry in; its order must not have been here before."""
@@ -45,59 +44,53 @@ class ReadyOrder(Generic[Key]):
         if level is None:
             level = self._levels[entry.priority] = _Level()
             insort(self._priorities, -entry.priority)
-        entry.state = State.READY
-        group = self._group_of(entry.key) if self._group_of else None
-        level.push(entry, group)
-        self._live += 1
-        if self._oldest_every:
-            self._ages.append((entry.order, entry))
-            if len(self._ages) > 2 * self._live + _SLACK:
-                self._ages = deque(slot for slot in self._ages if is_live(slot))
+        entry.state = _READY
+        level.push(entry, self._group_of(entry.key) if self._group_of else None)
+        self.live += 1
 
     def remove(self, entry: Queued[Key], *, order: int) -> None:
         """Take an entry out of turn; `order` is its new one."""
+        level = self._levels[entry.priority]
         entry.order = order
-        self._left(entry)
+        level.live -= 1
+        self.live -= 1
+        if not level.live:
+            self._drop(entry.priority)
+        elif level.slots > 2 * level.live + _SLACK:
+            level.sweep()
 
     def pop(self) -> Queued[Key] | None:
         """Take out the next entry; None if there is none. Its state becomes LOCKED."""
-        if not self._live:
+        if not self.live:
             return None
-        entry = self._oldest() if self._is_turn_of_oldest() else None
-        if entry is None:
-            entry = self._levels[-self._priorities[0]].pop()
-        entry.state = State.LOCKED
-        self._left(entry)
-        ages = self._ages
-        while ages and not is_live(ages[0]):
-            ages.popleft()
+        priority = -self._priorities[0]
+        if len(self._priorities) > 1 and self._is_turn_of_oldest():
+            priority = min(self._levels, key=lambda p: self._levels[p].peek().order)
+        level = self._levels[priority]
+        entry = level.pop()
+        entry.state = _LOCKED
+        self.live -= 1
+        if not level.live:
+            self._drop(priority)
         return entry
 
     def _is_turn_of_oldest(self) -> bool:
-        if len(self._priorities) < 2 or not self._oldest_every:
-            return False
         self._passed_over += 1
-        if self._passed_over < self._oldest_every:
+        if self._passed_over != self._oldest_every:
             return False
         self._passed_over = 0
         return True
 
-    def _oldest(self) -> Queued[Key] | None:
-        return next((slot[1] for slot in self._ages if is_live(slot)), None)
-
-    def _left(self, entry: Queued[Key]) -> None:
-        self._live -= 1
-        level = self._levels[entry.priority]
-        level.live -= 1
-        if not level.live:
-            del self._levels[entry.priority]
-            self._priorities.remove(-entry.priority)
-        elif level.slots > 2 * level.live + _SLACK:
-            level.sweep()
+    def _drop(self, priority: int) -> None:
+        del self._levels[priority]
+        self._priorities.remove(-priority)
 
 
 class _Level(Generic[Key]):
-    """The entries of one priority: a heap for each fairness group, served in turn."""
+    """The entries of one priority: a heap for each fairness group, served in turn.
+
+    live: its entries. slots: those and the stale slots of entries that were removed.
+    """
 
     __slots__ = ("_heaps", "_turns", "live", "slots")
 
@@ -110,42 +103,55 @@ class _Level(Generic[Key]):
     def push(self, entry: Queued[Key], group: Hashable) -> None:
         heap = self._heaps.get(group)
         if heap is None:
-            heap = self._heaps[group] = []
+            self._heaps[group] = [(entry.order, entry)]
             self._turns.append(group)
-        heapq.heappush(heap, (entry.order, entry))
+        else:
+            heappush(heap, (entry.order, entry))
         self.live += 1
         self.slots += 1
 
-    def pop(self) -> Queued[Key]:
+    def peek(self) -> Queued[Key]:
         """The next entry in turn; there must be a live one."""
         while True:
             group = self._turns[0]
             heap = self._heaps[group]
             while heap:
-                slot = heapq.heappop(heap)
+                order, entry = heap[0]
+                if entry.order == order and entry.state is _READY:
+                    return entry
+                heappop(heap)
                 self.slots -= 1
-                if is_live(slot):
-                    if heap:
-                        self._turns.rotate(-1)
-                    else:
-                        self._drop_first(group)
-                    return slot[1]
-            self._drop_first(group)
+            self._drop(group)
+
+    def pop(self) -> Queued[Key]:
+        """Take out the next entry in turn, and let the next group have its turn."""
+        entry = self.peek()
+        group = self._turns[0]
+        heap = self._heaps[group]
+        heappop(heap)
+        self.slots -= 1
+        self.live -= 1
+        if not heap:
+            self._drop(group)
+        elif len(self._turns) > 1:
+            self._turns.rotate(-1)
+        return entry
 
     def sweep(self) -> None:
-        """Drop the stale slots, and the groups left without any."""
+        """Drop the stale slots, and the groups left without any (TH-1)."""
         for heap in self._heaps.values():
-            heap[:] = [slot for slot in heap if is_live(slot)]
-            heapq.heapify(heap)
+            heap[:] = [slot for slot in heap if _is_live(slot)]
+            heapify(heap)
         self._heaps = {group: heap for group, heap in self._heaps.items() if heap}
         self._turns = deque(group for group in self._turns if group in self._heaps)
         self.slots = self.live
 
-    def _drop_first(self, group: Hashable) -> None:
+    def _drop(self, group: Hashable) -> None:
+        """The first group in turn has nothing left."""
         self._turns.popleft()
         del self._heaps[group]
 
 
-def is_live(slot: tuple[int, Queued[Key]]) -> bool:
+def _is_live(slot: tuple[int, Queued[Key]]) -> bool:
     order, entry = slot
-    return entry.order == order and entry.state is State.READY
+    return entry.order == order and entry.state is _READY

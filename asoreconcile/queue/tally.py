@@ -15,8 +15,8 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._depth: dict[str, int] = {}
-        self._labels: dict[int, str] = {}
+        self._depth: dict[int, int] = {}
+        self._others = 0
         self.adds = 0
         self.retries = 0
 
@@ -36,8 +36,11 @@ class Tally:
 
     def snapshot(self, ages: list[float]) -> QueueSnapshot:
         """ages: of the keys being processed, in seconds."""
+        depth = {str(priority): count for priority, count in self._depth.items()}
+        if len(depth) == _MAX_PRIORITIES:
+            depth[_OTHERS] = self._others
         return QueueSnapshot(
-            depth=MappingProxyType(dict(self._depth)),
+            depth=MappingProxyType(depth),
             adds=self.adds,
             retries=self.retries,
             unfinished_seconds=sum(ages),
@@ -45,10 +48,10 @@ class Tally:
         )
 
     def _change(self, priority: int, by: int) -> None:
-        label = self._labels.get(priority)
-        if label is None:
-            if len(self._labels) < _MAX_PRIORITIES:
-                label = self._labels[priority] = str(priority)
-            else:
-                label = _OTHERS
-        self._depth[label] = self._depth.get(label, 0) + by
+        depth = self._depth
+        if priority in depth:
+            depth[priority] += by
+        elif len(depth) < _MAX_PRIORITIES:
+            depth[priority] = by
+        else:
+            self._others += by

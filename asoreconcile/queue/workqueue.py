@@ -93,7 +93,19 @@ class WorkQueue(Generic[Key]):
         Ignored while shutting down. Of a key already queued the higher priority and
         the earlier time stay. Rules: WQ-2, WQ-5, PQ-2, PQ-3, PQ-4.
         """
-        self._admit(key, 0.0, priority)
+        with self._lock:
+            if self._shutting_down:
+                return
+            if is_new := key not in self._entries:
+                # The common case, without the questions that a merge asks.
+                entry = Queued(key, priority=priority, order=self._next_order())
+                self._entries[key] = entry
+                self._make_ready(entry, self._clock.monotonic())
+            unattended = self._ready.live - self._waiting
+        if not is_new:
+            self._admit(key, 0.0, priority)
+        elif unattended > 0 and self._on_ready is not None:
+            self._on_ready()
 
     def add_after(
         self,
@@ -353,7 +365,7 @@ class WorkQueue(Generic[Key]):
             self._available.notify()
 
     def _unattended(self) -> int:
-        return max(0, len(self._ready) - self._waiting)
+        return max(0, self._ready.live - self._waiting)
 
     def _next_order(self) -> int:
         self._orders += 1
