@@ -104,7 +104,7 @@ class Operation:
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())
         self._operator = self._make_operator()
-        self._lifecycle = Lifecycle(self._kinds, self._build_kind)
+        self._lifecycle = Lifecycle(self._kinds, self._build_kind, self._forget_kind)
         self._supervisor = Supervisor(
             self._client, self._catalogue, self._lifecycle, clock=self._clock
         )
@@ -125,7 +125,10 @@ class Operation:
         self._manager.add(self._supervisor, group=Group.OTHERS)
         self._manager.add(self._lifecycle, group=Group.LEADER)
         _log.info("Starting", version=__version__, kinds=len(self._kinds.running()))
-        return self._manager.run(signals=True)
+        try:
+            return self._manager.run(signals=True)
+        finally:
+            self._client.close()
 
     def stop(self) -> None:
         """Ask `run` to end. Any thread; does not wait."""
@@ -147,6 +150,8 @@ class Operation:
                 group=Group.SERVERS,
             )
         self._manager.add(timers, group=Group.SERVERS)
+        # With the servers, because those stop last: a stop is worth events too.
+        self._manager.add(self._recorder, group=Group.SERVERS)
 
     def _install_crds(self) -> None:
         if not self._options.crd_pattern:
@@ -200,7 +205,19 @@ class Operation:
         controller.watch(informer, predicates=(wants_pass,))
         name = str(version.group_kind)
         self._synced.watch(name, informer.has_synced, lambda: informer.last_error)
+        self._metrics.informer(
+            name,
+            has_synced=informer.has_synced,
+            idle_seconds=informer.seconds_since_activity,
+        )
         return RunningKind(version, informer, controller)
+
+    def _forget_kind(self, kind: RunningKind) -> None:
+        name = str(kind.version.group_kind)
+        self._informers.discard(kind.informer)
+        self._synced.forget(name)
+        self._metrics.forget(name)
+        self._metrics.forget(controller_name(kind.version))
 
     def _make_operator(self) -> Operator:
         return Operator(

@@ -26,11 +26,17 @@ class Lifecycle:
     name = "kinds"
 
     def __init__(
-        self, kinds: KindSet, build: Callable[[KindVersion], RunningKind]
+        self,
+        kinds: KindSet,
+        build: Callable[[KindVersion], RunningKind],
+        forget: Callable[[RunningKind], None],
     ) -> None:
-        """build: makes a kind's informer and controller, neither started."""
+        """build: makes a kind's informer and controller, neither started.
+        forget: lets go of what else was kept of a kind that has stopped.
+        """
         self._kinds = kinds
         self._build = build
+        self._forget = forget
         self._lock = threading.Lock()
         self._leading = False
         self._stopped = False
@@ -65,6 +71,7 @@ class Lifecycle:
         if left:
             _log.warning("Kind stopped with work still running", running=left)
         kind.informer.stop(_STOP_SECONDS)
+        self._forget(kind)
 
     def start(self) -> None:
         """Start the controllers: from now on the process may write."""

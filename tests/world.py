@@ -5,7 +5,9 @@ out is the queue and its threads, so a test says when a pass happens and reads w
 came to. Time is the test's: operations move on when it advances the clock.
 """
 
+import os
 from contextlib import ExitStack
+from unittest import mock
 
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
@@ -74,6 +76,8 @@ class World:
         azure = self.azure
         ca_file = self._tmp_path / "azure-ca.pem"
         azure.write_ca(ca_file)
+        trust = mock.patch.dict(os.environ, {"REQUESTS_CA_BUNDLE": str(ca_file)})
+        self._stack.enter_context(trust)
         identity = ClientSecret(
             tenant_id=azure.tenant_id,
             client_id=azure.client_id,

@@ -126,7 +126,9 @@ class Stream:
         self.status = answer.status
         self.headers = _lower(answer.headers)
         self._answer = answer
+        self._lock = threading.Lock()
         self._closed = threading.Event()
+        self._reading = False
         self._socket = _socket_of(answer)
 
     def lines(self) -> Iterator[bytes]:
@@ -135,6 +137,18 @@ class Stream:
         Raises TransportError when the connection breaks, falls silent or stops inside
         a line.
         """
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._reading = True
+        try:
+            yield from self._lines()
+        finally:
+            with self._lock:
+                self._reading = False
+            self.close()
+
+    def _lines(self) -> Iterator[bytes]:
         rest = b""
         try:
             for chunk in self._answer.stream(_CHUNK_BYTES, decode_content=False):
@@ -158,12 +172,15 @@ class Stream:
 
     def close(self) -> None:
         """End the stream; a reader blocked in it wakes up. Idempotent."""
-        self._closed.set()
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError, ValueError, urllib3.exceptions.HTTPError):
-            self._answer.close()
+        with self._lock:
+            self._closed.set()
+            if self._socket is not None:
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+            if not self._reading:
+                # Not under a reader: urllib3's answers are for one thread.
+                with suppress(OSError, ValueError, urllib3.exceptions.HTTPError):
+                    self._answer.close()
 
 
 def _pool(config: ClusterConfig) -> urllib3.HTTPConnectionPool:

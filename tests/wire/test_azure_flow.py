@@ -108,8 +108,9 @@ def test_r1_5_child_of_a_missing_owner_is_not_claimed(world):
     assert RESOURCE_ID not in annotations(present)
     assert world.requests("PUT") == []
     assert result.requeue_after_seconds == 1.0
-    world.apply(resource_group())
-    world.settle(resource_group())
+    owner = resource_group()
+    world.apply(owner)
+    world.settle(owner)
     assert world.settle(child)["status"]["provisioningState"] == "Succeeded"
 
 

@@ -1,0 +1,296 @@
+"""Informers over a scripted API: what handlers hear, what readers see, what is asked."""
+
+import threading
+
+import pytest
+
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.client import Page
+from asoreconcile.kube.errors import (
+    ExpiredError,
+    NotFoundError,
+    TooManyRequestsError,
+    TransportError,
+)
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.clock import FakeClock
+
+
+def config_map(name, version, *, uid=None, namespace="n", **data):
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid or f"uid-{name}",
+            "resourceVersion": str(version),
+            "managedFields": [{"manager": "m"}],
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        },
+        "data": data,
+    }
+
+
+def bookmark(version):
+    return ("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
+
+
+class Script:
+    """Answers of an API server, in order; blocks a watch that has run dry.
+
+    A step is `Page`s for a list, a list of events for a watch, or an exception.
+    """
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+        self.calls = []
+        self.dry = threading.Event()
+
+    def _next(self):
+        if not self.steps:
+            return None
+        step = self.steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    def list_page(self, resource, **options):
+        self.calls.append(("list", options))
+        return self._next() or Page([], "1")
+
+    def watch(self, resource, **options):
+        self.calls.append(("watch", options))
+        return Stream(self, self._next())
+
+
+class Stream:
+    def __init__(self, script, events):
+        self.script = script
+        self.events = events
+        self.closed = threading.Event()
+
+    def __iter__(self):
+        if self.events is not None:
+            for event in self.events:
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+            return
+        self.script.dry.set()
+        self.closed.wait(30)
+
+    def close(self):
+        self.closed.set()
+
+
+@pytest.fixture
+def run():
+    """Run an informer over a script until the script is dry; yields what it heard."""
+    started = []
+
+    def start(*steps, handlers=(), clock=None):
+        clock = clock or FakeClock()
+        script = Script(*steps)
+        informer = Informer(
+            script, CONFIG_MAPS, clock=clock, uniform=lambda low, _high: low
+        )
+        heard = []
+        informer.add_handler(heard.append)
+        for handler in handlers:
+            informer.add_handler(handler)
+        started.append(informer)
+        informer.start()
+        while not script.dry.wait(0.002):
+            clock.advance(1.0)
+        return informer, script, heard
+
+    yield start
+    for informer in started:
+        assert informer.stop(5) == []
+
+
+def shown(events):
+    return [(type(e).__name__, e.key.name) for e in events]
+
+
+def test_rf_2_first_list_is_at_zero_in_pages(run):
+    _, script, heard = run(
+        Page([config_map("a", 1)], "5", "more"), Page([config_map("b", 2)], "5")
+    )
+    lists = [options for name, options in script.calls if name == "list"]
+    assert [o["resource_version"] for o in lists] == ["0", None]
+    assert [o["continue_token"] for o in lists] == ["", "more"]
+    assert {o["limit"] for o in lists} == {500}
+    assert shown(heard) == [("Added", "a"), ("Added", "b")]
+
+
+def test_in_5_events_of_the_first_list_are_marked(run):
+    informer, _, heard = run(
+        Page([config_map("a", 1)], "1"), [("ADDED", config_map("b", 2))]
+    )
+    assert [(e.key.name, e.initial) for e in heard] == [("a", True), ("b", False)]
+    assert informer.has_synced()
+
+
+def test_rf_5_watch_goes_on_from_the_list_with_bookmarks(run):
+    _, script, _ = run(Page([], "7"))
+    name, options = script.calls[-1]
+    assert name == "watch"
+    assert options["resource_version"] == "7"
+    assert options["timeout_seconds"] == 300.0
+
+
+def test_rf_6_rf_10_normal_close_resumes_from_the_last_event(run):
+    _, script, _ = run(Page([], "1"), [("ADDED", config_map("a", 3)), bookmark(9)])
+    assert [name for name, _ in script.calls] == ["list", "watch", "watch"]
+    assert script.calls[-1][1]["resource_version"] == "9"
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        pytest.param(ExpiredError("old", status=410), id="RF-7-refused-410"),
+        pytest.param(
+            [("ERROR", {"code": 410, "reason": "Expired"})], id="RF-9-error-event-410"
+        ),
+    ],
+)
+def test_expired_version_lists_anew_at_once_and_emits_the_difference(run, ending):
+    clock = FakeClock()
+    _, script, heard = run(
+        Page([config_map("a", 1), config_map("b", 1)], "1"),
+        ending,
+        Page([config_map("a", 4), config_map("c", 4)], "4"),
+        clock=clock,
+    )
+    assert [n for n, _ in script.calls] == ["list", "watch", "list", "watch"]
+    assert script.calls[2][1]["resource_version"] is None
+    assert shown(heard[2:]) == [("Deleted", "b"), ("Updated", "a"), ("Added", "c")]
+    assert heard[2].observed is False
+
+
+def test_rf_7_refusal_429_backs_off_and_watches_on_without_a_list(run):
+    clock = FakeClock()
+    error = TooManyRequestsError("busy", status=429, retry_after_seconds=20.0)
+    _, script, _ = run(Page([], "1"), error, clock=clock)
+    assert [n for n, _ in script.calls] == ["list", "watch", "watch"]
+    assert clock.monotonic() >= 20.0
+
+
+def test_rf_13_broken_connection_watches_on_from_where_it_was(run):
+    _, script, heard = run(
+        Page([], "1"),
+        [("ADDED", config_map("a", 5)), TransportError("reset")],
+    )
+    assert [n for n, _ in script.calls] == ["list", "watch", "watch"]
+    assert script.calls[-1][1]["resource_version"] == "5"
+    assert shown(heard) == [("Added", "a")]
+
+
+def test_rf_8_very_short_watch_lists_again(run):
+    _, script, _ = run(Page([], "1"), [], Page([], "2"))
+    assert [n for n, _ in script.calls] == ["list", "watch", "list", "watch"]
+
+
+def test_rf_1_missing_kind_is_retried_until_it_heals(run):
+    missing = NotFoundError("no such resource", status=404)
+    informer, script, _ = run(missing, missing, Page([config_map("a", 1)], "1"))
+    assert informer.has_synced()
+    assert informer.last_error == ""
+    assert [n for n, _ in script.calls] == ["list", "list", "list", "watch"]
+
+
+def test_in_4_recreated_in_a_gap_is_a_deletion_and_an_addition(run):
+    _, _, heard = run(
+        Page([config_map("a", 1, uid="old")], "1"),
+        ExpiredError("old", status=410),
+        Page([config_map("a", 4, uid="new")], "4"),
+    )
+    assert shown(heard[1:]) == [("Deleted", "a"), ("Added", "a")]
+    assert heard[1].entry.uid == "old"
+    assert heard[2].entry.uid == "new"
+
+
+def test_observed_deletion_carries_the_final_state(run):
+    informer, _, heard = run(
+        Page([config_map("a", 1)], "1"), [("DELETED", config_map("a", 6))]
+    )
+    assert isinstance(heard[-1], Deleted)
+    assert heard[-1].observed
+    assert heard[-1].entry.resource_version == "6"
+    assert informer.get(ObjectKey("n", "a")) is None
+
+
+def test_in_7_late_handler_hears_what_is_there(run):
+    informer, _, _ = run(Page([config_map("a", 1)], "1"))
+    heard = []
+    registration = informer.add_handler(heard.append)
+    assert [(type(e), e.initial) for e in heard] == [(Added, True)]
+    assert registration.has_synced()
+
+
+def test_in_9_failing_handler_does_not_stop_others(run):
+    def broken(_event):
+        raise ValueError("broken on purpose")
+
+    _, _, heard = run(
+        Page([config_map("a", 1)], "1"),
+        [("MODIFIED", config_map("a", 2))],
+        handlers=[broken],
+    )
+    assert [type(e) for e in heard] == [Added, Updated]
+
+
+def test_in_10_noise_is_stripped_before_storing(run):
+    informer, _, _ = run(Page([config_map("a", 1, key="v")], "1"))
+    stored = informer.get(ObjectKey("n", "a"))
+    assert "managedFields" not in stored["metadata"]
+    assert stored["metadata"]["annotations"] == {}
+    assert stored["data"] == {"key": "v"}
+
+
+def test_in_12_readers_get_private_copies(run):
+    informer, _, _ = run(Page([config_map("a", 1, key="v")], "1"))
+    informer.get(ObjectKey("n", "a"))["data"]["key"] = "changed"
+    assert informer.get(ObjectKey("n", "a"))["data"]["key"] == "v"
+
+
+def test_in_11_indexes_follow_changes(run):
+    informer, _, _ = run(
+        Page([config_map("a", 1), config_map("b", 1, namespace="m")], "1")
+    )
+    assert informer.by_index("namespace", "m") == [ObjectKey("m", "b")]
+    informer.add_index("uid", lambda entry: (entry.uid,))
+    assert informer.by_index("uid", "uid-a") == [ObjectKey("n", "a")]
+    assert informer.keys() == [ObjectKey("m", "b"), ObjectKey("n", "a")]
+
+
+def test_d21_reads_are_not_older_than_own_writes(run):
+    informer, _, _ = run(Page([config_map("a", 5, v="old")], "5"))
+    key = ObjectKey("n", "a")
+    informer.record_write(config_map("a", 7, v="mine"))
+    assert informer.get(key)["data"] == {"v": "mine"}
+    informer.take("MODIFIED", config_map("a", 6, v="between"))
+    assert informer.get(key)["data"] == {"v": "mine"}
+    informer.take("MODIFIED", config_map("a", 8, v="theirs"))
+    assert informer.get(key)["data"] == {"v": "theirs"}
+
+
+def test_d21_deletion_ends_the_memory_of_own_writes(run):
+    informer, _, _ = run(Page([config_map("a", 5)], "5"))
+    informer.record_write(config_map("a", 7))
+    informer.take("DELETED", config_map("a", 9))
+    assert informer.get(ObjectKey("n", "a")) is None
+
+
+def test_d21_answer_after_the_deletion_was_seen_is_not_kept(run):
+    informer, _, _ = run(Page([config_map("a", 5)], "5"))
+    informer.take("DELETED", config_map("a", 9))
+    informer.record_write(config_map("a", 8))
+    assert informer.get(ObjectKey("n", "a")) is None
+
+
+def test_stop_wakes_a_quiet_watch(run):
+    informer, _, _ = run(Page([], "1"))
+    assert informer.stop(5) == []
