@@ -1,0 +1,139 @@
+"""Faults on demand for the test servers: held, dropped, refused and slow requests.
+
+Rules match a method and a path; each is used up after a number of requests. A hold
+stops a request where a test wants it and tells when it got there, so that a test can
+end a client between two of its steps, without any waiting by time.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import attrs
+
+from asoreconcile.testing.http import DropConnection, Request, Response
+
+Phase = Literal["before", "after"]
+_FOREVER_SECONDS = 600.0
+
+
+class Hold:
+    """Requests stopped at one place. Made by `Faults.hold`."""
+
+    def __init__(self, method: str, path: str, phase: Phase) -> None:
+        self._matches = _matcher(method, path)
+        self.phase = phase
+        self._arrived = threading.Event()
+        self._go = threading.Event()
+        self._dropped = False
+
+    def wait_arrived(self, timeout_seconds: float) -> bool:
+        """Block until a request stands here."""
+        return self._arrived.wait(timeout_seconds)
+
+    def release(self) -> None:
+        """Let those that stand here go on, and stop nobody any more."""
+        self._go.set()
+
+    def drop(self) -> None:
+        """Cut the connections of those that stand here, and stop nobody any more."""
+        self._dropped = True
+        self._go.set()
+
+    def pass_through(self, request: Request, phase: Phase) -> None:
+        """Stop a request if it is one of ours. Raises DropConnection."""
+        if phase != self.phase or self._go.is_set() or not self._matches(request):
+            return
+        self._arrived.set()
+        self._go.wait(_FOREVER_SECONDS)
+        if self._dropped:
+            raise DropConnection
+
+
+@attrs.define
+class _Rule:
+    matches: Callable[[Request], bool]
+    times: int
+    phase: Phase
+    response: Response | None  # None drops the connection
+
+
+class Faults:
+    """What goes wrong at one server. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holds: list[Hold] = []
+        self._rules: list[_Rule] = []
+        self.latency_seconds = 0.0
+
+    def hold(self, *, method: str, path: str, phase: Phase = "before") -> Hold:
+        """Stop requests before they are applied, or after, before the answer goes."""
+        hold = Hold(method, path, phase)
+        with self._lock:
+            self._holds.append(hold)
+        return hold
+
+    def drop(
+        self, method: str, path: str, *, phase: Phase = "before", times: int = 1
+    ) -> None:
+        """Cut the connection: the request or its answer is lost."""
+        self._add(_Rule(_matcher(method, path), times, phase, None))
+
+    def respond(
+        self, method: str, path: str, response: Response, *, times: int = 1
+    ) -> None:
+        """Answer this instead of what the server would."""
+        self._add(_Rule(_matcher(method, path), times, "before", response))
+
+    def release_all(self) -> None:
+        """Let every held request go; for closing a server."""
+        with self._lock:
+            holds = list(self._holds)
+        for hold in holds:
+            hold.release()
+
+    def around(
+        self, request: Request, handle: Callable[[Request], Response]
+    ) -> Response:
+        """Handle a request with its faults. Raises DropConnection."""
+        if self.latency_seconds > 0:
+            time.sleep(self.latency_seconds)
+        self._stop(request, "before")
+        rule = self._take(request, "before")
+        if rule is not None:
+            if rule.response is None:
+                raise DropConnection
+            return rule.response
+        response = handle(request)
+        self._stop(request, "after")
+        if self._take(request, "after") is not None:
+            raise DropConnection
+        return response
+
+    def _add(self, rule: _Rule) -> None:
+        with self._lock:
+            self._rules.append(rule)
+
+    def _stop(self, request: Request, phase: Phase) -> None:
+        with self._lock:
+            holds = list(self._holds)
+        for hold in holds:
+            hold.pass_through(request, phase)
+
+    def _take(self, request: Request, phase: Phase) -> _Rule | None:
+        with self._lock:
+            for rule in self._rules:
+                if rule.phase == phase and rule.times > 0 and rule.matches(request):
+                    rule.times -= 1
+                    return rule
+        return None
+
+
+def _matcher(method: str, path: str) -> Callable[[Request], bool]:
+    pattern = re.compile(path, re.IGNORECASE)
+    return lambda request: (
+        request.method == method and pattern.search(request.path) is not None
+    )

@@ -1,0 +1,223 @@
+"""A small HTTP/1.1 server over TLS for the test servers: one thread a connection.
+
+Requests are parsed by hand (the standard library's parser costs more than the rest of
+a request), answers are whole or streamed in chunks. Only what our clients, kubectl and
+the Azure libraries need: no pipelining, no compression.
+"""
+
+import socket
+import socketserver
+import ssl
+import tempfile
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import attrs
+
+_MAX_LINE = 1 << 16
+_MAX_BODY = 64 << 20
+_POLL_SECONDS = 0.05
+_JOIN_SECONDS = 5.0
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+@attrs.frozen
+class Request:
+    """One request. path: decoded. query: the last value of each name.
+    headers: names in lower case.
+    """
+
+    method: str
+    target: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Response:
+    """One answer; an iterable body is streamed, chunk by chunk, as it comes."""
+
+    status: int
+    body: bytes | Iterable[bytes] = b""
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+
+
+class DropConnection(Exception):  # noqa: N818 - an instruction, not an error
+    """Close the connection without an answer, as a broken network does."""
+
+
+Handle = Callable[[Request], Response]
+
+
+class HttpsServer:
+    """Serves one handler on 127.0.0.1. `start`, then `close`."""
+
+    def __init__(
+        self, handle: Handle, *, certificate: tuple[bytes, bytes], port: int = 0
+    ) -> None:
+        """handle: called on a connection's thread; may raise DropConnection.
+        certificate: PEM of the chain and of its key. port: 0 is any free one.
+        """
+        self._server = _Listener(("127.0.0.1", port), handle, _context(certificate))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": _POLL_SECONDS},
+            name="test server",
+            daemon=True,
+        )
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening and cut every connection; waits for their threads."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+        self._server.server_close()
+        self._server.cut_all()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_SECONDS)
+
+
+class _Listener(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 512
+
+    def __init__(
+        self, address: tuple[str, int], handle: Handle, context: ssl.SSLContext
+    ) -> None:
+        self.handle = handle
+        self._context = context
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, threading.Thread] = {}
+        super().__init__(address, socketserver.BaseRequestHandler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            connection = self._context.wrap_socket(request, server_side=True)
+        except OSError:
+            return  # the client does not trust us, or is gone: its own business
+        with self._lock:
+            self._open[connection] = threading.current_thread()
+        try:
+            _Connection(connection, self.handle).serve()
+        finally:
+            with self._lock:
+                self._open.pop(connection, None)
+            connection.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that broke off is no news."""
+
+    def cut_all(self) -> None:
+        with self._lock:
+            connections = dict(self._open)
+        for connection in connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in connections.values():
+            thread.join(_JOIN_SECONDS)
+
+
+class _Connection:
+    """One client's requests, one after the other."""
+
+    def __init__(self, connection: socket.socket, handle: Handle) -> None:
+        self._connection = connection
+        self._handle = handle
+
+    def serve(self) -> None:
+        with self._connection.makefile("rb") as reader, suppress(OSError, ValueError):
+            while (request := _read(reader)) is not None:
+                try:
+                    response = self._handle(request)
+                except DropConnection:
+                    return
+                if not self._answer(request, response):
+                    return
+
+    def _answer(self, request: Request, response: Response) -> bool:
+        """Send; False when the connection is over."""
+        phrase = _PHRASES.get(response.status, "Unknown")
+        lines = [f"HTTP/1.1 {response.status} {phrase}"]
+        lines += [f"{name}: {value}" for name, value in response.headers.items()]
+        body = response.body
+        if isinstance(body, bytes):
+            lines.append(f"Content-Length: {len(body)}")
+            head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+            self._connection.sendall(head if request.method == "HEAD" else head + body)
+            return request.headers.get("connection", "").lower() != "close"
+        lines.append("Transfer-Encoding: chunked")
+        self._connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+        try:
+            for chunk in body:
+                self._connection.sendall(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+        except DropConnection:
+            return False
+        self._connection.sendall(b"0\r\n\r\n")
+        return True
+
+
+def _read(reader: BinaryIO) -> Request | None:
+    """The next request; None at the end. Raises ValueError for what is none."""
+    line = reader.readline(_MAX_LINE)
+    if not line.strip():
+        return None
+    method, target, _ = line.decode("latin-1").split(" ", 2)
+    headers: dict[str, str] = {}
+    while (line := reader.readline(_MAX_LINE)) not in (b"\r\n", b"\n", b""):
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.strip().lower()] = value.strip()
+    parts = urllib.parse.urlsplit(target)
+    query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
+    return Request(
+        method=method,
+        target=target,
+        path=urllib.parse.unquote(parts.path),
+        query={name: values[-1] for name, values in query.items()},
+        headers=headers,
+        body=_read_body(reader, headers),
+    )
+
+
+def _read_body(reader: BinaryIO, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        pieces = []
+        while size := int(reader.readline(_MAX_LINE).split(b";")[0], 16):
+            pieces.append(reader.read(size))
+            reader.readline(_MAX_LINE)
+        reader.readline(_MAX_LINE)
+        return b"".join(pieces)
+    length = int(headers.get("content-length") or 0)
+    if length > _MAX_BODY:
+        raise ValueError("body too large")
+    return reader.read(length) if length else b""
+
+
+def _context(certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
+        chain.write_bytes(certificate[0])
+        key.touch(mode=0o600)
+        key.write_bytes(certificate[1])
+        context.load_cert_chain(chain, key)
+    return context

@@ -1,0 +1,160 @@
+"""Refusals as the API server words them: Status objects."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+
+JSON_TYPE = "application/json"
+
+
+@attrs.frozen
+class Cause:
+    """One reason of an Invalid answer: which field, and what is wrong with it."""
+
+    field: str
+    reason: str
+    message: str
+
+    def to_json(self) -> JsonObject:
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+
+class StatusError(Exception):
+    """A refusal; `document` is its Status object."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: JsonObject | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.document: JsonObject = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "code": code,
+        }
+        if details:
+            self.document["details"] = details
+
+
+def _of(resource: str, group: str, name: str) -> JsonObject:
+    details: JsonObject = {"name": name, "kind": resource}
+    if group:
+        details["group"] = group
+    return details
+
+
+def _qualified(resource: str, group: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def not_found(resource: str, group: str, name: str) -> StatusError:
+    return StatusError(
+        404,
+        "NotFound",
+        f'{_qualified(resource, group)} "{name}" not found',
+        details=_of(resource, group, name),
+    )
+
+
+def unknown_path() -> StatusError:
+    return StatusError(
+        404, "NotFound", "the server could not find the requested resource"
+    )
+
+
+def already_exists(resource: str, group: str, name: str) -> StatusError:
+    return StatusError(
+        409,
+        "AlreadyExists",
+        f'{_qualified(resource, group)} "{name}" already exists',
+        details=_of(resource, group, name),
+    )
+
+
+def conflict(resource: str, group: str, name: str, why: str = "") -> StatusError:
+    why = why or (
+        "the object has been modified; please apply your changes to the latest version "
+        "and try again"
+    )
+    return StatusError(
+        409,
+        "Conflict",
+        f"Operation cannot be fulfilled on {_qualified(resource, group)} "
+        f'"{name}": {why}',
+        details=_of(resource, group, name),
+    )
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    details = _of(kind, group, name)
+    details["causes"] = [cause.to_json() for cause in causes]
+    text = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+    if len(causes) > 1:
+        text = f"[{text}]"
+    return StatusError(
+        422,
+        "Invalid",
+        f'{_qualified(kind, group)} "{name}" is invalid: {text}',
+        details=details,
+    )
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def forbidden(message: str, details: JsonObject | None = None) -> StatusError:
+    return StatusError(403, "Forbidden", message, details=details)
+
+
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def method_not_allowed() -> StatusError:
+    return StatusError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+    )
+
+
+def unsupported_media_type(given: str, accepted: Sequence[str]) -> StatusError:
+    return StatusError(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format ({given}) - accepted media "
+        "types include: " + ", ".join(accepted),
+    )
+
+
+def version_too_large(wanted: int, current: int) -> StatusError:
+    return StatusError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {wanted}, current: {current}",
+        details={
+            "causes": [
+                {
+                    "reason": "ResourceVersionTooLarge",
+                    "message": "Too large resource version",
+                }
+            ],
+            "retryAfterSeconds": 1,
+        },
+    )
+
+
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)

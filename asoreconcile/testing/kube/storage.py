@@ -1,0 +1,178 @@
+"""All objects of the server, by resource and key, and the stream of their changes.
+
+One global resource version, raised by every write. Stored objects are never changed:
+a write stores another one, so readers and watches need no copies. Changes are kept in
+a window; a watch from before it is told so (410).
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Literal
+
+import attrs
+
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+_WINDOW = 20_000
+
+
+@attrs.frozen
+class Table:
+    """Where objects of a resource live, whatever version they are read at."""
+
+    group: str
+    resource: str
+
+
+@attrs.frozen
+class Change:
+    """One write. before: what it replaced, for watches with selectors."""
+
+    version: int
+    table: Table
+    key: ObjectKey
+    type: EventType
+    obj: JsonObject = attrs.field(repr=False)
+    before: JsonObject | None = attrs.field(default=None, repr=False)
+
+
+class Storage:
+    """Objects and changes. `lock` makes several calls one step."""
+
+    def __init__(self, window: int = _WINDOW) -> None:
+        self.lock = threading.RLock()
+        self._changed: dict[Table, threading.Condition] = {}
+        self._tables: dict[Table, dict[ObjectKey, JsonObject]] = {}
+        self._changes: dict[Table, deque[Change]] = {}
+        self._window = window
+        self._forgotten: dict[Table, int] = {}
+        self._latest: dict[Table, int] = {}
+        self._cuts = 0
+        self.version = 1
+        self.closed = False
+
+    def next_version(self) -> str:
+        """Take a resource version. The caller holds the lock and then writes."""
+        self.version += 1
+        return str(self.version)
+
+    def get(self, table: Table, key: ObjectKey) -> JsonObject | None:
+        return self._tables.get(table, {}).get(key)
+
+    def items(self, table: Table) -> list[tuple[ObjectKey, JsonObject]]:
+        """All objects of a table, by namespace and name."""
+        with self.lock:
+            return sorted(self._tables.get(table, {}).items(), key=lambda pair: pair[0])
+
+    def tables(self) -> list[Table]:
+        with self.lock:
+            return list(self._tables)
+
+    def put(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
+        """Store an object that holds its new resource version."""
+        with self.lock:
+            objects = self._tables.setdefault(table, {})
+            before = objects.get(key)
+            objects[key] = obj
+            kind: EventType = "ADDED" if before is None else "MODIFIED"
+            self._record(Change(_version(obj), table, key, kind, obj, before))
+
+    def remove(self, table: Table, key: ObjectKey, last: JsonObject) -> None:
+        """Drop an object; `last` is its final state, with a new resource version."""
+        with self.lock:
+            before = self._tables.get(table, {}).pop(key, None)
+            change = Change(_version(last), table, key, "DELETED", last, before)
+            self._record(change)
+
+    def last_change(self, table: Table) -> int:
+        """The resource version of a table's last write; 0 before the first."""
+        return self._latest.get(table, 0)
+
+    def items_at(
+        self, table: Table, version: int
+    ) -> list[tuple[ObjectKey, JsonObject]] | None:
+        """All objects as they were at a version; None when that is forgotten."""
+        with self.lock:
+            if self.is_forgotten(table, version):
+                return None
+            objects = dict(self._tables.get(table, {}))
+            for change in reversed(self.changes_after(table, version)):
+                if change.before is None:
+                    objects.pop(change.key, None)
+                else:
+                    objects[change.key] = change.before
+        return sorted(objects.items(), key=lambda pair: pair[0])
+
+    def is_forgotten(self, table: Table, version: int) -> bool:
+        """Whether changes after a version are no longer all there."""
+        with self.lock:
+            return version < self._forgotten.get(table, 0)
+
+    def changes_after(self, table: Table, version: int) -> list[Change]:
+        """What happened since, as far as the window reaches."""
+        with self.lock:
+            found: list[Change] = []
+            for change in reversed(self._changes.get(table, ())):
+                if change.version <= version:
+                    break
+                found.append(change)
+        found.reverse()
+        return found
+
+    def wait(self, table: Table, version: int, timeout_seconds: float) -> None:
+        """Block until a table changed after a version, or all watches shall look up."""
+        with self.lock:
+            if self.closed or self.last_change(table) > version:
+                return
+            changed = self._changed.setdefault(table, threading.Condition(self.lock))
+            changed.wait(timeout_seconds)
+
+    @property
+    def cuts(self) -> int:
+        """How often all watches were cut; a watch ends when it moves on."""
+        return self._cuts
+
+    def cut_watches(self) -> None:
+        """End all watches, as a server does that goes away."""
+        with self.lock:
+            self._cuts += 1
+            self._wake_all()
+
+    def compact(self) -> None:
+        """Forget all changes so far: watches from older versions get 410."""
+        with self.lock:
+            for table in self._tables:
+                self._forgotten[table] = self.version
+            self._changes.clear()
+
+    def close(self) -> None:
+        """Wake and end all watches."""
+        with self.lock:
+            self.closed = True
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        for changed in self._changed.values():
+            changed.notify_all()
+
+    def _record(self, change: Change) -> None:
+        changes = self._changes.setdefault(change.table, deque())
+        changes.append(change)
+        if len(changes) > self._window:
+            self._forgotten[change.table] = changes.popleft().version
+        self._latest[change.table] = change.version
+        if (changed := self._changed.get(change.table)) is not None:
+            changed.notify_all()
+
+
+def _version(obj: JsonObject) -> int:
+    return int(metadata(obj)["resourceVersion"])
+
+
+def in_namespace(
+    items: Iterable[tuple[ObjectKey, JsonObject]], namespace: str
+) -> list[JsonObject]:
+    """The objects of a namespace, or all when it is ""."""
+    return [obj for key, obj in items if not namespace or key.namespace == namespace]
