@@ -1,0 +1,175 @@
+"""POST actions: the keys and credentials that providers give out.
+
+Values are made up from the resource's id; they open nothing.
+"""
+
+import base64
+from collections.abc import Callable
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.outputs import made_up
+
+
+def act(address: Address, action: str) -> JsonObject | None:
+    """The answer to an action on an existing resource; None for an unknown one."""
+    make = _ACTIONS.get((address.type, action.lower())) or _COMMON.get(action.lower())
+    return None if make is None else make(address)
+
+
+def _key(address: Address, what: str) -> str:
+    return base64.b64encode(made_up(address, what).encode()).decode()
+
+
+def _pair(address: Address) -> JsonObject:
+    host = f"https://{address.name}.example.azure.com/"
+    keys: JsonObject = {}
+    for rank in ("primary", "secondary"):
+        key = _key(address, rank)
+        keys[f"{rank}Key"] = key
+        keys[f"{rank}ConnectionString"] = f"Endpoint={host};SharedAccessKey={key}"
+    return {**keys, "keyName": address.name}
+
+
+def _numbered(address: Address) -> JsonObject:
+    return {"key1": _key(address, "key1"), "key2": _key(address, "key2")}
+
+
+def _storage(address: Address) -> JsonObject:
+    return {
+        "keys": [
+            {"keyName": name, "value": _key(address, name), "permissions": "FULL"}
+            for name in ("key1", "key2")
+        ]
+    }
+
+
+def _batch(address: Address) -> JsonObject:
+    return {
+        "accountName": address.name,
+        "primary": _key(address, "primary"),
+        "secondary": _key(address, "secondary"),
+    }
+
+
+def _cosmos(address: Address) -> JsonObject:
+    return {
+        f"{rank}{suffix}": _key(address, rank + suffix)
+        for rank in ("primary", "secondary")
+        for suffix in ("MasterKey", "ReadonlyMasterKey")
+    }
+
+
+def _configuration(address: Address) -> JsonObject:
+    host = f"https://{address.name}.azconfig.io"
+    return {
+        "value": [
+            {
+                "id": made_up(address, name),
+                "name": name,
+                "value": _key(address, name),
+                "connectionString": (
+                    f"Endpoint={host};Id={made_up(address, name)[:8]};"
+                    f"Secret={_key(address, name)}"
+                ),
+                "readOnly": "Read Only" in name,
+            }
+            for name in (
+                "Primary",
+                "Secondary",
+                "Primary Read Only",
+                "Secondary Read Only",
+            )
+        ]
+    }
+
+
+def _hub(address: Address) -> JsonObject:
+    return {
+        "value": [
+            {
+                "keyName": name,
+                "primaryKey": _key(address, name + "1"),
+                "secondaryKey": _key(address, name + "2"),
+                "rights": "RegistryWrite",
+            }
+            for name in (
+                "iothubowner",
+                "service",
+                "device",
+                "registryRead",
+                "registryReadWrite",
+            )
+        ]
+    }
+
+
+def _search(address: Address) -> JsonObject:
+    return {
+        "primaryKey": _key(address, "primary"),
+        "secondaryKey": _key(address, "secondary"),
+    }
+
+
+def _queries(address: Address) -> JsonObject:
+    return {"value": [{"name": None, "key": _key(address, "query")}]}
+
+
+def _registry(address: Address) -> JsonObject:
+    return {
+        "username": address.name,
+        "passwords": [
+            {"name": "password", "value": _key(address, "password")},
+            {"name": "password2", "value": _key(address, "password2")},
+        ],
+    }
+
+
+def _shared(address: Address) -> JsonObject:
+    return {
+        "primarySharedKey": _key(address, "primary"),
+        "secondarySharedKey": _key(address, "secondary"),
+    }
+
+
+def _cluster(address: Address) -> JsonObject:
+    config = (
+        "apiVersion: v1\nkind: Config\nclusters:\n"
+        f"- name: {address.name}\n  cluster:\n"
+        f"    server: https://{address.name}.hcp.westeurope.azmk8s.io:443\n"
+    )
+    value = base64.b64encode(config.encode()).decode()
+    return {"kubeconfigs": [{"name": "clusterUser", "value": value}]}
+
+
+def _openshift(address: Address) -> JsonObject:
+    return {
+        "kubeconfig": _key(address, "kubeconfig"),
+        "kubeadminUsername": "kubeadmin",
+        "kubeadminPassword": _key(address, "kubeadmin"),
+    }
+
+
+_Make = Callable[[Address], JsonObject]
+_COMMON: dict[str, _Make] = {
+    "listkeys": _pair,
+    "listsecrets": _pair,
+    "listclusteradmincredential": _cluster,
+    "listclusterusercredential": _cluster,
+}
+_ACTIONS: dict[tuple[str, str], _Make] = {
+    ("microsoft.storage/storageaccounts", "listkeys"): _storage,
+    ("microsoft.batch/batchaccounts", "listkeys"): _batch,
+    ("microsoft.documentdb/databaseaccounts", "listkeys"): _cosmos,
+    ("microsoft.eventgrid/topics", "listkeys"): _numbered,
+    ("microsoft.eventgrid/domains", "listkeys"): _numbered,
+    ("microsoft.cognitiveservices/accounts", "listkeys"): _numbered,
+    ("microsoft.appconfiguration/configurationstores", "listkeys"): _configuration,
+    ("microsoft.devices/iothubs", "listkeys"): _hub,
+    ("microsoft.search/searchservices", "listadminkeys"): _search,
+    ("microsoft.search/searchservices", "listquerykeys"): _queries,
+    ("microsoft.containerregistry/registries", "listcredentials"): _registry,
+    ("microsoft.operationalinsights/workspaces", "sharedkeys"): _shared,
+    ("microsoft.redhatopenshift/openshiftclusters", "listadmincredentials"): _openshift,
+    ("microsoft.redhatopenshift/openshiftclusters", "listcredentials"): _openshift,
+}

@@ -1,0 +1,80 @@
+"""Where a resource lives: its id taken apart, compared without case (I1, I2)."""
+
+import re
+import zlib
+
+import attrs
+
+_GROUP = re.compile(r"^/subscriptions/([^/]+)/resourcegroups/([^/]+)$", re.IGNORECASE)
+
+
+@attrs.frozen
+class Address:
+    """One resource id. type: `namespace/type/subtype` in lower case."""
+
+    id: str
+    scope: str
+    type: str
+    names: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The id as it is compared."""
+        return self.id.lower()
+
+    @property
+    def name(self) -> str:
+        return self.names[-1]
+
+    @property
+    def namespace(self) -> str:
+        return self.type.partition("/")[0]
+
+    @property
+    def is_group(self) -> bool:
+        return self.type == "microsoft.resources/resourcegroups"
+
+    @property
+    def parent(self) -> str:
+        """The parent resource's id; "" for one that has none."""
+        if len(self.names) < 2:
+            return ""
+        return self.id.rsplit("/", 2)[0]
+
+    @property
+    def group(self) -> str:
+        """The resource group's id; "" outside of any."""
+        return "/".join(self.id.split("/")[:5]) if _in_group(self.id) else ""
+
+    @property
+    def subscription(self) -> str:
+        """The subscription; "" for tenant-scoped resources."""
+        parts = self.id.split("/")
+        return (
+            parts[2] if len(parts) > 2 and parts[1].lower() == "subscriptions" else ""
+        )
+
+    @property
+    def seed(self) -> int:
+        """A number that is the resource's own, for values Azure would make up."""
+        return zlib.crc32(self.key.encode())
+
+
+def parse(path: str) -> Address | None:
+    """The address of a resource's path; None for collections and anything else."""
+    path = path.rstrip("/")
+    if match := _GROUP.match(path):
+        return Address(path, "", "microsoft.resources/resourcegroups", (match[2],))
+    at = path.lower().rfind("/providers/")
+    if at < 0:
+        return None
+    namespace, *rest = path[at + len("/providers/") :].split("/")
+    if not rest or len(rest) % 2 or not all(rest):
+        return None
+    kind = "/".join([namespace, *rest[::2]]).lower()
+    return Address(path, path[:at], kind, tuple(rest[1::2]))
+
+
+def _in_group(path: str) -> bool:
+    parts = path.lower().split("/")
+    return len(parts) > 4 and parts[3] == "resourcegroups"

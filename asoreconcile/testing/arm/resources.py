@@ -1,0 +1,120 @@
+"""The resources that exist, with their parents, children and references.
+
+A few parents show their children in their own body, and a write of the parent replaces
+them (`EMBEDDED`): children are kept once, as resources of their own.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.arm.address import Address, parse
+
+EMBEDDED: dict[str, tuple[str, ...]] = {
+    "microsoft.network/virtualnetworks": ("subnets",),
+    "microsoft.network/networksecuritygroups": ("securityRules",),
+    "microsoft.network/routetables": ("routes",),
+}
+
+
+@attrs.define(eq=False)
+class Resource:
+    """One resource. body: as it is shown, without a state and embedded children.
+    sent: the last body that was written. state: its provisioningState, "" for none.
+    """
+
+    address: Address
+    body: JsonObject = attrs.field(repr=False)
+    sent: JsonObject = attrs.field(repr=False)
+    state: str = ""
+
+
+class Resources:
+    """All resources by id. The caller holds the server's lock."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Resource] = {}
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(list(self._all.values()))
+
+    def find(self, id_: str) -> Resource | None:
+        return self._all.get(id_.lower())
+
+    def put(self, resource: Resource) -> None:
+        self._all[resource.address.key] = resource
+
+    def remove(self, id_: str) -> list[str]:
+        """Drop a resource and all below it; their ids."""
+        key = id_.lower()
+        gone = [k for k in self._all if k == key or k.startswith(key + "/")]
+        return [self._all.pop(k).address.id for k in gone]
+
+    def children(self, parent: Address, collection: str) -> list[Resource]:
+        """The direct children of one collection, in the order they were made."""
+        prefix = f"{parent.key}/{collection.lower()}/"
+        return [
+            resource
+            for key, resource in self._all.items()
+            if key.startswith(prefix) and "/" not in key[len(prefix) :]
+        ]
+
+    def listed(self, path: str) -> list[Resource]:
+        """The members of a collection's path, at its scope or anywhere below."""
+        prefix = path.lower().rstrip("/") + "/"
+        direct = [
+            r
+            for key, r in self._all.items()
+            if key.startswith(prefix) and "/" not in key[len(prefix) :]
+        ]
+        at = prefix.rfind("/providers/")
+        if direct or at < 0:
+            return direct
+        scope, type_ = prefix[:at], prefix[at + len("/providers/") : -1]
+        return [
+            r
+            for key, r in self._all.items()
+            if r.address.type == type_ and key.startswith(scope + "/")
+        ]
+
+    def users(self, id_: str) -> list[str]:
+        """The ids of living resources outside that refer to a resource by its id."""
+        key = id_.lower()
+        return [
+            resource.address.id
+            for resource in self._all.values()
+            if not _within(resource.address.key, key)
+            and not _within(key, resource.address.key)
+            and any(_within(found, key) for found in _references(resource.sent))
+        ]
+
+    def shown(self, resource: Resource) -> JsonObject:
+        """A copy of what a GET shows."""
+        body: JsonObject = copy_json(resource.body)
+        collections = EMBEDDED.get(resource.address.type, ())
+        if resource.state or collections:
+            properties = body.setdefault("properties", {})
+            if resource.state:
+                properties["provisioningState"] = resource.state
+            for name in collections:
+                children = self.children(resource.address, name)
+                properties[name] = [self.shown(child) for child in children]
+        return body
+
+
+def _within(key: str, outer: str) -> bool:
+    return key == outer or key.startswith(outer + "/")
+
+
+def _references(value: Any, name: str = "") -> Iterator[str]:
+    """The ids that a body holds in fields called `id` or `...Id`."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _references(inner, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _references(item, name)
+    elif isinstance(value, str) and name.lower().endswith("id") and parse(value):
+        yield value.lower()

@@ -1,0 +1,218 @@
+"""The ARM simulator: Azure Resource Manager and its token endpoint over TLS.
+
+    with ArmServer() as azure:
+        azure.write_ca(path)          # for REQUESTS_CA_BUNDLE
+        settings = azure.settings()   # for the operator's environment
+
+Generic over all resource types, with each provider's way to answer (`styles`). `faults`
+makes things go wrong, `journal` tells what was asked.
+"""
+
+import secrets
+import threading
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import attrs
+import orjson
+
+from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.arm import outputs
+from asoreconcile.testing.arm.address import parse
+from asoreconcile.testing.arm.entra import Entra, Registered
+from asoreconcile.testing.arm.faults import ArmFaults
+from asoreconcile.testing.arm.gateway import Gateway, unauthenticated
+from asoreconcile.testing.arm.operations import Operations
+from asoreconcile.testing.arm.provider import Host, Provider
+from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.styles import style_of
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.faults import Faults
+from asoreconcile.testing.http import HttpsServer, Request, Response
+
+Purpose = Literal["read", "write", "action", "poll"]
+_PURPOSES: dict[str, Purpose] = {"PUT": "write", "DELETE": "write", "POST": "action"}
+AUDIENCE = "https://management.core.windows.net/"
+
+
+@attrs.frozen
+class Exchange:
+    """One answered request. at: seconds on the server's clock. body: what was sent."""
+
+    at: float
+    method: str
+    path: str
+    api_version: str
+    purpose: Purpose
+    status: int
+    headers: JsonObject = attrs.field(repr=False)
+    body: Any = attrs.field(default=None, repr=False)
+
+
+class ArmServer:
+    """Start with `with` or `start()`; end with `close()`."""
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        token_port: int = 0,
+        clock: Clock | None = None,
+        latency: float = 0.0,
+        lro: float = 0.0,
+        retry_after: int | None = None,
+        subscription_id: str = "",
+        token_lifetime_seconds: int = 3600,
+    ) -> None:
+        """port, token_port: 0 is any free one. latency: seconds before each answer.
+        lro: seconds each long-running operation takes. retry_after: seconds, instead
+        of the ones each provider asks for.
+        """
+        clock = clock or SystemClock()
+        self.subscription_id = subscription_id or str(uuid.uuid4())
+        self.tenant_id = str(uuid.uuid4())
+        self.client_id = str(uuid.uuid4())
+        self.client_secret = secrets.token_urlsafe(24)
+        self.faults = ArmFaults()
+        self.faults.latency_seconds = latency
+        self.token_faults = Faults()
+        self.journal: list[Exchange] = []
+        self._clock = clock
+        self._lock = threading.RLock()
+        application = Registered(self.tenant_id, self.client_id, self.client_secret)
+        self.entra = Entra(application, clock, lifetime_seconds=token_lifetime_seconds)
+        authority = certificate_authority()
+        self.ca_pem: bytes = authority.pem
+        certificate = authority.issue(["127.0.0.1", "localhost"])
+        self._arm = HttpsServer(self._serve, certificate=certificate, port=port)
+        self._tokens = HttpsServer(
+            lambda request: self.token_faults.around(request, self.entra.handle),
+            certificate=certificate,
+            port=token_port,
+        )
+        self.entra.url = self._tokens.url
+        self._resources = Resources()
+        operations = Operations(clock, seconds=lro)
+        host = Host(
+            url=self._arm.url,
+            tenant_id=self.tenant_id,
+            subscriptions=frozenset({self.subscription_id.lower()}),
+            retry_after=retry_after,
+        )
+        provider = Provider(host, self._resources, operations, self.faults.failures)
+        self._gateway = Gateway(provider, self._resources, operations)
+
+    @property
+    def url(self) -> str:
+        """ARM's endpoint."""
+        return self._arm.url
+
+    @property
+    def authority(self) -> str:
+        """The token endpoint's host."""
+        return self._tokens.url
+
+    def start(self) -> None:
+        self._arm.start()
+        self._tokens.start()
+
+    def close(self) -> None:
+        """Stop: held requests go on, connections are cut."""
+        self.faults.release_all()
+        self.token_faults.release_all()
+        self._arm.close()
+        self._tokens.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write_ca(self, path: str | Path) -> None:
+        """Write the certificate authority, for REQUESTS_CA_BUNDLE or SSL_CERT_FILE."""
+        Path(path).write_bytes(self.ca_pem)
+
+    def settings(self) -> dict[str, str]:
+        """The operator's settings for this Azure; the client secret is among them."""
+        return {
+            "AZURE_SUBSCRIPTION_ID": self.subscription_id,
+            "AZURE_TENANT_ID": self.tenant_id,
+            "AZURE_CLIENT_ID": self.client_id,
+            "AZURE_CLIENT_SECRET": self.client_secret,
+            "AZURE_RESOURCE_MANAGER_ENDPOINT": self.url,
+            "AZURE_RESOURCE_MANAGER_AUDIENCE": AUDIENCE,
+            "AZURE_AUTHORITY_HOST": self.authority,
+        }
+
+    def resources(self) -> dict[str, JsonObject]:
+        """All resources by id, as a GET would show them."""
+        with self._lock:
+            return {r.address.id: self._resources.shown(r) for r in self._resources}
+
+    def seed(self, id_: str, body: JsonObject) -> None:
+        """Put a resource there, as somebody else would have. Raises ValueError."""
+        address = parse(id_)
+        if address is None:
+            message = f"{id_} is not a resource's id"
+            raise ValueError(message)
+        has_state = style_of(address.type).has_state
+        shown = outputs.shown(address, body, tenant_id=self.tenant_id)
+        state = "Succeeded" if has_state else ""
+        with self._lock:
+            self._resources.put(Resource(address, shown, copy_json(body), state))
+
+    def remove(self, id_: str) -> None:
+        """Take a resource away with all below it, as somebody else would have."""
+        with self._lock:
+            self._resources.remove(id_)
+
+    def _serve(self, request: Request) -> Response:
+        def handle(request: Request) -> Response:
+            scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not self.entra.knows(token):
+                return unauthenticated()
+            with self._lock:
+                return self._gateway.handle(request)
+
+        status = 0
+        try:
+            response = self.faults.around(request, handle)
+            status = response.status
+        finally:
+            self._note(request, status)
+        return response
+
+    def _note(self, request: Request, status: int) -> None:
+        """Journal a request. status: 0 for a dropped connection."""
+        shown = {k: v for k, v in request.headers.items() if k != "authorization"}
+        path = request.path.lower()
+        is_poll = "/operations/" in path or "/operationresults/" in path
+        exchange = Exchange(
+            at=self._clock.monotonic(),
+            method=request.method,
+            path=request.path,
+            api_version=request.query.get("api-version", ""),
+            purpose="poll" if is_poll else _PURPOSES.get(request.method, "read"),
+            status=status,
+            headers=shown,
+            body=_parsed(request.body),
+        )
+        with self._lock:
+            self.journal.append(exchange)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body) if body else None
+    except ValueError:
+        return body.decode("utf-8", "replace")

@@ -1,0 +1,77 @@
+"""Key Vault's soft deletion: a deleted vault holds its name until purged (I7)."""
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.resources import Resource
+
+_VAULTS = "microsoft.keyvault/vaults"
+
+
+@attrs.frozen
+class _Deleted:
+    address: Address
+    location: str
+
+
+class SoftDeletedVaults:
+    """The vaults that are deleted and not purged, by name."""
+
+    def __init__(self) -> None:
+        self._deleted: dict[str, _Deleted] = {}
+
+    def note_removed(self, resource: Resource) -> None:
+        address = resource.address
+        if address.type == _VAULTS:
+            location = str(resource.body.get("location") or "")
+            self._deleted[address.name.lower()] = _Deleted(address, location)
+
+    def check_put(self, address: Address, body: JsonObject) -> None:
+        """A put recovers, or is refused for a name that is held."""
+        if address.type != _VAULTS:
+            return
+        name = address.name.lower()
+        mode = (body.get("properties") or {}).get("createMode", "default")
+        if name not in self._deleted:
+            return
+        if mode != "recover":
+            raise RefusedError(
+                409,
+                "ConflictError",
+                "A vault with the same name already exists in deleted state. You need "
+                "to either recover or purge existing key vault.",
+                from_gateway=False,
+            )
+        del self._deleted[name]
+
+    def find(self, location: str, name: str) -> JsonObject:
+        """The deleted vault, as its GET shows it. Raises RefusedError 404."""
+        found = self._deleted.get(name.lower())
+        if found is None:
+            raise RefusedError(
+                404,
+                "DeletedVaultNotFound",
+                f"The specified deleted vault '{name}' does not exist.",
+                from_gateway=False,
+            )
+        subscription = found.address.subscription
+        return {
+            "id": (
+                f"/subscriptions/{subscription}/providers/Microsoft.KeyVault/locations/"
+                f"{location}/deletedVaults/{found.address.name}"
+            ),
+            "name": found.address.name,
+            "type": "Microsoft.KeyVault/deletedVaults",
+            "properties": {
+                "vaultId": found.address.id,
+                "location": found.location,
+                "purgeProtectionEnabled": None,
+            },
+        }
+
+    def purge(self, location: str, name: str) -> None:
+        """Let the name go. Raises RefusedError 404."""
+        self.find(location, name)
+        del self._deleted[name.lower()]
