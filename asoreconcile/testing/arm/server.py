@@ -13,18 +13,17 @@ import threading
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
-
-import attrs
-import orjson
+from typing import Self
 
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import parse
+from asoreconcile.testing.arm.control import PREFIX, Control
 from asoreconcile.testing.arm.entra import Entra, Registered
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway, unauthenticated
+from asoreconcile.testing.arm.journal import Exchange, exchange
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.provider import Host, Provider
 from asoreconcile.testing.arm.resources import Resource, Resources
@@ -33,23 +32,7 @@ from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpsServer, Request, Response
 
-Purpose = Literal["read", "write", "action", "poll"]
-_PURPOSES: dict[str, Purpose] = {"PUT": "write", "DELETE": "write", "POST": "action"}
 AUDIENCE = "https://management.core.windows.net/"
-
-
-@attrs.frozen
-class Exchange:
-    """One answered request. at: seconds on the server's clock. body: what was sent."""
-
-    at: float
-    method: str
-    path: str
-    api_version: str
-    purpose: Purpose
-    status: int
-    headers: JsonObject = attrs.field(repr=False)
-    body: Any = attrs.field(default=None, repr=False)
 
 
 class ArmServer:
@@ -66,10 +49,11 @@ class ArmServer:
         retry_after: int | None = None,
         subscription_id: str = "",
         token_lifetime_seconds: int = 3600,
+        control_token: str = "",
     ) -> None:
         """port, token_port: 0 is any free one. latency: seconds before each answer.
         lro: seconds each long-running operation takes. retry_after: seconds, instead
-        of the ones each provider asks for.
+        of the ones each provider asks for. control_token: opens `/_control/`.
         """
         clock = clock or SystemClock()
         self.subscription_id = subscription_id or str(uuid.uuid4())
@@ -104,6 +88,9 @@ class ArmServer:
         )
         provider = Provider(host, self._resources, operations, self.faults.failures)
         self._gateway = Gateway(provider, self._resources, operations)
+        self._control = Control(
+            control_token, journal=self.journal, resources=self.resources
+        )
 
     @property
     def url(self) -> str:
@@ -184,6 +171,8 @@ class ArmServer:
             with self._lock:
                 return self._gateway.handle(request)
 
+        if request.path.startswith(PREFIX):
+            return self._control.handle(request)
         status = 0
         try:
             response = self.faults.around(request, handle)
@@ -194,25 +183,6 @@ class ArmServer:
 
     def _note(self, request: Request, status: int) -> None:
         """Journal a request. status: 0 for a dropped connection."""
-        shown = {k: v for k, v in request.headers.items() if k != "authorization"}
-        path = request.path.lower()
-        is_poll = "/operations/" in path or "/operationresults/" in path
-        exchange = Exchange(
-            at=self._clock.monotonic(),
-            method=request.method,
-            path=request.path,
-            api_version=request.query.get("api-version", ""),
-            purpose="poll" if is_poll else _PURPOSES.get(request.method, "read"),
-            status=status,
-            headers=shown,
-            body=_parsed(request.body),
-        )
+        entry = exchange(request, status=status, at=self._clock.monotonic())
         with self._lock:
-            self.journal.append(exchange)
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return orjson.loads(body) if body else None
-    except ValueError:
-        return body.decode("utf-8", "replace")
+            self.journal.append(entry)

@@ -121,11 +121,15 @@ class KubeServer:
             ],
         }
 
+    def kubeconfig_text(self) -> str:
+        return yaml.safe_dump(self.kubeconfig(), sort_keys=False)
+
     def write_kubeconfig(self, path: str | Path) -> None:
         """Write the kubeconfig, for its owner's eyes: it holds the token."""
         target = Path(path)
+        target.unlink(missing_ok=True)
         target.touch(mode=0o600)
-        target.write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
+        target.write_text(self.kubeconfig_text())
 
     def cut_watches(self) -> None:
         """Break all watches' connections."""

@@ -1,0 +1,53 @@
+"""What the simulator was asked, as tests and measurements read it."""
+
+from typing import Any, Literal
+
+import attrs
+import orjson
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.http import Request
+
+Purpose = Literal["read", "write", "action", "poll"]
+_PURPOSES: dict[str, Purpose] = {"PUT": "write", "DELETE": "write", "POST": "action"}
+_MONITORS = ("/operations/", "/operationresults/")
+
+
+@attrs.frozen
+class Exchange:
+    """One answered request. at: seconds on the server's clock. body: what was sent.
+
+    status: 0 for a connection that was dropped. headers: without the bearer token.
+    """
+
+    at: float
+    method: str
+    path: str
+    api_version: str
+    purpose: Purpose
+    status: int
+    headers: JsonObject = attrs.field(repr=False)
+    body: Any = attrs.field(default=None, repr=False)
+
+
+def exchange(request: Request, *, status: int, at: float) -> Exchange:
+    """The journal's entry for a request."""
+    path = request.path.lower()
+    is_poll = any(part in path for part in _MONITORS)
+    return Exchange(
+        at=at,
+        method=request.method,
+        path=request.path,
+        api_version=request.query.get("api-version", ""),
+        purpose="poll" if is_poll else _PURPOSES.get(request.method, "read"),
+        status=status,
+        headers={k: v for k, v in request.headers.items() if k != "authorization"},
+        body=_parsed(request.body),
+    )
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body) if body else None
+    except ValueError:
+        return body.decode("utf-8", "replace")
