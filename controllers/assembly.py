@@ -65,6 +65,7 @@ from asoreconcile.version import __version__
 
 _log = Logger(__name__)
 
+_NOWHERE = "0"
 _EVENT_SOURCE = "asoreconcile"
 # ASO's limiter for passes that fail before a condition can be written (4d).
 _BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0
@@ -145,10 +146,9 @@ class Operation:
             (options.metrics_address, self._registry, ()),
             (options.health_address, None, (alive, ready)),
         ):
-            self._manager.add(
-                Endpoints(address, registry=registry, checks=checks),
-                group=Group.SERVERS,
-            )
+            if address != _NOWHERE:
+                endpoints = Endpoints(address, registry=registry, checks=checks)
+                self._manager.add(endpoints, group=Group.SERVERS)
         self._manager.add(timers, group=Group.SERVERS)
         # With the servers, because those stop last: a stop is worth events too.
         self._manager.add(self._recorder, group=Group.SERVERS)

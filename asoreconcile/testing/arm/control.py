@@ -54,6 +54,6 @@ class Control:
             "byMethod": Counter(e.method for e in journal),
             "byPurpose": Counter(e.purpose for e in journal),
             "byStatus": Counter(str(e.status) for e in journal),
-            "byPath": Counter(e.path.lower() for e in journal if e.purpose != "poll"),
+            "byResource": Counter(e.resource for e in journal),
             "resources": len(self._resources()),
         }

@@ -59,6 +59,12 @@ class Gateway:
             response = refused.response()
         return attrs.evolve(response, headers={**response.headers, **_headers(request)})
 
+    def monitored(self, path: str) -> str:
+        """The id of the resource whose operation a path looks at, or ""."""
+        match = _MONITOR.match(path.rstrip("/"))
+        operation = self._operations.find(match[2]) if match else None
+        return operation.address.id if operation else ""
+
     def _route(self, request: Request) -> Response:
         path = request.path.rstrip("/")
         if match := _MONITOR.match(path):

@@ -18,6 +18,7 @@ class Exchange:
     """One answered request. at: seconds on the server's clock. body: what was sent.
 
     status: 0 for a connection that was dropped. headers: without the bearer token.
+    resource: the id in lower case of what it was about, also for polls and actions.
     """
 
     at: float
@@ -26,12 +27,15 @@ class Exchange:
     api_version: str
     purpose: Purpose
     status: int
+    resource: str
     headers: JsonObject = attrs.field(repr=False)
     body: Any = attrs.field(default=None, repr=False)
 
 
-def exchange(request: Request, *, status: int, at: float) -> Exchange:
-    """The journal's entry for a request."""
+def exchange(
+    request: Request, *, status: int, at: float, monitored: str = ""
+) -> Exchange:
+    """The journal's entry for a request. monitored: the resource of a poll."""
     path = request.path.lower()
     is_poll = any(part in path for part in _MONITORS)
     return Exchange(
@@ -41,9 +45,15 @@ def exchange(request: Request, *, status: int, at: float) -> Exchange:
         api_version=request.query.get("api-version", ""),
         purpose="poll" if is_poll else _PURPOSES.get(request.method, "read"),
         status=status,
+        resource=(monitored or _without_action(request)).lower(),
         headers={k: v for k, v in request.headers.items() if k != "authorization"},
         body=_parsed(request.body),
     )
+
+
+def _without_action(request: Request) -> str:
+    path = request.path.rstrip("/")
+    return path.rpartition("/")[0] if request.method == "POST" else path
 
 
 def _parsed(body: bytes) -> Any:

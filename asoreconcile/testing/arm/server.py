@@ -183,6 +183,11 @@ class ArmServer:
 
     def _note(self, request: Request, status: int) -> None:
         """Journal a request. status: 0 for a dropped connection."""
-        entry = exchange(request, status=status, at=self._clock.monotonic())
+        entry = exchange(
+            request,
+            status=status,
+            at=self._clock.monotonic(),
+            monitored=self._gateway.monitored(request.path),
+        )
         with self._lock:
             self.journal.append(entry)
