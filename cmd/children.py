@@ -68,6 +68,10 @@ class Child:
                 raise ChildError(message)
             time.sleep(_STEP_SECONDS)
 
+    def kill(self) -> None:
+        """End it without a chance to do anything more (SIGKILL). Does not wait."""
+        self._process.kill()
+
     def end(self, grace_seconds: float = _GRACE_SECONDS) -> int:
         """Ask it to end, and kill it if it does not. Blocks; returns the exit code."""
         if self._process.poll() is None:

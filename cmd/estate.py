@@ -83,13 +83,18 @@ class Estate:
         if found:
             raise EstateError("\n".join(found))
         self._catalogue = catalogue
+        for version in list(self._versions.values()):
+            self._add_owner(version)
 
     @property
     def kind_count(self) -> int:
         return len(self._versions)
 
     def install_kinds(self, client: KubeClient) -> None:
-        """Apply the CRDs of the kinds, at the versions the manifests are in."""
+        """Apply the CRDs of the kinds and of their owners.
+
+        At the versions the manifests are in, else at the storage version.
+        """
         for group_kind, version in sorted(self._versions.items(), key=str):
             kind = self._catalogue.kind(group_kind)
             document = crds.manifest(kind, version.gvk.version)
@@ -140,6 +145,13 @@ class Estate:
             for version in self._versions.values()
             for obj in client.list_page(resource_of(version)).items
         ]
+
+    def _add_owner(self, version: KindVersion) -> None:
+        """Owners may come later, by hand: their kinds are there then."""
+        owner = version.owner
+        if owner is not None and owner not in self._versions:
+            self._versions[owner] = self._catalogue.kind(owner).version()
+            self._add_owner(self._versions[owner])
 
     def _problems(self, catalogue: Catalogue, manifest: Manifest) -> Iterator[str]:
         obj, where = manifest.obj, manifest.where

@@ -48,7 +48,9 @@ class Wakeups:
                 if self._dependents.of(node) and _signals(old) != _signals(new):
                     self._wake_waiting(node)
             case Deleted():
+                self._wake_leaving(node)
                 self._dependents.update(node, {})
+                self._wake_waiting(node)
 
     def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
         """A Secret or ConfigMap changed: wake who reads it, or, if it went, who writes
@@ -86,6 +88,13 @@ class Wakeups:
             entry = self._kinds.entry(node)
             if entry is not None and not is_ready(entry.load()):
                 self._kinds.wake(node)
+
+    def _wake_leaving(self, gone: Node) -> None:
+        """What was in use by an object that went may be let go by Azure now (DE2)."""
+        for target in self._dependents.targets(gone):
+            entry = self._kinds.entry(target)
+            if entry is not None and entry.deleting:
+                self._kinds.wake(target)
 
 
 def _signals(entry: Entry) -> tuple[str, str | None, bool]:

@@ -62,6 +62,11 @@ class Dependents:
         with self._lock:
             return list(self._dependents.get(target, {}).items())
 
+    def targets(self, dependent: Node) -> list[Node]:
+        """What an object depends on."""
+        with self._lock:
+            return list(self._targets.get(dependent, ()))
+
 
 def targets_of(version: KindVersion, obj: JsonObject) -> dict[Node, Relation]:
     """What an object names in its spec; all in its own namespace. Pure."""

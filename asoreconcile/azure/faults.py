@@ -5,7 +5,7 @@ from typing import Literal
 
 from asoreconcile.arm.faults import ArmError, ArmTransportError, classify
 from asoreconcile.azure.work import Work
-from asoreconcile.errors import ConditionError, Severity
+from asoreconcile.errors import ConditionError, RetryClass, Severity
 from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
 
@@ -24,8 +24,14 @@ def put_failed(work: Work, error: ArmError) -> ConditionError:
 
 
 def delete_failed(work: Work, error: ArmError) -> ConditionError:
-    """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5)."""
-    return _classified(work, error, action="Delete", worst="Warning")
+    """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5).
+
+    Never as slow as a refused PUT: most wait for something else to go (DE2).
+    """
+    failed = _classified(work, error, action="Delete", worst="Warning")
+    if failed.retry is RetryClass.VERY_SLOW:
+        failed.retry = RetryClass.SLOW
+    return failed
 
 
 def read_failed(work: Work, error: ArmError) -> ConditionError:

@@ -348,3 +348,13 @@ def _key(world, obj):
     from asoreconcile.objects import key_of
 
     return key_of(world.read(obj))
+
+
+def test_de2_delete_refused_for_what_is_in_use_is_tried_again_soon(world, group):
+    world.azure.faults.answer(
+        "DELETE", "resourceGroups", 400, code="SubnetInUse", message="In use."
+    )
+    world.delete(group)
+    result = world.run(group)
+    assert world.ready(group)["reason"] == "SubnetInUse"
+    assert result.requeue_after_seconds == 1.0

@@ -41,6 +41,11 @@ class Entra:
             expires = self._expiry.get(token)
         return expires is not None and self._clock.monotonic() < expires
 
+    def tokens(self) -> list[str]:
+        """Every token given out and not revoked, to look for where none may be."""
+        with self._lock:
+            return list(self._expiry)
+
     def revoke_all(self) -> None:
         """Make every token so far invalid."""
         with self._lock:

@@ -1,0 +1,186 @@
+"""The main job on real processes: applied, Ready, deleted, gone."""
+
+import base64
+import os
+import random
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from operation import SAMPLES, Operation, free_port, resource_for, samples
+from world import resource_group, virtual_network
+
+from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, SECRETS
+from asoreconcile.objects import ObjectKey, key_of
+
+_START = "from asoreconcile.cmd.asoreconcile import main; main()"
+
+METRICS = (
+    "workqueue_depth",
+    "workqueue_adds_total",
+    "workqueue_queue_duration_seconds",
+    "workqueue_work_duration_seconds",
+    "workqueue_retries_total",
+    "workqueue_unfinished_work_seconds",
+    "workqueue_longest_running_processor_seconds",
+    "controller_runtime_reconcile_total",
+    "controller_runtime_reconcile_time_seconds",
+    "controller_runtime_active_workers",
+    "controller_runtime_max_concurrent_reconciles",
+    "azure_successful_requests_total",
+    "azure_failed_requests_total",
+    "azure_requests_time_seconds",
+)
+
+
+@pytest.fixture
+def operation(tmp_path):
+    with Operation(tmp_path) as running:
+        yield running
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_samples_in_any_order_become_ready_and_go(operation, seed):
+    objs = samples()
+    random.Random(seed).shuffle(objs)
+    azure_objs = [obj for obj in objs if obj["kind"] != "Secret"]
+    operation.install(*azure_objs)
+    operation.start_manager("--verbose")
+    for obj in objs:
+        operation.apply(obj)
+    for obj in azure_objs:
+        operation.wait_ready(obj)
+    exported = operation.client.get(SECRETS, ObjectKey("default", "shop-redis"))
+    identity = operation.client.get(CONFIG_MAPS, ObjectKey("default", "shop-identity"))
+    assert set(exported["data"]) == {"primary-key", "host"}
+    (assignment,) = operation.requests("PUT", "roleAssignments")
+    properties = assignment.body["properties"]
+    assert properties["principalId"] == identity["data"]["principal-id"]
+    keys = [base64.b64decode(v).decode() for v in exported["data"].values()]
+    assert_nothing_leaked(operation, ["Change-me-before-use-1", max(keys, key=len)])
+    for obj in azure_objs:
+        operation.delete(obj)
+    for obj in azure_objs:
+        operation.wait_gone(obj)
+    assert operation.azure.resources() == {}
+
+
+def assert_nothing_leaked(operation, values):
+    """Secrets are in no log, event or condition, nor in what the API shows of objects."""
+    shown = [
+        str(operation.client.list_page(resource_for(obj)).items)
+        for obj in samples()
+        if obj["kind"] != "Secret"
+    ]
+    events = str(operation.client.list_page(EVENTS).items)
+    logs = operation.logs()
+    assert "Putting resource" in logs
+    for value in [
+        *values,
+        operation.azure.client_secret,
+        *operation.azure.entra.tokens(),
+    ]:
+        assert value not in logs
+        assert value not in events
+        assert not any(value in text for text in shown)
+
+
+def test_metrics_and_health_are_served(operation):
+    group = resource_group()
+    operation.install(group)
+    metrics, health = free_port(), free_port()
+    operation.start_manager(
+        *("--metrics-addr", f"127.0.0.1:{metrics}"),
+        *("--health-addr", f"127.0.0.1:{health}"),
+    )
+    faults = operation.azure.faults
+    faults.answer("PUT", "resourceGroups/rg", 409, code="Conflict", message="Busy.")
+    faults.drop("PUT", "resourceGroups/rg")
+    operation.apply(group)
+    operation.wait_ready(group)
+    for path in ("healthz", "readyz"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{health}/{path}") as answer:
+            assert answer.status == 200
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics") as answer:
+        text = answer.read().decode()
+    for name in METRICS:
+        assert f"\n{name}" in text, name
+    assert 'name="resources_resourcegroup"' in text
+    assert 'controller="resources_resourcegroup"' in text
+    refused = [line for line in text.splitlines() if 'responseCode="409"' in line]
+    assert any(
+        line.startswith("azure_successful_requests_total{") and line.endswith(" 1.0")
+        for line in refused
+    )
+
+
+def test_sync_of_kinds_that_come_later(operation):
+    """Kinds run as soon as their CRDs are there, and stop with them."""
+    group, child = resource_group(), virtual_network()
+    operation.install(group)
+    operation.start_manager()
+    operation.apply(group)
+    operation.wait_ready(group)
+    operation.install(child)
+    operation.apply(child)
+    operation.wait_ready(child)
+
+
+def test_sigterm_ends_the_manager_cleanly(operation):
+    group = resource_group()
+    operation.install(group)
+    manager = operation.start_manager()
+    operation.apply(group)
+    operation.wait_ready(group)
+    assert manager.end() == 0
+
+
+def test_sandbox_exits_when_all_is_ready(tmp_path):
+    done = _sandbox(tmp_path, "-f", str(SAMPLES / "resource-group.yaml"))
+    assert done.returncode == 0, done.stderr
+    assert "export KUBECONFIG=" in done.stdout
+    assert "ResourceGroup default/shop: Ready=True Succeeded" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sandbox_names_what_is_not_ready(tmp_path):
+    done = _sandbox(tmp_path, "-f", str(SAMPLES / "redis.yaml"), "--timeout", "1")
+    assert done.returncode == 1
+    assert "Redis default/shop-carts-2026 is not Ready: WaitingForOwner" in done.stderr
+    assert "owner ResourceGroup 'shop' does not exist" in done.stderr
+
+
+def test_sandbox_refuses_what_cannot_be_applied(tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(
+        "apiVersion: resources.azure.com/v1api20200601\n"
+        "kind: ResourceGrup\nmetadata: {name: rg}\n"
+    )
+    done = _sandbox(tmp_path, "-f", str(bad))
+    assert done.returncode == 2
+    assert f"{bad}:1" in done.stderr
+    assert "ResourceGroup" in done.stderr
+
+
+def _sandbox(tmp_path, *arguments):
+    """Run a sandbox until it exits; its temporary folder is the test's."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START, "sandbox", "--exit-when-ready", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=100)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGINT)
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def test_key_of_samples_is_in_one_namespace():
+    assert {key_of(obj).namespace for obj in samples()} == {"default"}

@@ -1,0 +1,183 @@
+"""The operator as a process, between an API server and an Azure that a test holds.
+
+Both servers run in the test's process, so that it can stop requests, read journals and
+set faults; the manager is a real one, to be killed and started again. Waiting is by
+watching the API server, never by time.
+"""
+
+import signal
+import socket
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from asoreconcile.catalogue.manifests import read_manifests
+from asoreconcile.cmd.children import Child
+from asoreconcile.conditions import find_ready
+from asoreconcile.controllers import crds
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from asoreconcile.objects import ObjectKey, gvk_of, key_of, metadata
+from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.kube import KubeServer
+
+SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
+WAIT_SECONDS = 60.0
+
+
+class Operation:
+    """Two servers and a manager process. Use as a context manager."""
+
+    def __init__(self, tmp_path, *, lro=0.0, retry_after=1):
+        self.folder = tmp_path
+        self.cluster = KubeServer()
+        self.azure = ArmServer(lro=lro, retry_after=retry_after)
+        self.manager = None
+        self._stack = ExitStack()
+        self._starts = 0
+
+    def __enter__(self):
+        self._stack.enter_context(self.cluster)
+        self._stack.enter_context(self.azure)
+        self.cluster.write_kubeconfig(self.folder / "kubeconfig")
+        self.azure.write_ca(self.folder / "azure-ca.pem")
+        config = load(str(self.folder / "kubeconfig"))
+        self.client = KubeClient(config, user_agent="tests")
+        self._stack.callback(self.client.close)
+        return self
+
+    def __exit__(self, *exc):
+        if self.manager is not None:
+            self.cluster.faults.release_all()
+            self.azure.faults.release_all()
+            self.manager.end()
+        self._stack.__exit__(*exc)
+
+    def start_manager(self, *arguments, **environment):
+        self._starts += 1
+        self.manager = Child(
+            ["manager", *arguments],
+            environment={
+                **self.azure.settings(),
+                "KUBECONFIG": str(self.folder / "kubeconfig"),
+                "REQUESTS_CA_BUNDLE": str(self.folder / "azure-ca.pem"),
+                "POD_NAMESPACE": "azureserviceoperator-system",
+                **environment,
+            },
+            log_path=self.folder / f"manager-{self._starts}.log",
+        )
+        return self.manager
+
+    def kill_manager(self):
+        """SIGKILL: it gets no chance to write anything."""
+        self.manager.kill()
+        assert self.manager.end() == -signal.SIGKILL
+        self.manager = None
+
+    def logs(self):
+        return "\n".join(p.read_text() for p in sorted(self.folder.glob("manager-*")))
+
+    def install(self, *objs):
+        """Install the CRDs of some objects' kinds, at the version they are in."""
+        for gvk in {gvk_of(obj) for obj in objs}:
+            kind = builtin().kind(gvk.group_kind)
+            document = crds.manifest(kind, gvk.version)
+            self.client.patch(
+                CUSTOM_RESOURCE_DEFINITIONS,
+                key_of(document),
+                document,
+                kind="apply",
+                field_manager="tests",
+                force=True,
+            )
+
+    def apply(self, obj):
+        obj["metadata"].setdefault("namespace", "default")
+        return self.client.patch(
+            resource_for(obj),
+            key_of(obj),
+            obj,
+            kind="apply",
+            field_manager="tests",
+            force=True,
+        )
+
+    def delete(self, obj):
+        self.client.delete(resource_for(obj), key_of(obj))
+
+    def wait_ready(self, obj):
+        """Block until an object is Ready at its generation; returns it."""
+
+        def holds(found):
+            ready = _ready(found)
+            return (
+                found is not None
+                and ready.get("status") == "True"
+                and ready.get("observedGeneration") == metadata(found)["generation"]
+            )
+
+        return self.wait_for(obj, holds)
+
+    def wait_condition(self, obj, reason):
+        """Block until an object's Ready condition has a reason; the condition."""
+        found = self.wait_for(obj, lambda o: _ready(o).get("reason") == reason)
+        return _ready(found)
+
+    def wait_gone(self, obj):
+        self.wait_for(obj, lambda found: found is None)
+
+    def wait_for(self, obj, holds):
+        """Block until `holds(object or None)`; follows the object by watching it."""
+        resource, key = resource_for(obj), ObjectKey("default", key_of(obj).name)
+        page = self.client.list_page(resource, namespace="default")
+        found = next((o for o in page.items if key_of(o) == key), None)
+        if holds(found):
+            return found
+        stream = self.client.watch(
+            resource,
+            namespace="default",
+            field_selector=f"metadata.name={key.name}",
+            resource_version=page.resource_version,
+            timeout_seconds=WAIT_SECONDS,
+        )
+        with closing(stream):
+            for type_, seen in stream:
+                if type_ == "BOOKMARK":
+                    continue
+                found = None if type_ == "DELETED" else seen
+                if holds(found):
+                    return found
+        message = f"waited in vain for {key}: {_ready(found)}\n{self.logs()[-3000:]}"
+        raise AssertionError(message)
+
+    def requests(self, method, fragment=""):
+        """The journalled ARM requests of a method whose path holds a text."""
+        return [
+            r
+            for r in list(self.azure.journal)
+            if r.method == method and fragment.lower() in r.path.lower()
+        ]
+
+
+def samples():
+    """The sample manifests' objects."""
+    return [m.obj for m in read_manifests([SAMPLES])]
+
+
+def resource_for(obj):
+    if obj["kind"] == "Secret":
+        return SECRETS
+    return resource_of(builtin().version(gvk_of(obj)))
+
+
+def free_port():
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _ready(obj):
+    return find_ready(((obj or {}).get("status") or {}).get("conditions")) or {}

@@ -1,0 +1,152 @@
+"""Which objects are woken by a change elsewhere."""
+
+import pytest
+
+from asoreconcile.azure.dependents import Dependents, Node
+from asoreconcile.azure.wire import RECONCILE_POLICY
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.wakeups import Wakeups
+from asoreconcile.objects import GroupKind, ObjectKey, gvk_of, key_of
+
+GROUP = {
+    "apiVersion": "resources.azure.com/v1api20200601",
+    "kind": "ResourceGroup",
+    "metadata": {"name": "rg", "namespace": "ns", "uid": "1", "resourceVersion": "1"},
+    "spec": {"location": "westeurope"},
+}
+NETWORK = {
+    "apiVersion": "network.azure.com/v20250301",
+    "kind": "VirtualNetwork",
+    "metadata": {"name": "vnet", "namespace": "ns", "uid": "2", "resourceVersion": "2"},
+    "spec": {"owner": {"name": "rg"}},
+}
+
+
+class Kinds:
+    def __init__(self):
+        self.entries = {}
+        self.woken = []
+
+    def entry(self, node):
+        return self.entries.get(node)
+
+    def entries_in(self, namespace):
+        return {n: e for n, e in self.entries.items() if n.key.namespace == namespace}
+
+    def wake(self, node):
+        self.woken.append(node.key.name)
+
+
+@pytest.fixture
+def kinds():
+    return Kinds()
+
+
+@pytest.fixture
+def wakeups(kinds):
+    return Wakeups(kinds, Dependents())
+
+
+def node_of(obj):
+    return Node(gvk_of(obj).group_kind, key_of(obj))
+
+
+def version_of(obj):
+    return builtin().version(gvk_of(obj))
+
+
+def with_status(obj, status, **meta):
+    conditions = [{"type": "Ready", "status": status}]
+    return {
+        **obj,
+        "metadata": {**obj["metadata"], **meta},
+        "status": {"conditions": conditions},
+    }
+
+
+def add(wakeups, kinds, obj):
+    entry = Entry(obj)
+    kinds.entries[node_of(obj)] = entry
+    wakeups.on_azure_object(version_of(obj), Added(entry=entry, initial=False))
+    return entry
+
+
+def remove(wakeups, kinds, obj):
+    entry = kinds.entries.pop(node_of(obj))
+    wakeups.on_azure_object(version_of(obj), Deleted(entry=entry))
+
+
+def test_d13_a_new_owner_wakes_who_waits_for_it(wakeups, kinds):
+    add(wakeups, kinds, with_status(NETWORK, "False"))
+    add(wakeups, kinds, GROUP)
+    assert kinds.woken == ["vnet"]
+
+
+def test_d13_what_is_ready_is_left_alone(wakeups, kinds):
+    add(wakeups, kinds, with_status(NETWORK, "True"))
+    add(wakeups, kinds, GROUP)
+    assert kinds.woken == []
+
+
+def test_an_owner_that_went_wakes_children_on_their_way_out(wakeups, kinds):
+    add(wakeups, kinds, GROUP)
+    add(wakeups, kinds, with_status(NETWORK, "False", deletionTimestamp="now"))
+    remove(wakeups, kinds, GROUP)
+    assert kinds.woken == ["vnet"]
+
+
+def test_de2_what_was_in_use_is_woken_when_its_user_went(wakeups, kinds):
+    add(wakeups, kinds, with_status(GROUP, "False", deletionTimestamp="now"))
+    add(wakeups, kinds, NETWORK)
+    remove(wakeups, kinds, NETWORK)
+    assert kinds.woken == ["rg"]
+
+
+def test_what_stays_is_not_woken_when_its_user_went(wakeups, kinds):
+    add(wakeups, kinds, with_status(GROUP, "False"))
+    add(wakeups, kinds, NETWORK)
+    remove(wakeups, kinds, NETWORK)
+    assert kinds.woken == []
+
+
+@pytest.mark.parametrize(("policy", "woken"), [("skip", ["vnet"]), ("manage", [])])
+def test_r6_3_a_namespace_going_to_skip_wakes_its_objects(
+    wakeups, kinds, policy, woken
+):
+    add(wakeups, kinds, NETWORK)
+
+    def namespace(version, **notes):
+        meta = {"name": "ns", "annotations": notes, "resourceVersion": version}
+        return Entry({"metadata": meta})
+
+    wakeups.on_namespace(
+        Updated(old=namespace("1"), new=namespace("2", **{RECONCILE_POLICY: policy}))
+    )
+    assert kinds.woken == woken
+
+
+def test_a_secret_wakes_who_reads_it(wakeups, kinds):
+    server = {
+        "apiVersion": "dbforpostgresql.azure.com/v20250801",
+        "kind": "FlexibleServer",
+        "metadata": {"name": "db", "namespace": "ns", "uid": "3"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "administratorLoginPassword": {"name": "admin", "key": "password"},
+        },
+    }
+    add(wakeups, kinds, server)
+    secret = Entry({"metadata": {"name": "admin", "namespace": "ns"}})
+    event = Added(entry=secret, initial=False)
+    wakeups.on_secret_or_config_map(GroupKind("", "Secret"), event)
+    assert kinds.woken == ["db"]
+    other = Entry({"metadata": {"name": "other", "namespace": "ns"}})
+    wakeups.on_secret_or_config_map(
+        GroupKind("", "Secret"), Added(entry=other, initial=False)
+    )
+    assert kinds.woken == ["db"]
+    assert key_of({"metadata": {"name": "admin", "namespace": "ns"}}) == ObjectKey(
+        "ns", "admin"
+    )
