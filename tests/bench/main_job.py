@@ -1,0 +1,210 @@
+"""N resource groups with a virtual network each: to Ready, then gone.
+
+The operator, the API server and Azure's simulator are processes of their own, as in a
+sandbox. Prints one JSON line for each figure:
+
+    hack/bench main-job [--pairs N] [--latency SECONDS] [--lro SECONDS] [--every-kind]
+
+CPU and memory are the manager's alone, read from /proc.
+"""
+
+import json
+import os
+import re
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from asoreconcile.cache.events import Deleted
+from asoreconcile.cache.informers import Informers
+from asoreconcile.clock import SystemClock
+from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.conditions import is_ready
+from asoreconcile.controllers import crds
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.objects import GroupKind, key_of
+
+GROUPS = GroupKind("resources.azure.com", "ResourceGroup")
+NETWORKS = GroupKind("network.azure.com", "VirtualNetwork")
+LIMIT_SECONDS = 600.0
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Following:
+    """Which objects exist and are Ready, kept by watching; no polling."""
+
+    def __init__(self, client, resources):
+        self._changed = threading.Condition()
+        self._ready = {}
+        self._informers = Informers(client, clock=SystemClock())
+        for resource in resources:
+            informer = self._informers.of(resource)
+            informer.add_handler(lambda event, of=resource: self._on(of, event))
+        self._informers.start()
+
+    def _on(self, resource, event):
+        key = (resource.plural, event.key)
+        with self._changed:
+            if isinstance(event, Deleted):
+                self._ready.pop(key, None)
+            else:
+                entry = getattr(event, "entry", None) or event.new
+                self._ready[key] = is_ready(entry.load())
+            self._changed.notify_all()
+
+    def wait(self, holds):
+        """Block until `holds(values)`; seconds it took."""
+        began = time.perf_counter()
+        with self._changed:
+            done = self._changed.wait_for(
+                lambda: holds(list(self._ready.values())), LIMIT_SECONDS
+            )
+        if not done:
+            message = f"not done after {LIMIT_SECONDS:g} s"
+            raise click.ClickException(message)
+        return time.perf_counter() - began
+
+    def stop(self):
+        self._informers.stop(5.0)
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def memory_mib(pid, name):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return round(int(re.search(rf"{name}:\s+(\d+)", status)[1]) / 1024, 1)
+
+
+def wait_until_ready(port, check):
+    """Block until /readyz says so; seconds it took."""
+    began = time.perf_counter()
+    while True:
+        check()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz"):
+                return time.perf_counter() - began
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.02)
+
+
+def reconciles(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    pattern = r"^controller_runtime_reconcile_total\{.*\} ([\d.]+)"
+    return sum(float(n) for n in re.findall(pattern, text, re.MULTILINE))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def manifests(count):
+    for number in range(count):
+        yield {
+            "apiVersion": "resources.azure.com/v1api20200601",
+            "kind": "ResourceGroup",
+            "metadata": {"name": f"rg-{number}", "namespace": "default"},
+            "spec": {"location": "westeurope"},
+        }
+        yield {
+            "apiVersion": "network.azure.com/v20250301",
+            "kind": "VirtualNetwork",
+            "metadata": {"name": f"vnet-{number}", "namespace": "default"},
+            "spec": {
+                "location": "westeurope",
+                "owner": {"name": f"rg-{number}"},
+                "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
+            },
+        }
+
+
+def install(client, kinds):
+    for kind in kinds:
+        document = crds.manifest(kind)
+        client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(document),
+            document,
+            kind="apply",
+            field_manager=crds.FIELD_MANAGER,
+            force=True,
+        )
+
+
+def report(figure, value, unit, **more):
+    click.echo(json.dumps({"figure": figure, "value": value, "unit": unit, **more}))
+
+
+@click.command()
+@click.option("--pairs", default=100, show_default=True, help="Groups, and networks.")
+@click.option("--latency", default=0.05, show_default=True, help="Of ARM, seconds.")
+@click.option("--lro", default=1.0, show_default=True, help="Of operations, seconds.")
+@click.option(
+    "--kinds", default=20, show_default=True, help="Kinds that are installed."
+)
+@click.option("--every-kind", is_flag=True, help="Install all kinds of the catalogue.")
+def main(pairs, latency, lro, kinds, every_kind):
+    """The main job, measured."""
+    catalogue = builtin()
+    wanted = [catalogue.kind(GROUPS), catalogue.kind(NETWORKS)]
+    others = [k for k in catalogue.kinds() if k.is_arm and k not in wanted]
+    wanted += others if every_kind else others[: max(0, kinds - len(wanted))]
+    metrics, health = free_port(), free_port()
+    azure = AzureOptions(latency=latency, lro=lro, retry_after=1)
+    with Surroundings(azure) as world:
+        install(world.client, wanted)
+        manager = world.start_manager(
+            *("--metrics-addr", f"127.0.0.1:{metrics}"),
+            *("--health-addr", f"127.0.0.1:{health}"),
+        )
+        synced = wait_until_ready(health, world.check)
+        report(
+            "start to all informers synced", round(synced, 2), "s", kinds=len(wanted)
+        )
+        report("RSS after start", memory_mib(manager.pid, "VmRSS"), "MiB")
+        resources = {
+            kind.group_kind.kind: resource_of(kind.version()) for kind in wanted[:2]
+        }
+        following = Following(world.client, resources.values())
+        cpu, passes = cpu_seconds(manager.pid), reconciles(metrics)
+        objs = list(manifests(pairs))
+        began = time.perf_counter()
+        for obj in objs:
+            world.client.create(resources[obj["kind"]], obj)
+        following.wait(lambda ready: len(ready) == len(objs) and all(ready))
+        to_ready = time.perf_counter() - began
+        report("seconds to all Ready", round(to_ready, 2), "s", resources=len(objs))
+        ready_cpu = cpu_seconds(manager.pid) - cpu
+        report("CPU to Ready", round(1000 * ready_cpu / len(objs), 1), "ms/resource")
+        done = reconciles(metrics) - passes
+        report("reconciles", round(done / to_ready, 1), "1/s", total=done)
+        began = time.perf_counter()
+        for obj in objs:
+            world.client.delete(resources[obj["kind"]], key_of(obj))
+        following.wait(lambda ready: not ready)
+        report("seconds to all gone", round(time.perf_counter() - began, 2), "s")
+        used = cpu_seconds(manager.pid) - cpu
+        report("CPU per lifecycle", round(1000 * used / len(objs), 1), "ms/resource")
+        report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB")
+        counts = Counter(world.azure("counts")["byMethod"])
+        for method, count in sorted(counts.items()):
+            figure = f"ARM {method} requests"
+            report(figure, round(count / len(objs), 2), "1/resource")
+        following.stop()
+
+
+if __name__ == "__main__":
+    main()
