@@ -67,7 +67,10 @@ class ArmServer:
         self._clock = clock
         self._lock = threading.RLock()
         application = Registered(self.tenant_id, self.client_id, self.client_secret)
-        self.entra = Entra(application, clock, lifetime_seconds=token_lifetime_seconds)
+        # Tokens live by the wall clock: that is what clients measure them by.
+        self.entra = Entra(
+            application, SystemClock(), lifetime_seconds=token_lifetime_seconds
+        )
         authority = certificate_authority()
         self.ca_pem: bytes = authority.pem
         certificate = authority.issue(["127.0.0.1", "localhost"])
