@@ -1,0 +1,78 @@
+"""What is shipped: one wheel that imports in a clean environment."""
+
+import ast
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import asoreconcile
+names = [m.name for m in pkgutil.walk_packages(asoreconcile.__path__, "asoreconcile.")]
+for name in names:
+    importlib.import_module(name)
+for name in ("manager", "kinds", "extensions", "testserver", "asoctl", "asoreconcile"):
+    importlib.import_module("asoreconcile.cmd." + name)
+assert len(names) > 100, names
+assert "controllers" not in sys.modules and "extensions" not in sys.modules
+print(asoreconcile.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, unpacked: what an installation would hold, without the network."""
+    build = pytest.importorskip("hatchling.builders.wheel", reason="needs hatchling")
+    folder = tmp_path_factory.mktemp("wheel")
+    (path,) = build.WheelBuilder(str(ROOT)).build(
+        directory=str(folder), versions=["standard"]
+    )
+    target = folder / "unpacked"
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(target)
+    return target
+
+
+def test_every_module_of_the_wheel_imports(wheel):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", IMPORT_ALL],
+        env={"PYTHONPATH": str(wheel), "PATH": ""},
+        cwd=wheel,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(wheel))
+
+
+def test_the_wheel_holds_the_kinds_and_the_licence(wheel):
+    assert (wheel / "asoreconcile" / "controllers" / "kinds" / "index.json").exists()
+    assert (wheel / "asoreconcile" / "py.typed").exists()
+    assert list(wheel.glob("*.dist-info/licenses/LICENSE"))
+
+
+@pytest.mark.parametrize("room", ["asoreconcile", "controllers", "extensions", "cmd"])
+def test_rooms_are_imported_by_their_full_name(room):
+    """`import controllers` would make a second copy; `cmd` is nobody's library."""
+    paths = list((ROOT / room).rglob("*.py"))
+    assert paths
+    for path in paths:
+        imported = set(_imported(path))
+        tops = {name.partition(".")[0] for name in imported}
+        assert not tops & {"controllers", "extensions", "cmd"}, path
+        if "cmd" not in path.relative_to(ROOT).parts:
+            assert not [n for n in imported if n.startswith("asoreconcile.cmd")], path
+
+
+def _imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
