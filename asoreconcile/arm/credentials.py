@@ -144,7 +144,8 @@ def client_secret(source: ClientSecret) -> TokenCredential:
     except ValueError as error:
         message = redacted(str(error), source.client_secret)
         raise CredentialError(f"the credential is malformed: {message}") from None
-    return _Explained(credential, source.client_secret, client_id=source.client_id)
+    who = f"client {source.client_id}"
+    return Explained(credential, source.client_secret, who=who)
 
 
 def identity_options(cloud: CloudConfig) -> dict[str, Any]:
@@ -212,15 +213,19 @@ class Credentials(Generic[Made]):
             self._made.pop(scope, None)
 
 
-class _Explained:
-    """A credential whose failures name the principal, not its secrets."""
+class Explained:
+    """A credential whose failures say whose it is and what to do, and no secret.
+
+    who: `client <id>`, for texts. advice: what to do when no token comes, or "".
+    """
 
     def __init__(
-        self, credential: TokenCredential, *secrets: str, client_id: str
+        self, credential: TokenCredential, *secrets: str, who: str, advice: str = ""
     ) -> None:
         self._credential = credential
         self._secrets = secrets
-        self._client_id = client_id
+        self._who = who
+        self._advice = advice
 
     def get_token(
         self,
@@ -230,6 +235,7 @@ class _Explained:
         enable_cae: bool = False,
         **options: Any,
     ) -> AccessToken:
+        """As azure-identity's; raises CredentialError only."""
         try:
             return self._credential.get_token(
                 *scopes,
@@ -241,9 +247,8 @@ class _Explained:
         except AzureError as error:
             # Not chained: azure-identity's exceptions hold the request and its form.
             message = redacted(error.message, *self._secrets)
-        raise CredentialError(
-            f"Entra gave client {self._client_id} no token: {message}"
-        )
+        advice = f": {self._advice}" if self._advice else ""
+        raise CredentialError(f"no token for {self._who}: {message}{advice}")
 
     def __repr__(self) -> str:
-        return f"credential of client {self._client_id}"
+        return f"credential of {self._who}"

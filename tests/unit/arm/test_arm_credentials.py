@@ -139,7 +139,7 @@ def test_d12_a_refusal_names_the_client_and_no_secret(monkeypatch):
     with pytest.raises(CredentialError) as caught:
         SOURCE.credential().get_token("scope")
     error = caught.value
-    assert "client client no token: AADSTS1: wrong secret ***" in str(error)
+    assert "no token for client client: AADSTS1: wrong secret ***" in str(error)
     assert (error.reason, error.severity, error.retry) == (
         "CredentialError",
         "Warning",

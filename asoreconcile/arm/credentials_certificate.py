@@ -1,0 +1,150 @@
+"""A service principal that shows a certificate (mode 2).
+
+The content comes as it is in a Secret or a setting: PEM, with the key in the same text,
+or PKCS12. It is read when the credential is made, so that a mistake is named before
+Azure is asked anything. Facts: reconcile-semantics 8.
+"""
+
+import base64
+import binascii
+
+import attrs
+from azure.core.credentials import TokenCredential
+
+from asoreconcile.arm.credentials import (
+    CloudConfig,
+    CredentialError,
+    Explained,
+    digest,
+    identity_options,
+)
+
+_PEM = b"-----BEGIN"
+# Base64 of the first bytes of any PKCS12 file: a DER sequence of two length bytes.
+_PKCS12_IN_BASE64 = (b"MII",)
+_CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
+_PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a setting's name
+
+
+@attrs.frozen
+class ClientCertificate:
+    """A service principal that signs its token requests with a certificate's key.
+
+    certificate: PEM or PKCS12, the latter also in base64, as an environment variable
+    holds text only. password: "" for none.
+    """
+
+    tenant_id: str
+    client_id: str
+    certificate: bytes = attrs.field(repr=False)
+    password: str = attrs.field(default="", repr=False)
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    additional_tenants: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        return digest(self)
+
+    def credential(self) -> TokenCredential:
+        return client_certificate(self)
+
+
+def client_certificate(source: ClientCertificate) -> TokenCredential:
+    """azure-identity's credential for a service principal with a certificate.
+
+    Makes no request; raises CredentialError that says what is wrong with the content.
+    """
+    from azure.identity import CertificateCredential
+
+    content = _content(source.certificate)
+    _check(content, source.password)
+    try:
+        credential = CertificateCredential(
+            source.tenant_id,
+            source.client_id,
+            certificate_data=content,
+            password=source.password or None,
+            additionally_allowed_tenants=list(source.additional_tenants),
+            **identity_options(source.cloud),
+        )
+    except ValueError as error:
+        # Not chained: what parsed the content may hold on to it.
+        message = str(error)
+    else:
+        return Explained(credential, source.password, who=f"client {source.client_id}")
+    raise CredentialError(f"the certificate credential is malformed: {message}")
+
+
+def _content(certificate: bytes) -> bytes:
+    """The certificate's own bytes: base64 around PKCS12 is taken off."""
+    text = b"".join(certificate.split())
+    if not text.startswith(_PKCS12_IN_BASE64):
+        return certificate
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return certificate
+
+
+def _check(content: bytes, password: str) -> None:
+    """Raises CredentialError unless there is a certificate with its RSA key."""
+    key = _pem_key(content, password) if _PEM in content else _key12(content, password)
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+    if not isinstance(key, RSAPrivateKey):
+        raise _unusable("its key is not an RSA key, which Entra needs")
+
+
+def _pem_key(content: bytes, password: str) -> object:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.x509 import load_pem_x509_certificate
+
+    if b"PRIVATE KEY-----" not in content:
+        raise _unusable("it holds no private key: put the key into the same text")
+    encrypted = b"ENCRYPTED" in content
+    if encrypted and not password:
+        raise _unusable(f"its key is encrypted: give the password in {_PASSWORD}")
+    problem = ""
+    try:
+        load_pem_x509_certificate(content)
+    except ValueError:
+        problem = "it holds no certificate that can be read: put both into it"
+    try:
+        # A password that the key does not need is no mistake worth stopping for.
+        key = load_pem_private_key(content, password.encode() if encrypted else None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        wrong = f", or the password in {_PASSWORD} is wrong" if encrypted else ""
+        problem = problem or f"its private key cannot be read{wrong}"
+    if problem:
+        raise _unusable(problem)
+    return key
+
+
+def _key12(content: bytes, password: str) -> object:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization.pkcs12 import (
+        load_key_and_certificates,
+    )
+
+    key: object = None
+    certificate: object = None
+    problem = ""
+    try:
+        key, certificate, _ = load_key_and_certificates(
+            content, password.encode() or None
+        )
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        problem = (
+            f"it is neither PEM nor PKCS12, or the password in {_PASSWORD} is wrong"
+        )
+    if not problem and (key is None or certificate is None):
+        problem = "it must hold a certificate and its private key"
+    if problem:
+        raise _unusable(problem)
+    return key
+
+
+def _unusable(problem: str) -> CredentialError:
+    return CredentialError(f"{_CERTIFICATE} cannot be used: {problem}")

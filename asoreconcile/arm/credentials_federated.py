@@ -1,0 +1,140 @@
+"""Credentials without a secret of their own: workload and managed identity.
+
+Workload identity (mode 5) shows Entra the token that Kubernetes projects into the pod;
+managed identity (mode 4) asks the machine. Facts: reconcile-semantics 8.
+"""
+
+from pathlib import Path
+
+import attrs
+from azure.core.credentials import TokenCredential
+
+from asoreconcile.arm.credentials import (
+    CloudConfig,
+    CredentialError,
+    Explained,
+    digest,
+    identity_options,
+)
+
+# Where ASO's Deployment projects the service account's token.
+TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
+# Kubernetes' tokens have 1-2 kB; a larger file is something else.
+_MAX_TOKEN_BYTES = 65_536
+# The machine's own endpoint answers at once or is not there.
+_MACHINE_TIMEOUT_SECONDS = 5
+
+
+@attrs.frozen
+class WorkloadIdentity:
+    """An identity that trusts the cluster's service account tokens.
+
+    token_file: read anew for each token from Entra, as Kubernetes replaces it.
+    """
+
+    tenant_id: str
+    client_id: str
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    additional_tenants: tuple[str, ...] = ()
+    token_file: str = TOKEN_FILE
+
+    @property
+    def digest(self) -> str:
+        return digest(self)
+
+    def credential(self) -> TokenCredential:
+        return workload_identity(self)
+
+
+@attrs.frozen
+class ManagedIdentity:
+    """An identity of the machine. client_id: which one; "" is the machine's own.
+
+    Its tenant is the machine's, so that there is none to name.
+    """
+
+    client_id: str
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+
+    @property
+    def digest(self) -> str:
+        return digest(self)
+
+    def credential(self) -> TokenCredential:
+        return managed_identity(self)
+
+
+def workload_identity(source: WorkloadIdentity) -> TokenCredential:
+    """azure-identity's credential for a federated token in a file.
+
+    Makes no request and reads nothing yet. `get_token` raises CredentialError, also
+    when the file is missing or empty.
+    """
+    # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
+    from azure.identity import ClientAssertionCredential
+
+    path = Path(source.token_file)
+    try:
+        credential = ClientAssertionCredential(
+            source.tenant_id,
+            source.client_id,
+            lambda: _projected(path),
+            additionally_allowed_tenants=list(source.additional_tenants),
+            **identity_options(source.cloud),
+        )
+    except ValueError as error:
+        raise CredentialError(f"the workload identity is malformed: {error}") from None
+    return Explained(credential, who=f"client {source.client_id} by workload identity")
+
+
+def managed_identity(source: ManagedIdentity) -> TokenCredential:
+    """azure-identity's credential for an identity of the machine.
+
+    Makes no request. Which endpoint is asked follows from the environment, as the
+    platform sets it.
+    """
+    from azure.identity import ManagedIdentityCredential
+
+    options = identity_options(source.cloud)
+    options["connection_timeout"] = options["read_timeout"] = _MACHINE_TIMEOUT_SECONDS
+    try:
+        credential = ManagedIdentityCredential(
+            client_id=source.client_id or None,
+            # Injected variables of workload identity must not take its place.
+            _exclude_workload_identity_credential=True,
+            **options,
+        )
+    except ValueError as error:
+        raise CredentialError(f"the managed identity is malformed: {error}") from None
+    name = f"identity {source.client_id}" if source.client_id else "system identity"
+    return Explained(
+        credential,
+        who=f"managed {name}",
+        advice="assign it to the machine that the operator runs on, or configure a "
+        "client secret, a certificate or workload identity",
+    )
+
+
+def _projected(path: Path) -> str:
+    """The token that Kubernetes put into the file.
+
+    Raises CredentialError.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_TOKEN_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise CredentialError(
+            f"cannot read the service account token {path} ({reason}): project one "
+            "for audience api://AzureADTokenExchange into the operator's pod"
+        ) from error
+    try:
+        token = content.decode("ascii").strip()
+    except UnicodeDecodeError:
+        token = ""
+    if not token or len(content) > _MAX_TOKEN_BYTES:
+        raise CredentialError(f"{path} holds no service account token")
+    return token

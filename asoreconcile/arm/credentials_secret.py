@@ -1,0 +1,198 @@
+"""Reading a credential out of a Secret's data.
+
+The keys are ASO's, and the kind follows from which are there (reconcile-semantics 8).
+All mistakes are found before one is reported; no value is ever quoted. Pure.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from asoreconcile.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+    CredentialSource,
+)
+from asoreconcile.arm.credentials_certificate import ClientCertificate
+from asoreconcile.arm.credentials_federated import (
+    TOKEN_FILE,
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+
+REQUIRED = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
+CLOUD = {
+    "AZURE_AUTHORITY_HOST": "authority_host",
+    "AZURE_RESOURCE_MANAGER_ENDPOINT": "endpoint",
+    "AZURE_RESOURCE_MANAGER_AUDIENCE": "audience",
+}
+_MODES = ("workloadidentity", "podidentity")
+_IDENTITY_FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
+_SECRET = "AZURE_CLIENT_SECRET"  # noqa: S105 - a key's name
+_CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
+_PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a key's name
+_TENANTS = "AZURE_ADDITIONAL_TENANTS"
+_KNOWN = frozenset(
+    {
+        *REQUIRED,
+        *CLOUD,
+        *(_SECRET, _CERTIFICATE, _PASSWORD, _IDENTITY_FILE, _TENANTS, "AUTH_MODE"),
+    }
+)
+# The id becomes a part of paths at Azure: it must not bring parts of its own.
+_SUBSCRIPTION = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@attrs.frozen
+class SecretRules:
+    """What the operator's settings say about credentials in Secrets.
+
+    cloud: for Secrets that name none. allow_clouds: whether a Secret may name one
+    (ALLOW_MULTI_ENV_MANAGEMENT). token_file: workload identity's.
+    """
+
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    allow_clouds: bool = False
+    token_file: str = TOKEN_FILE
+
+
+def credential_in(data: Mapping[str, bytes], rules: SecretRules) -> CredentialSource:
+    """The credential that a Secret's decoded data describes.
+
+    A client secret wins over a certificate, that over AUTH_MODE=podidentity, and
+    without any of them it is workload identity.
+    Raises CredentialError that names every problem. Rules: R8.3, R8.5.
+    """
+    reader = _Reader(data)
+    source = _source(reader, rules)
+    if reader.problems:
+        raise CredentialError("; ".join(reader.problems))
+    return source
+
+
+def tenants_in(text: str) -> tuple[str, ...]:
+    """The tenants of AZURE_ADDITIONAL_TENANTS, a comma list; empty items drop out."""
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def subscription_problem(subscription_id: str) -> str:
+    """Why a text cannot be a subscription id; "" when it can. Pure."""
+    if _SUBSCRIPTION.fullmatch(subscription_id):
+        return ""
+    return "is no subscription id: write the GUID alone"
+
+
+def _source(reader: "_Reader", rules: SecretRules) -> CredentialSource:
+    subscription, tenant, client = reader.required()
+    cloud = reader.cloud(rules)
+    tenants = tenants_in(reader.text(_TENANTS))
+    mode = reader.mode()
+    if _SECRET in reader:
+        secret = reader.filled(_SECRET)
+        return ClientSecret(tenant, client, secret, subscription, cloud, tenants)
+    if _CERTIFICATE in reader:
+        reader.filled(_CERTIFICATE)
+        content, password = reader.content(_CERTIFICATE), reader.line(_PASSWORD)
+        return ClientCertificate(
+            tenant, client, content, password, subscription, cloud, tenants
+        )
+    if _IDENTITY_FILE in reader:
+        reader.problems.append(
+            f"{_IDENTITY_FILE} is not supported: use workload identity instead"
+        )
+    if mode == "podidentity":
+        return ManagedIdentity(client, subscription, cloud)
+    return WorkloadIdentity(
+        tenant, client, subscription, cloud, tenants, rules.token_file
+    )
+
+
+class _Reader:
+    """One Secret's data, and what is wrong with it."""
+
+    def __init__(self, data: Mapping[str, bytes]) -> None:
+        self._data = data
+        self.problems: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    def content(self, key: str) -> bytes:
+        return self._data.get(key, b"")
+
+    def line(self, key: str) -> str:
+        """A value that may begin and end in blanks, but not in a line's end."""
+        try:
+            return self.content(key).decode().strip("\r\n")
+        except UnicodeDecodeError:
+            self.problems.append(f"key {key} is not text")
+            return ""
+
+    def text(self, key: str) -> str:
+        return self.line(key).strip()
+
+    def filled(self, key: str) -> str:
+        if not self.content(key).strip():
+            self.problems.append(f"key {key} is empty: fill it, or remove the key")
+            return ""
+        return "" if key == _CERTIFICATE else self.text(key)
+
+    def required(self) -> tuple[str, str, str]:
+        values = [self.text(key) for key in REQUIRED]
+        missing = [
+            self._missing(key)
+            for key, value in zip(REQUIRED, values, strict=True)
+            if not value and not self._is_binary(key)
+        ]
+        if missing:
+            self.problems.append(f"add {_listed(missing)}")
+        problem = values[0] and subscription_problem(values[0])
+        if problem:
+            self.problems.append(f"{REQUIRED[0]} {problem}")
+        return values[0], values[1], values[2]
+
+    def _missing(self, key: str) -> str:
+        if key in self._data:
+            return f"{key} (it is empty)"
+        strangers = sorted(self._data.keys() - _KNOWN)
+        similar = difflib.get_close_matches(key, strangers, n=1, cutoff=0.8)
+        return f"{key} (is {similar[0]} a misspelling of it?)" if similar else key
+
+    def _is_binary(self, key: str) -> bool:
+        return any(problem == f"key {key} is not text" for problem in self.problems)
+
+    def mode(self) -> str:
+        given = self.text("AUTH_MODE").lower()
+        if given and given not in _MODES:
+            self.problems.append(f"AUTH_MODE must be {' or '.join(_MODES)}")
+        return given
+
+    def cloud(self, rules: SecretRules) -> CloudConfig:
+        given = {key: self.text(key) for key in CLOUD}
+        present = [key for key, value in given.items() if value]
+        absent = [key for key, value in given.items() if not value]
+        if not present:
+            return rules.cloud
+        if not rules.allow_clouds:
+            self.problems.append(
+                f"remove {_listed(present)}, or let the operator's settings say "
+                "ALLOW_MULTI_ENV_MANAGEMENT=true"
+            )
+        elif absent:
+            self.problems.append(
+                f"{_listed(present)} without {_listed(absent)}: give all three or none"
+            )
+        for key in present:
+            # A token must not travel in the clear.
+            if key != "AZURE_RESOURCE_MANAGER_AUDIENCE" and not given[key].startswith(
+                "https://"
+            ):
+                self.problems.append(f"{key} must begin with https://")
+        return CloudConfig(**{CLOUD[key]: given[key] for key in present})
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
