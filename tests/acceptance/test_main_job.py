@@ -146,7 +146,7 @@ def test_sandbox_exits_when_all_is_ready(tmp_path):
 
 
 def test_sandbox_names_what_is_not_ready(tmp_path):
-    done = _sandbox(tmp_path, "-f", str(SAMPLES / "redis.yaml"), "--timeout", "1")
+    done = _sandbox(tmp_path, "-f", str(SAMPLES / "redis.yaml"), "--timeout", "8")
     assert done.returncode == 1
     assert "Redis default/shop-carts-2026 is not Ready: WaitingForOwner" in done.stderr
     assert "owner ResourceGroup 'shop' does not exist" in done.stderr

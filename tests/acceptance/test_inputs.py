@@ -1,0 +1,92 @@
+"""Secrets that change, and certificates of a cloud of one's own."""
+
+import pytest
+from operation import Operation
+from world import resource_group
+
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey
+
+
+@pytest.fixture
+def operation(tmp_path):
+    with Operation(tmp_path) as running:
+        yield running
+
+
+def server():
+    return {
+        "apiVersion": "dbforpostgresql.azure.com/v20250801",
+        "kind": "FlexibleServer",
+        "metadata": {"name": "db"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "administratorLogin": "admin",
+            "administratorLoginPassword": {"name": "db-admin", "key": "password"},
+        },
+    }
+
+
+def secret(value):
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db-admin"},
+        "stringData": {"password": value},
+    }
+
+
+def test_a_rotated_secret_reaches_azure_at_once(operation):
+    group, database = resource_group(), server()
+    operation.install(group, database)
+    operation.start_manager(AZURE_SYNC_PERIOD="never")
+    operation.apply(group)
+    operation.apply(database)
+    operation.wait_condition(database, "SecretNotFound")
+    operation.apply(secret("Sesame-1"))
+    operation.wait_ready(database)
+    rotated = operation.azure.faults.hold(
+        method="PUT", path="flexibleServers/db$", phase="after"
+    )
+    operation.client.patch(
+        SECRETS,
+        ObjectKey("default", "db-admin"),
+        {"stringData": {"password": "Sesame-2"}},
+    )
+    assert rotated.wait_arrived(30.0)
+    rotated.release()
+    operation.manager.end()
+    operation.manager = None
+    sent = [
+        r.body["properties"]["administratorLoginPassword"]
+        for r in operation.requests("PUT", "flexibleServers")
+    ]
+    assert sent == ["Sesame-1", "Sesame-2"]
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_azure_s_authority_is_trusted_by_either_variable(operation, variable):
+    """And the connection to the cluster has its own authority all the while."""
+    group = resource_group()
+    operation.install(group)
+    variables = {"REQUESTS_CA_BUNDLE": "", "SSL_CERT_FILE": "", "CURL_CA_BUNDLE": ""}
+    variables[variable] = str(operation.folder / "azure-ca.pem")
+    operation.start_manager(**variables)
+    operation.apply(group)
+    operation.wait_ready(group)
+
+
+def test_an_untrusted_azure_is_said_and_nothing_is_sent(operation):
+    group = resource_group()
+    operation.install(group)
+    untrusting = {"REQUESTS_CA_BUNDLE": "", "SSL_CERT_FILE": "", "CURL_CA_BUNDLE": ""}
+    operation.start_manager(**untrusting)
+    operation.apply(group)
+    found = operation.wait_for(
+        group, lambda o: bool(((o or {}).get("status") or {}).get("conditions"))
+    )
+    (ready,) = found["status"]["conditions"]
+    assert ready["status"] == "False"
+    assert "certificate" in ready["message"].lower()
+    assert operation.azure.journal == []

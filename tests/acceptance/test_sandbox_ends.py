@@ -1,0 +1,64 @@
+"""However a sandbox ends, nothing of it is left."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.resources import NAMESPACES
+
+_START = "from asoreconcile.cmd.asoreconcile import main; main()"
+
+
+@pytest.fixture
+def sandbox(tmp_path):
+    """A running sandbox of the samples."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", _START, "sandbox"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    )
+    with process:
+        yield process
+        process.kill()
+
+
+def client_of(sandbox):
+    """A client of its API server, once it says where."""
+    for line in sandbox.stdout:
+        if match := re.match(r"export KUBECONFIG=(.+)", line):
+            return KubeClient(load(match[1].strip()), user_agent="tests")
+    pytest.fail("the sandbox never said where its API is")
+
+
+def test_ctrl_c_ends_all_of_it(sandbox, tmp_path):
+    with closing(client_of(sandbox)) as client:
+        assert client.list_page(NAMESPACES).items
+        sandbox.send_signal(signal.SIGINT)
+        assert sandbox.wait(30) == 0
+        with pytest.raises(TransportError):
+            client.list_page(NAMESPACES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_its_servers_end_even_if_it_is_killed(sandbox):
+    with closing(client_of(sandbox)) as client:
+        watch = client.watch(NAMESPACES, timeout_seconds=60)
+        sandbox.kill()
+        try:
+            for _ in watch:
+                pass
+        except TransportError:
+            pass  # the server went away in the middle, as it should
+        with pytest.raises(TransportError):
+            client.list_page(NAMESPACES)
