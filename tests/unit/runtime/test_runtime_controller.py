@@ -455,9 +455,7 @@ def test_ct_metrics_start_at_zero(make, value):
     make()
     for result in ("success", "error", "requeue", "requeue_after"):
         assert value("reconcile_total", result=result) == 0
-    assert value("reconcile_time_seconds_count") == 0
-    assert value("reconcile_time_seconds_bucket", le="0.005") == 0
-    assert value("reconcile_time_seconds_bucket", le="60.0") == 0
+    assert value("reconcile_time_seconds_count") is None  # made when needed
 
 
 def test_th8_workers_start_when_needed_and_leave_when_idle(make, script, clock):
