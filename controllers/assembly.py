@@ -12,15 +12,13 @@ import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.arm.budget import Budget
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import ClientSecret
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.work import Kind, Operator
-from asoreconcile.backoff import ItemExponential
+from asoreconcile.backoff import ItemExponential, MaxOf, RateLimiter, TokenBucket
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.kinds import KindVersion
@@ -28,7 +26,17 @@ from asoreconcile.catalogue.patterns import match
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.controllers.connections import (
+    SETTINGS_SECRET,
+    GlobalConnection,
+    ScopedConnections,
+)
+from asoreconcile.controllers.connector import Connector
+from asoreconcile.controllers.credential_users import (
+    CredentialUsers,
+    index_credentials,
+    is_change,
+)
 from asoreconcile.controllers.kind_set import (
     KindSet,
     RunningKind,
@@ -104,6 +112,8 @@ class Operation:
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())
+        self._bucket = _bucket(settings, self._clock)
+        self._connections = self._connect()
         self._operator = self._make_operator()
         self._lifecycle = Lifecycle(self._kinds, self._build_kind, self._forget_kind)
         self._supervisor = Supervisor(
@@ -121,10 +131,13 @@ class Operation:
         self._serve()
         self._install_crds()
         self._watch_others()
+        self._watch_credentials()
         self._supervisor.bring_in_line()
         self._manager.add(self._informers, group=Group.CACHES)
         self._manager.add(self._supervisor, group=Group.OTHERS)
         self._manager.add(self._lifecycle, group=Group.LEADER)
+        for notice in self._settings.notices:
+            _log.warning("Settings", notice=notice)
         _log.info("Starting", version=__version__, kinds=len(self._kinds.running()))
         try:
             return self._manager.run(signals=True)
@@ -177,8 +190,21 @@ class Operation:
         )
         definitions.add_handler(lambda _: self._supervisor.changed())
 
+    def _watch_credentials(self) -> None:
+        controller = Controller(
+            "credentials",
+            CredentialUsers(self._connections, self._kinds),
+            clock=self._clock,
+            limiter=self._limiter(),
+            metrics=self._metrics,
+        )
+        secrets = self._informers.of(SECRETS, metadata_only=True)
+        controller.watch(secrets, predicates=(is_change,))
+        self._manager.add(controller, group=Group.LEADER)
+
     def _build_kind(self, version: KindVersion) -> RunningKind:
         informer = self._informers.of(resource_of(version))
+        index_credentials(informer)
         kind = Kind(
             version=version,
             resource=resource_of(version),
@@ -194,7 +220,7 @@ class Operation:
             clock=self._clock,
             kind=str(version.group_kind),
             max_concurrent_reconciles=self._settings.max_concurrent_reconciles,
-            limiter=ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=self._clock),
+            limiter=self._limiter(),
             metrics=self._metrics,
         )
         # First the index of who names what, then the queue: a worker that finds its
@@ -212,6 +238,11 @@ class Operation:
         )
         return RunningKind(version, informer, controller)
 
+    def _limiter(self) -> RateLimiter:
+        """One controller's; the bucket is the whole process's (RATE_LIMIT_MODE)."""
+        own = ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=self._clock)
+        return own if self._bucket is None else MaxOf(own, self._bucket)
+
     def _forget_kind(self, kind: RunningKind) -> None:
         name = str(kind.version.group_kind)
         self._informers.discard(kind.informer)
@@ -225,7 +256,7 @@ class Operation:
             client=self._client,
             catalogue=self._catalogue,
             objects=self._kinds,
-            connections=self._connect(),
+            connections=self._connections,
             extensions=Extensions.compose(
                 builtin_sets(),
                 terminals=Terminals(delete=delete_resource),
@@ -239,33 +270,39 @@ class Operation:
             build=f"asoreconcile-{__version__}",
         )
 
-    def _connect(self) -> GlobalConnection:
-        settings = self._settings
-        source = f"{settings.pod_namespace}/aso-controller-settings"
-        if not settings.subscription_id:
-            _log.warning("No AZURE_SUBSCRIPTION_ID: there is no global credential")
-            return GlobalConnection(None, subscription_id="", source=source)
-        identity = ClientSecret(
-            tenant_id=settings.tenant_id,
-            client_id=settings.client_id,
-            client_secret=settings.client_secret,
-            subscription_id=settings.subscription_id,
-            cloud=settings.cloud,
-        )
-        metrics = ArmMetrics(self._registry)
-        client = ArmClient(
-            settings.cloud.endpoint,
-            identity.credential(),
-            scope=settings.cloud.scope,
+    def _connect(self) -> ScopedConnections:
+        settings, metrics = self._settings, ArmMetrics(self._registry)
+        connect = Connector(
             clock=self._clock,
             metrics=metrics,
             budget=Budget(self._clock, gauge=metrics.remaining),
             user_agent=settings.user_agent_suffix,
         )
-        return GlobalConnection(
-            client, subscription_id=settings.subscription_id, source=source
+        return ScopedConnections(
+            self._client,
+            self._informers.of(SECRETS, metadata_only=True),
+            connect=connect,
+            rules=settings.credentials,
+            settings=_global(settings, connect),
         )
 
     def _namespace_annotations(self, namespace: str) -> Mapping[str, str]:
         entry = self._namespaces.entry(ObjectKey("", namespace))
         return {} if entry is None else entry.annotations
+
+
+def _global(settings: Settings, connect: Connector) -> GlobalConnection:
+    if settings.credential is None:
+        return GlobalConnection(None)
+    source = f"{settings.pod_namespace}/{SETTINGS_SECRET}"
+    made = connect(settings.credential, source)
+    return GlobalConnection(
+        made.client, subscription_id=made.subscription_id, source=source
+    )
+
+
+def _bucket(settings: Settings, clock: Clock) -> TokenBucket | None:
+    limit = settings.rate_limit
+    if limit is None:
+        return None
+    return TokenBucket(limit.qps, limit.bucket_size, clock=clock)

@@ -1,16 +1,62 @@
-"""Ways into ARM: one client a credential, shared by all objects that use it."""
+"""Ways into ARM: which credential an object uses, and a client for each.
+
+    annotation credential-from -> Secret aso-credential -> the operator's settings
+
+A client is kept for each Secret until the Secret's content changes. What is kept of the
+content is a hash; values stay in the client. Facts: reconcile-semantics section 8.
+"""
+
+import base64
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import attrs
 
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.azure.work import Connection
-from asoreconcile.errors import ConditionError
-from asoreconcile.objects import JsonObject
+from asoreconcile.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.arm.credentials_secret import SecretRules, credential_in
+from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.work import Connection, Connections
+from asoreconcile.cache.entry import Entry
+from asoreconcile.kube.errors import ForbiddenError, NotFoundError
+from asoreconcile.kube.resources import SECRETS, ApiResource
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    key_of,
+    resource_version,
+    uid_of,
+)
+
+NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
+SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
+
+Connect = Callable[[CredentialSource, str], Connection]
+"""Makes a client of a credential; the text is `namespace/name` of its Secret."""
+
+
+class Getter(Protocol):
+    """Reads one object from the API server (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+
+class SecretHeaders(Protocol):
+    """The Secrets in the cluster, without their data (`cache.informer.Informer`)."""
+
+    def has_synced(self) -> bool: ...
+
+    def entry(self, key: ObjectKey) -> Entry | None: ...
 
 
 class GlobalConnection:
     """`azure.work.Connections` with the one credential of the operator's settings."""
 
     def __init__(
-        self, client: ArmClient | None, *, subscription_id: str, source: str
+        self, client: ArmClient | None, *, subscription_id: str = "", source: str = ""
     ) -> None:
         """client: None when the settings name no subscription."""
         self._connection = (
@@ -19,11 +65,156 @@ class GlobalConnection:
             else Connection(client, subscription_id=subscription_id, source=source)
         )
 
-    def for_object(self, obj: JsonObject) -> Connection:  # noqa: ARG002 - see Connections
+    def for_object(self, obj: JsonObject) -> Connection:
         if self._connection is None:
-            raise ConditionError(
-                "no Azure credential: set AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, "
-                "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET in the operator's settings",
-                reason="CredentialError",
+            raise CredentialError(
+                f"global credential not configured: create Secret {NAMESPACE_SECRET} "
+                f"in namespace {key_of(obj).namespace}, name a Secret of it in "
+                f"annotation {CREDENTIAL_FROM}, or set AZURE_SUBSCRIPTION_ID in the "
+                "operator's settings"
             )
         return self._connection
+
+
+@attrs.frozen
+class _Kept:
+    """What was made of a Secret as it was at a version."""
+
+    uid: str
+    resource_version: str
+    digest: str
+    connection: Connection
+
+
+class ScopedConnections:
+    """`azure.work.Connections` over all scopes. Safe from any thread."""
+
+    def __init__(
+        self,
+        client: Getter,
+        headers: SecretHeaders,
+        *,
+        connect: Connect,
+        rules: SecretRules,
+        settings: Connections,
+    ) -> None:
+        """connect: makes the client of a Secret's credential; sends nothing.
+        settings: the widest scope, for objects without a narrower one.
+        """
+        self._client = client
+        self._headers = headers
+        self._connect = connect
+        self._rules = rules
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._kept: dict[ObjectKey, _Kept] = {}
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        """The connection that an object is to use.
+
+        Raises CredentialError when the Secret it names is not there, or the one that
+        applies is malformed. Blocks for one read of the Secret when it changed or the
+        object is new. Rules: R8.1 - R8.5.
+        """
+        key = credential_secret(obj)
+        connection = self._from_secret(key, fresh=RESOURCE_ID not in annotations(obj))
+        if connection is not None:
+            return connection
+        if CREDENTIAL_FROM in annotations(obj):
+            raise CredentialError(
+                f"Secret {key.name!r}, which annotation {CREDENTIAL_FROM} names, does "
+                f"not exist in namespace {key.namespace}: create it, or correct the "
+                "annotation"
+            )
+        return self._settings.for_object(obj)
+
+    def digest(self, key: ObjectKey) -> str:
+        """A hash of a Secret's content now; "" when it does not exist. Blocking."""
+        secret = self._read(key)
+        return "" if secret is None else content_digest(secret.get("data") or {})
+
+    def _from_secret(self, key: ObjectKey, *, fresh: bool) -> Connection | None:
+        """None when the Secret does not exist.
+
+        fresh: the object is not claimed. Watches have no order among them: a Secret
+        applied before the object may not be in the cache yet, and the object would be
+        created in another subscription.
+        """
+        if not fresh and self._headers.has_synced():
+            header = self._headers.entry(key)
+            if header is None and key.name == NAMESPACE_SECRET:
+                self._forget(key)
+                return None
+            kept = self._kept.get(key)
+            if kept is not None and header is not None and _is_of(kept, header):
+                return kept.connection
+        secret = self._read(key)
+        if secret is None:
+            self._forget(key)
+            return None
+        return self._made(key, secret)
+
+    def _made(self, key: ObjectKey, secret: JsonObject) -> Connection:
+        """The connection for a Secret's content, made anew only if that changed."""
+        data = secret.get("data") or {}
+        digest = content_digest(data)
+        with self._lock:
+            kept = self._kept.pop(key, None)
+            if kept is None or kept.digest != digest:
+                connection = self._new(key, data)
+            else:
+                connection = kept.connection
+            self._kept[key] = _Kept(
+                uid_of(secret), resource_version(secret), digest, connection
+            )
+        return connection
+
+    def _new(self, key: ObjectKey, data: Mapping[str, str]) -> Connection:
+        decoded = {name: base64.b64decode(value) for name, value in data.items()}
+        try:
+            source = credential_in(decoded, self._rules, origin=f"Secret {key}")
+            return self._connect(source, str(key))
+        except CredentialError as error:
+            raise CredentialError(
+                f"credential Secret {str(key)!r} cannot be used: {error}"
+            ) from error
+
+    def _read(self, key: ObjectKey) -> JsonObject | None:
+        try:
+            return self._client.get(SECRETS, key)
+        except NotFoundError:
+            return None
+        except ForbiddenError as error:
+            raise CredentialError(
+                f"the operator may not read Secret {str(key)!r}: grant its service "
+                "account get, list and watch on secrets"
+            ) from error
+
+    def _forget(self, key: ObjectKey) -> None:
+        with self._lock:
+            self._kept.pop(key, None)
+
+
+def credential_secret(obj: JsonObject) -> ObjectKey:
+    """The Secret that an object's annotation names, else its namespace's. Pure.
+
+    Raises CredentialError for an annotation that is no Secret's name. Rule: R8.2.
+    """
+    namespace = key_of(obj).namespace
+    name = annotations(obj).get(CREDENTIAL_FROM, NAMESPACE_SECRET)
+    if "/" in name or not name:
+        raise CredentialError(
+            f"annotation {CREDENTIAL_FROM} must be the name of a Secret in the "
+            f"object's own namespace, without '/', but is {name!r}"
+        )
+    return ObjectKey(namespace, name)
+
+
+def content_digest(data: Mapping[str, str]) -> str:
+    """A hash over keys and values; changes with any of them and says nothing."""
+    content = repr(sorted(data.items())).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _is_of(kept: _Kept, header: Entry) -> bool:
+    return (kept.uid, kept.resource_version) == (header.uid, header.resource_version)

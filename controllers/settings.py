@@ -4,20 +4,59 @@ The `aso-controller-settings` Secret is projected into the environment key by ke
 (operations section 1). An empty value counts as unset.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 import attrs
 
-from asoreconcile.arm.credentials import CloudConfig
+from asoreconcile.arm.credentials import CloudConfig, CredentialSource
+from asoreconcile.arm.credentials_federated import TOKEN_FILE
+from asoreconcile.arm.credentials_secret import CLOUD, SecretRules
 from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.wire import RECONCILE_POLICY
 from asoreconcile.controllers.durations import parse_duration
+from asoreconcile.controllers.environment import (
+    Environment,
+    flag,
+    https,
+    rate,
+    whole,
+)
+from asoreconcile.controllers.global_credential import global_credential
 from asoreconcile.errors import AsoError
-
-T = TypeVar("T")
 
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
+_DEFAULT_QPS, _DEFAULT_BUCKET_SIZE = 5.0, 100
+
+KNOWN = frozenset(
+    {
+        "ALLOW_MULTI_ENV_MANAGEMENT",
+        "AUTH_MODE",
+        "AZURE_ADDITIONAL_TENANTS",
+        "AZURE_CLIENT_CERTIFICATE",
+        "AZURE_CLIENT_CERTIFICATE_PASSWORD",
+        "AZURE_CLIENT_ID",
+        "AZURE_CLIENT_SECRET",
+        "AZURE_FEDERATED_TOKEN_FILE",
+        "AZURE_OPERATOR_MODE",
+        "AZURE_SUBSCRIPTION_ID",
+        "AZURE_SYNC_PERIOD",
+        "AZURE_TARGET_NAMESPACES",
+        "AZURE_TENANT_ID",
+        "AZURE_USER_AGENT_SUFFIX",
+        "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
+        "DEFAULT_RECONCILE_POLICY",
+        "ENTRA_APP_ID",
+        "MAX_CONCURRENT_RECONCILES",
+        "POD_NAMESPACE",
+        "RATE_LIMIT_BUCKET_SIZE",
+        "RATE_LIMIT_MODE",
+        "RATE_LIMIT_QPS",
+        "USE_WORKLOAD_IDENTITY_AUTH",
+        *CLOUD,
+    }
+)
+"""Every setting's name."""
 
 
 class SettingsError(AsoError):
@@ -29,100 +68,107 @@ class SettingsError(AsoError):
 
 
 @attrs.frozen
+class RateLimit:
+    """A token bucket over all retries of the process. qps: tokens a second."""
+
+    qps: float = _DEFAULT_QPS
+    bucket_size: int = _DEFAULT_BUCKET_SIZE
+
+
+@attrs.frozen
 class Settings:
     """What the manager is told by its environment.
 
-    subscription_id: "" means there is no global credential.
+    credential: the global one; None leaves objects to narrower scopes.
+    credentials: the rules for those in Secrets.
     sync_period_seconds: how often an object in order is looked at again; None is never.
     pod_namespace: the operator's own namespace, its mark on objects.
+    rate_limit: None does not limit.
+    notices: what a person should know about these settings, a line each.
     """
 
     pod_namespace: str
     cloud: CloudConfig
-    subscription_id: str = ""
-    tenant_id: str = ""
-    client_id: str = ""
-    client_secret: str = attrs.field(default="", repr=False)
+    credential: CredentialSource | None = None
+    credentials: SecretRules = attrs.field(factory=SecretRules)
     sync_period_seconds: float | None = _DEFAULT_SYNC_PERIOD_SECONDS
     max_concurrent_reconciles: int = _DEFAULT_WORKERS
     default_policy: Policy = Policy.MANAGE
+    rate_limit: RateLimit | None = None
     user_agent_suffix: str = ""
+    notices: tuple[str, ...] = ()
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """Read the settings. Raises SettingsError naming every problem, not the first."""
-    reader = _Reader(environment)
-    subscription = reader.text("AZURE_SUBSCRIPTION_ID")
+    reader = Environment(environment)
+    cloud = _cloud(reader)
+    token_file = reader.text("AZURE_FEDERATED_TOKEN_FILE") or TOKEN_FILE
+    notices: list[str] = []
     settings = Settings(
         pod_namespace=reader.required(
             "POD_NAMESPACE", "the namespace that the operator runs in"
         ),
-        cloud=reader.cloud(),
-        subscription_id=subscription,
-        tenant_id=reader.text("AZURE_TENANT_ID"),
-        client_id=reader.text("AZURE_CLIENT_ID"),
-        client_secret=reader.text("AZURE_CLIENT_SECRET"),
+        cloud=cloud,
+        credential=global_credential(reader, cloud, token_file, notices),
+        credentials=SecretRules(
+            cloud=cloud,
+            allow_clouds=reader.parsed("ALLOW_MULTI_ENV_MANAGEMENT", flag, False),
+            token_file=token_file,
+        ),
         sync_period_seconds=reader.parsed(
             "AZURE_SYNC_PERIOD", _sync_period, _DEFAULT_SYNC_PERIOD_SECONDS
         ),
         max_concurrent_reconciles=reader.parsed(
-            "MAX_CONCURRENT_RECONCILES", _workers, _DEFAULT_WORKERS
+            "MAX_CONCURRENT_RECONCILES", whole, _DEFAULT_WORKERS
         ),
         default_policy=reader.parsed(
             "DEFAULT_RECONCILE_POLICY", _policy, Policy.MANAGE
         ),
+        rate_limit=_rate_limit(reader),
         user_agent_suffix=reader.text("AZURE_USER_AGENT_SUFFIX"),
     )
-    if subscription:
-        for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"):
-            reader.required(name, "needed with AZURE_SUBSCRIPTION_ID")
+    _scope(reader, notices)
+    reader.check_names(KNOWN)
     if reader.problems:
         raise SettingsError(reader.problems)
-    return settings
+    return attrs.evolve(settings, notices=tuple(notices))
 
 
-class _Reader:
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self.problems: list[str] = []
-
-    def text(self, name: str) -> str:
-        return self._environment.get(name, "").strip()
-
-    def required(self, name: str, what: str) -> str:
-        value = self.text(name)
-        if not value:
-            self.problems.append(f"{name} is not set: {what}")
-        return value
-
-    def parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        value = self.text(name)
-        if not value:
-            return default
-        try:
-            return parse(value)
-        except ValueError as error:
-            self.problems.append(f"{name}: {error}")
-            return default
-
-    def cloud(self) -> CloudConfig:
-        given = {
-            field: value
-            for field, name in (
-                ("authority_host", "AZURE_AUTHORITY_HOST"),
-                ("endpoint", "AZURE_RESOURCE_MANAGER_ENDPOINT"),
-                ("audience", "AZURE_RESOURCE_MANAGER_AUDIENCE"),
-            )
-            if (value := self.parsed(name, _https, ""))
-        }
-        return CloudConfig(**given)
+def _cloud(reader: Environment) -> CloudConfig:
+    # The audience names a resource and is never connected to.
+    values = {
+        CLOUD[name]: reader.parsed(name, https, "")
+        for name in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
+    }
+    audience = reader.text("AZURE_RESOURCE_MANAGER_AUDIENCE")
+    return CloudConfig(**values, audience=audience)
 
 
-def _https(text: str) -> str:
-    # A bearer token must not travel in the clear.
-    if not text.startswith("https://"):
-        raise ValueError(f"{text!r} must begin with https://")
-    return text
+def _rate_limit(reader: Environment) -> RateLimit | None:
+    limit = RateLimit(
+        qps=reader.parsed("RATE_LIMIT_QPS", rate, _DEFAULT_QPS),
+        bucket_size=reader.parsed(
+            "RATE_LIMIT_BUCKET_SIZE", whole, _DEFAULT_BUCKET_SIZE
+        ),
+    )
+    mode = reader.parsed("RATE_LIMIT_MODE", _rate_limit_mode, "disabled")
+    return limit if mode == "bucket" else None
+
+
+def _scope(reader: Environment, notices: list[str]) -> None:
+    """Which half of the operator runs, and where."""
+    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, "watchers")
+    if mode != "watchers":
+        notices.append(
+            "AZURE_OPERATOR_MODE asks for webhooks, which are not served: the "
+            "reconciler applies the same defaults and rules"
+        )
+    reader.refuse(
+        "AZURE_TARGET_NAMESPACES",
+        "is not supported: every namespace is watched; remove the setting, and "
+        f"annotate namespaces to leave alone with {RECONCILE_POLICY}: skip",
+    )
 
 
 def _sync_period(text: str) -> float | None:
@@ -134,19 +180,32 @@ def _sync_period(text: str) -> float | None:
     return seconds
 
 
-def _workers(text: str) -> int:
-    try:
-        count = int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no whole number") from None
-    if count < 1:
-        raise ValueError(f"{count} is too low: at least 1 worker is needed")
-    return count
-
-
 def _policy(text: str) -> Policy:
     try:
         return Policy(text)
     except ValueError:
         names = ", ".join(p.value for p in Policy)
         raise ValueError(f"{text!r} is not one of {names}") from None
+
+
+def _rate_limit_mode(text: str) -> str:
+    if text.lower() not in {"disabled", "bucket"}:
+        raise ValueError(f"{text!r} is neither disabled nor bucket")
+    return text.lower()
+
+
+def _mode(text: str) -> str:
+    match text.lower():
+        case "watchers":
+            return "watchers"
+        case "watchers-and-webhooks" | "both":
+            return "watchers-and-webhooks"
+        case "webhooks":
+            raise ValueError(
+                "'webhooks' alone is not supported, as no webhooks are served: write "
+                "watchers"
+            )
+        case _:
+            raise ValueError(
+                f"{text!r} is not one of watchers, webhooks, watchers-and-webhooks"
+            )

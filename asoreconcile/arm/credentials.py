@@ -1,15 +1,11 @@
 """Who we are to Azure: cloud settings, credential values, and what makes tokens.
 
-A credential is a frozen value, read from settings or a Secret; its digest changes with
-its content, so that a cache keyed by it picks up a rotation at once. azure-identity
-does the talking and is imported on first use (0.4 s, 36 MB).
+A credential is a frozen value, read from settings or a Secret. azure-identity does the
+talking and is imported on first use (0.4 s, 36 MB).
 Secret members stay out of every repr, message and log. Facts: reconcile-semantics 8.
 """
 
-import hashlib
-import threading
-from collections.abc import Callable, Hashable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import attrs
@@ -91,17 +87,16 @@ class CloudConfig:
 
 
 class CredentialSource(Protocol):
-    """A credential's content, wherever it was read: settings or a Secret."""
+    """A credential's content, wherever it was read: settings or a Secret.
+
+    Values also have an `origin`, where they were read, for texts.
+    """
 
     @property
     def cloud(self) -> CloudConfig: ...
 
     @property
     def subscription_id(self) -> str: ...
-
-    @property
-    def digest(self) -> str:
-        """Changes with any member; says nothing about them."""
 
     def credential(self) -> TokenCredential:
         """What makes tokens of it; raises CredentialError for malformed content."""
@@ -117,10 +112,7 @@ class ClientSecret:
     subscription_id: str = ""
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     additional_tenants: tuple[str, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        return digest(self)
+    origin: str = ""
 
     def credential(self) -> TokenCredential:
         return client_secret(self)
@@ -144,7 +136,7 @@ def client_secret(source: ClientSecret) -> TokenCredential:
     except ValueError as error:
         message = redacted(str(error), source.client_secret)
         raise CredentialError(f"the credential is malformed: {message}") from None
-    who = f"client {source.client_id}"
+    who = holder(source.client_id, source.origin)
     return Explained(credential, source.client_secret, who=who)
 
 
@@ -167,10 +159,9 @@ def identity_options(cloud: CloudConfig) -> dict[str, Any]:
     return options
 
 
-def digest(source: Any) -> str:
-    """A hash over all members of an attrs value, secret ones included."""
-    content = repr(attrs.astuple(source, recurse=True)).encode()
-    return hashlib.sha256(content).hexdigest()
+def holder(client_id: str, origin: str) -> str:
+    """Whose a credential is, for texts."""
+    return f"client {client_id} ({origin})" if origin else f"client {client_id}"
 
 
 def redacted(text: str, *secrets: str) -> str:
@@ -178,39 +169,6 @@ def redacted(text: str, *secrets: str) -> str:
     for secret in filter(None, secrets):
         text = text.replace(secret, "***")
     return text
-
-
-Made = TypeVar("Made")
-
-
-class Credentials(Generic[Made]):
-    """What was made of each credential source, kept until its content changes.
-
-    One entry per scope (`namespace/secret name`, or "" for the global one): a source
-    with another digest replaces it, so that rotation takes effect with the next call.
-    Thread-safe; `make` runs under a lock and should not block.
-    """
-
-    def __init__(self, make: Callable[[CredentialSource], Made]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._made: dict[Hashable, tuple[str, Made]] = {}
-
-    def get(self, scope: Hashable, source: CredentialSource) -> Made:
-        """What was made of this content before, else made now."""
-        content = source.digest
-        with self._lock:
-            kept = self._made.get(scope)
-            if kept is not None and kept[0] == content:
-                return kept[1]
-            made = self._make(source)
-            self._made[scope] = (content, made)
-            return made
-
-    def forget(self, scope: Hashable) -> None:
-        """The Secret of a scope is gone: drop what was made of it."""
-        with self._lock:
-            self._made.pop(scope, None)
 
 
 class Explained:

@@ -15,7 +15,7 @@ from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialError,
     Explained,
-    digest,
+    holder,
     identity_options,
 )
 
@@ -41,10 +41,7 @@ class ClientCertificate:
     subscription_id: str = ""
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     additional_tenants: tuple[str, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        return digest(self)
+    origin: str = ""
 
     def credential(self) -> TokenCredential:
         return client_certificate(self)
@@ -57,14 +54,17 @@ def client_certificate(source: ClientCertificate) -> TokenCredential:
     """
     from azure.identity import CertificateCredential
 
-    content = _content(source.certificate)
-    _check(content, source.password)
+    content, password = _content(source.certificate), source.password
+    if _PEM in content and not _is_encrypted(content):
+        # A password that the key does not need is no mistake worth stopping for.
+        password = ""
+    _check(content, password)
     try:
         credential = CertificateCredential(
             source.tenant_id,
             source.client_id,
             certificate_data=content,
-            password=source.password or None,
+            password=password or None,
             additionally_allowed_tenants=list(source.additional_tenants),
             **identity_options(source.cloud),
         )
@@ -72,7 +72,9 @@ def client_certificate(source: ClientCertificate) -> TokenCredential:
         # Not chained: what parsed the content may hold on to it.
         message = str(error)
     else:
-        return Explained(credential, source.password, who=f"client {source.client_id}")
+        return Explained(
+            credential, source.password, who=holder(source.client_id, source.origin)
+        )
     raise CredentialError(f"the certificate credential is malformed: {message}")
 
 
@@ -103,7 +105,7 @@ def _pem_key(content: bytes, password: str) -> object:
 
     if b"PRIVATE KEY-----" not in content:
         raise _unusable("it holds no private key: put the key into the same text")
-    encrypted = b"ENCRYPTED" in content
+    encrypted = _is_encrypted(content)
     if encrypted and not password:
         raise _unusable(f"its key is encrypted: give the password in {_PASSWORD}")
     problem = ""
@@ -112,14 +114,18 @@ def _pem_key(content: bytes, password: str) -> object:
     except ValueError:
         problem = "it holds no certificate that can be read: put both into it"
     try:
-        # A password that the key does not need is no mistake worth stopping for.
-        key = load_pem_private_key(content, password.encode() if encrypted else None)
+        key = load_pem_private_key(content, password.encode() or None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         wrong = f", or the password in {_PASSWORD} is wrong" if encrypted else ""
         problem = problem or f"its private key cannot be read{wrong}"
     if problem:
         raise _unusable(problem)
     return key
+
+
+def _is_encrypted(pem: bytes) -> bool:
+    """PKCS8 says it in the first line, the older form in a header."""
+    return b"ENCRYPTED" in pem
 
 
 def _key12(content: bytes, password: str) -> object:

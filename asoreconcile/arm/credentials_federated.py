@@ -4,6 +4,7 @@ Workload identity (mode 5) shows Entra the token that Kubernetes projects into t
 managed identity (mode 4) asks the machine. Facts: reconcile-semantics 8.
 """
 
+import re
 from pathlib import Path
 
 import attrs
@@ -13,7 +14,7 @@ from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialError,
     Explained,
-    digest,
+    holder,
     identity_options,
 )
 
@@ -21,6 +22,7 @@ from asoreconcile.arm.credentials import (
 TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
 # Kubernetes' tokens have 1-2 kB; a larger file is something else.
 _MAX_TOKEN_BYTES = 65_536
+_TENANT = re.compile(r"[A-Za-z0-9.-]+")
 # The machine's own endpoint answers at once or is not there.
 _MACHINE_TIMEOUT_SECONDS = 5
 
@@ -38,10 +40,7 @@ class WorkloadIdentity:
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     additional_tenants: tuple[str, ...] = ()
     token_file: str = TOKEN_FILE
-
-    @property
-    def digest(self) -> str:
-        return digest(self)
+    origin: str = ""
 
     def credential(self) -> TokenCredential:
         return workload_identity(self)
@@ -57,10 +56,7 @@ class ManagedIdentity:
     client_id: str
     subscription_id: str = ""
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
-
-    @property
-    def digest(self) -> str:
-        return digest(self)
+    origin: str = ""
 
     def credential(self) -> TokenCredential:
         return managed_identity(self)
@@ -75,18 +71,20 @@ def workload_identity(source: WorkloadIdentity) -> TokenCredential:
     # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
     from azure.identity import ClientAssertionCredential
 
-    path = Path(source.token_file)
-    try:
-        credential = ClientAssertionCredential(
-            source.tenant_id,
-            source.client_id,
-            lambda: _projected(path),
-            additionally_allowed_tenants=list(source.additional_tenants),
-            **identity_options(source.cloud),
+    if not _TENANT.fullmatch(source.tenant_id):
+        # azure-identity would put it into a URL as it is.
+        raise CredentialError(
+            "AZURE_TENANT_ID is no tenant id: write the tenant's GUID or its domain"
         )
-    except ValueError as error:
-        raise CredentialError(f"the workload identity is malformed: {error}") from None
-    return Explained(credential, who=f"client {source.client_id} by workload identity")
+    path = Path(source.token_file)
+    credential = ClientAssertionCredential(
+        source.tenant_id,
+        source.client_id,
+        lambda: _projected(path),
+        additionally_allowed_tenants=list(source.additional_tenants),
+        **identity_options(source.cloud),
+    )
+    return Explained(credential, who=holder(source.client_id, source.origin))
 
 
 def managed_identity(source: ManagedIdentity) -> TokenCredential:
@@ -108,13 +106,18 @@ def managed_identity(source: ManagedIdentity) -> TokenCredential:
         )
     except ValueError as error:
         raise CredentialError(f"the managed identity is malformed: {error}") from None
-    name = f"identity {source.client_id}" if source.client_id else "system identity"
     return Explained(
         credential,
-        who=f"managed {name}",
+        who=_managed(source),
         advice="assign it to the machine that the operator runs on, or configure a "
         "client secret, a certificate or workload identity",
     )
+
+
+def _managed(source: ManagedIdentity) -> str:
+    if source.client_id:
+        return f"managed identity {holder(source.client_id, source.origin)}"
+    return "the machine's own managed identity"
 
 
 def _projected(path: Path) -> str:

@@ -59,15 +59,19 @@ class SecretRules:
     token_file: str = TOKEN_FILE
 
 
-def credential_in(data: Mapping[str, bytes], rules: SecretRules) -> CredentialSource:
+def credential_in(
+    data: Mapping[str, bytes], rules: SecretRules, *, origin: str
+) -> CredentialSource:
     """The credential that a Secret's decoded data describes.
+
+    origin: which Secret it is, for texts.
 
     A client secret wins over a certificate, that over AUTH_MODE=podidentity, and
     without any of them it is workload identity.
     Raises CredentialError that names every problem. Rules: R8.3, R8.5.
     """
     reader = _Reader(data)
-    source = _source(reader, rules)
+    source = _source(reader, rules, origin)
     if reader.problems:
         raise CredentialError("; ".join(reader.problems))
     return source
@@ -85,28 +89,30 @@ def subscription_problem(subscription_id: str) -> str:
     return "is no subscription id: write the GUID alone"
 
 
-def _source(reader: "_Reader", rules: SecretRules) -> CredentialSource:
+def _source(reader: "_Reader", rules: SecretRules, origin: str) -> CredentialSource:
     subscription, tenant, client = reader.required()
     cloud = reader.cloud(rules)
     tenants = tenants_in(reader.text(_TENANTS))
     mode = reader.mode()
     if _SECRET in reader:
         secret = reader.filled(_SECRET)
-        return ClientSecret(tenant, client, secret, subscription, cloud, tenants)
+        return ClientSecret(
+            tenant, client, secret, subscription, cloud, tenants, origin
+        )
     if _CERTIFICATE in reader:
         reader.filled(_CERTIFICATE)
         content, password = reader.content(_CERTIFICATE), reader.line(_PASSWORD)
         return ClientCertificate(
-            tenant, client, content, password, subscription, cloud, tenants
+            tenant, client, content, password, subscription, cloud, tenants, origin
         )
     if _IDENTITY_FILE in reader:
         reader.problems.append(
             f"{_IDENTITY_FILE} is not supported: use workload identity instead"
         )
     if mode == "podidentity":
-        return ManagedIdentity(client, subscription, cloud)
+        return ManagedIdentity(client, subscription, cloud, origin)
     return WorkloadIdentity(
-        tenant, client, subscription, cloud, tenants, rules.token_file
+        tenant, client, subscription, cloud, tenants, rules.token_file, origin
     )
 
 

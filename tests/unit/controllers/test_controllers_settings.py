@@ -1,25 +1,47 @@
-import pytest
+"""The operator's settings: what is read, and what is said of mistakes."""
 
+import pytest
+from keypairs import pem, rsa_key
+
+from asoreconcile.arm.credentials import ClientSecret
+from asoreconcile.arm.credentials_certificate import ClientCertificate
+from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.azure.policy import Policy
 from asoreconcile.controllers.durations import parse_duration
-from asoreconcile.controllers.settings import SettingsError, from_environment
+from asoreconcile.controllers.settings import (
+    KNOWN,
+    RateLimit,
+    SettingsError,
+    from_environment,
+)
 
-COMPLETE = {
+CANARY = "canary-value"
+GLOBAL = {
     "POD_NAMESPACE": "ops",
     "AZURE_SUBSCRIPTION_ID": "s",
     "AZURE_TENANT_ID": "t",
     "AZURE_CLIENT_ID": "c",
-    "AZURE_CLIENT_SECRET": "canary-value",
 }
+COMPLETE = {**GLOBAL, "AZURE_CLIENT_SECRET": CANARY}
+
+
+def problems(**environment):
+    with pytest.raises(SettingsError) as caught:
+        from_environment({"POD_NAMESPACE": "ops", **environment})
+    assert CANARY not in str(caught.value)
+    return caught.value.problems
 
 
 def test_defaults_are_aso_s():
     settings = from_environment({"POD_NAMESPACE": "ops"})
-    assert settings.subscription_id == ""
+    assert settings.credential is None
     assert settings.sync_period_seconds == 3600.0
     assert settings.max_concurrent_reconciles == 4
     assert settings.default_policy is Policy.MANAGE
+    assert settings.rate_limit is None
     assert settings.cloud.endpoint == "https://management.azure.com"
+    assert not settings.credentials.allow_clouds
+    assert settings.credentials.token_file == ("/var/run/secrets/tokens/azure-identity")
 
 
 def test_values_are_read():
@@ -30,12 +52,76 @@ def test_values_are_read():
             "MAX_CONCURRENT_RECONCILES": "9",
             "AZURE_RESOURCE_MANAGER_ENDPOINT": "https://arm.example",
             "DEFAULT_RECONCILE_POLICY": "detach-on-delete",
+            "ALLOW_MULTI_ENV_MANAGEMENT": "True",
+            "AZURE_FEDERATED_TOKEN_FILE": "/token",
+            "RATE_LIMIT_MODE": "bucket",
+            "RATE_LIMIT_QPS": "2.5",
+            "RATE_LIMIT_BUCKET_SIZE": "7",
         }
     )
     assert settings.sync_period_seconds == 5400.0
     assert settings.max_concurrent_reconciles == 9
     assert settings.cloud.endpoint == "https://arm.example"
     assert settings.default_policy is Policy.DETACH_ON_DELETE
+    assert settings.credentials.allow_clouds
+    assert settings.credentials.cloud == settings.cloud
+    assert settings.credentials.token_file == "/token"
+    assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
+
+
+def test_a_client_secret():
+    source = from_environment(COMPLETE).credential
+    assert type(source) is ClientSecret
+    assert (source.tenant_id, source.client_id, source.subscription_id) == tuple("tcs")
+    assert source.client_secret == CANARY
+
+
+def test_workload_identity_wins():
+    settings = from_environment(
+        {
+            **COMPLETE,
+            "USE_WORKLOAD_IDENTITY_AUTH": "true",
+            "AZURE_ADDITIONAL_TENANTS": "x, y",
+        }
+    )
+    assert type(settings.credential) is WorkloadIdentity
+    assert settings.credential.additional_tenants == ("x", "y")
+    assert any("AZURE_CLIENT_SECRET is not used" in n for n in settings.notices)
+
+
+def test_a_certificate_is_checked_at_the_start():
+    found = problems(
+        **GLOBAL,
+        AZURE_CLIENT_CERTIFICATE=CANARY,
+        AZURE_CLIENT_CERTIFICATE_PASSWORD=CANARY,
+    )
+    assert ["neither PEM nor PKCS12" in p for p in found] == [True]
+
+
+def test_a_certificate_comes_before_a_secret():
+    certificate = pem(rsa_key()).decode()
+    settings = from_environment({**COMPLETE, "AZURE_CLIENT_CERTIFICATE": certificate})
+    assert type(settings.credential) is ClientCertificate
+    assert "PRIVATE KEY" not in repr(settings)
+
+
+def test_the_machines_identity_is_the_last_resort_and_said_so():
+    settings = from_environment(GLOBAL)
+    assert type(settings.credential) is ManagedIdentity
+    assert settings.credential.client_id == "c"
+    assert any("managed identity is used" in notice for notice in settings.notices)
+
+
+def test_what_only_an_sdk_reads_is_refused_before_the_machines_identity():
+    found = problems(**GLOBAL, AZURE_CLIENT_CERTIFICATE_PATH="/c")
+    assert "AZURE_CLIENT_CERTIFICATE" in found[0]
+    from_environment({**COMPLETE, "AZURE_CLIENT_CERTIFICATE_PATH": "/c"})
+
+
+def test_no_subscription_is_no_global_credential():
+    settings = from_environment({**COMPLETE, "AZURE_SUBSCRIPTION_ID": ""})
+    assert settings.credential is None
+    assert any("no global credential" in notice for notice in settings.notices)
 
 
 def test_never_switches_the_sync_off():
@@ -44,35 +130,99 @@ def test_never_switches_the_sync_off():
 
 
 def test_all_problems_are_reported_at_once():
-    with pytest.raises(SettingsError) as caught:
-        from_environment(
-            {
-                "AZURE_SUBSCRIPTION_ID": "s",
-                "AZURE_SYNC_PERIOD": "0",
-                "MAX_CONCURRENT_RECONCILES": "many",
-                "AZURE_AUTHORITY_HOST": "http://plain.example",
-            }
-        )
-    named = "\n".join(caught.value.problems)
+    mistakes = {
+        "POD_NAMESPACE": " ",
+        "AZURE_SUBSCRIPTION_ID": "s/t",
+        "AZURE_CLIENT_SECRET": CANARY,
+        "AZURE_SYNC_PERIOD": "0",
+        "MAX_CONCURRENT_RECONCILES": "many",
+        "AZURE_AUTHORITY_HOST": "http://plain.example",
+        "USE_WORKLOAD_IDENTITY_AUTH": "yes",
+        "ALLOW_MULTI_ENV_MANAGEMENT": "on",
+        "RATE_LIMIT_MODE": "leaky",
+        "RATE_LIMIT_QPS": "nan",
+        "RATE_LIMIT_BUCKET_SIZE": "0",
+        "DEFAULT_RECONCILE_POLICY": "keep",
+        "AZURE_OPERATOR_MODE": "everything",
+        "AZURE_TARGET_NAMESPACES": "a,b",
+        "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": "/file",
+    }
+    found = problems(**mistakes)
     for name in (
-        "POD_NAMESPACE",
+        *(name for name in mistakes if name != "AZURE_CLIENT_SECRET"),
         "AZURE_TENANT_ID",
         "AZURE_CLIENT_ID",
-        "AZURE_CLIENT_SECRET",
-        "AZURE_SYNC_PERIOD",
-        "MAX_CONCURRENT_RECONCILES",
-        "AZURE_AUTHORITY_HOST",
     ):
-        assert name in named
+        assert any(p.startswith(name) for p in found), name
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("AZURE_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID"),
+        ("AZURE_TENNANT_ID", "AZURE_TENANT_ID"),
+        ("azure_client_id", "AZURE_CLIENT_ID"),
+        ("MAX_CONCURRENT_RECONCILE", "MAX_CONCURRENT_RECONCILES"),
+        ("AZURE_SYNC_PERIODS", "AZURE_SYNC_PERIOD"),
+        ("RATELIMIT_QPS", "RATE_LIMIT_QPS"),
+        ("ALLOW_MULTIENV_MANAGEMENT", "ALLOW_MULTI_ENV_MANAGEMENT"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_what_is_meant(written, meant):
+    assert problems(**{written: CANARY}) == [
+        f"{written} is no setting: do you mean {meant}?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "MY_POD_NAMESPACE",
+        "AZURE_CLIENT_PORT",
+        "AZURE_CLIENT_CERTIFICATE_PATH",
+        "AZURE_CONFIG_DIR",
+        "AZURE_SUBSCRIPTION_NAME",
+        "PATH",
+    ],
+)
+def test_other_programs_variables_are_left_alone(name):
+    from_environment({"POD_NAMESPACE": "ops", name: "x"})
+
+
+def test_a_misspelt_setting_without_a_value_is_as_good_as_unset():
+    from_environment({"POD_NAMESPACE": "ops", "AZURE_SUBSCRIPTION": ""})
+
+
+@pytest.mark.parametrize("mode", ["watchers", "Watchers", ""])
+def test_watchers_run_without_a_word(mode):
+    settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
+    assert settings.notices == ()
+
+
+@pytest.mark.parametrize("mode", ["watchers-and-webhooks", "both"])
+def test_a_mode_with_webhooks_runs_and_says_what_is_missing(mode):
+    settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
+    assert any("webhooks" in notice for notice in settings.notices)
+
+
+def test_webhooks_alone_are_refused():
+    assert "write watchers" in problems(AZURE_OPERATOR_MODE="webhooks")[0]
+
+
+def test_auth_mode_belongs_into_secrets():
+    settings = from_environment({**COMPLETE, "AUTH_MODE": "podidentity"})
+    assert any("AUTH_MODE" in notice for notice in settings.notices)
 
 
 def test_empty_equals_unset():
-    found = from_environment({**COMPLETE, "MAX_CONCURRENT_RECONCILES": ""})
-    assert found.max_concurrent_reconciles == 4
+    settings = from_environment(
+        {"POD_NAMESPACE": "ops", **dict.fromkeys(KNOWN, "")} | {"POD_NAMESPACE": "ops"}
+    )
+    assert settings == from_environment({"POD_NAMESPACE": "ops"})
 
 
 def test_secret_stays_out_of_the_repr():
-    assert "canary-value" not in repr(from_environment(COMPLETE))
+    assert CANARY not in repr(from_environment(COMPLETE))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,97 @@
+"""Which objects use a credential Secret, and waking them when its content changes.
+
+An object that lacks a working credential goes on as soon as one is there; one in order
+shows at once when its new credential does not fit it. The index is the caches' own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from asoreconcile.azure.wire import CREDENTIAL_FROM
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Event, Updated
+from asoreconcile.cache.informer import Informer
+from asoreconcile.conditions import is_ready
+from asoreconcile.controllers.connections import NAMESPACE_SECRET
+from asoreconcile.controllers.kind_set import RunningKind
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request, Result
+
+_log = Logger(__name__)
+
+_INDEX = "credential"
+
+
+class Digests(Protocol):
+    """Hashes of Secrets (`controllers.connections.ScopedConnections`)."""
+
+    def digest(self, key: ObjectKey) -> str: ...
+
+
+class RunningKinds(Protocol):
+    """The kinds that run now (`controllers.kind_set.KindSet`)."""
+
+    def running(self) -> Mapping[GroupKind, RunningKind]: ...
+
+
+class CredentialUsers:
+    """`runtime.reconciler.Reconciler` over Secrets: one pass, one worker at a time."""
+
+    def __init__(self, digests: Digests, kinds: RunningKinds) -> None:
+        self._digests = digests
+        self._kinds = kinds
+        self._announced: dict[ObjectKey, str] = {}
+
+    def reconcile(self, request: Request) -> Result:
+        """Wake who uses a Secret, unless its content is what they were woken for.
+
+        Blocks for a read of the Secret if there is any user. Raises ApiError,
+        TransportError, CredentialError.
+        """
+        users = list(self._users(request.key))
+        if not users:
+            self._announced.pop(request.key, None)
+            return Result()
+        digest = self._digests.digest(request.key)
+        if digest and self._announced.get(request.key) == digest:
+            return Result()
+        if digest:
+            self._announced[request.key] = digest
+        else:
+            self._announced.pop(request.key, None)
+        _log.info("Credential changed", secret=str(request.key), users=len(users))
+        for kind, entry in users:
+            # What is in order gives way to what waits.
+            priority = LOW_PRIORITY if is_ready(entry.load()) else 0
+            kind.controller.enqueue(entry.key, priority=priority)
+        return Result()
+
+    def _users(self, secret: ObjectKey) -> Iterator[tuple[RunningKind, Entry]]:
+        for kind in self._kinds.running().values():
+            for key in kind.informer.by_index(_INDEX, str(secret)):
+                entry = kind.informer.entry(key)
+                if entry is not None:
+                    yield kind, entry
+
+
+def index_credentials(informer: Informer) -> None:
+    """Have a kind's cache find objects by their credential's Secret."""
+    informer.add_index(_INDEX, _credential_of)
+
+
+def is_change(event: Event) -> bool:
+    """Whether a Secret may have changed: at the start all objects get a pass anyway."""
+    match event:
+        case Added(initial=initial):
+            return not initial
+        case Updated(old=old, new=new):
+            return old.resource_version != new.resource_version
+        case _:
+            return True
+
+
+def _credential_of(entry: Entry) -> Iterable[str]:
+    name = entry.annotations.get(CREDENTIAL_FROM, NAMESPACE_SECRET)
+    return (str(ObjectKey(entry.key.namespace, name)),)

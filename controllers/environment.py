@@ -1,0 +1,118 @@
+"""Environment variables read with their types, every problem noted, none raised.
+
+An empty value counts as unset. Misspelt names are found by their likeness to the
+settings that exist: a setting that silently does nothing is worse than a refusal.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# Names that resemble settings and are not ours: they belong to Azure's SDKs and tools.
+_FOREIGN = frozenset(
+    {
+        "AZURE_CLIENT_CERTIFICATE_PATH",
+        "AZURE_CLIENT_NAME",
+        "AZURE_CLIENT_SEND_CERTIFICATE_CHAIN",
+        "AZURE_SUBSCRIPTION_NAME",
+        "AZURE_TENANT_NAME",
+        "AZURE_USER_AGENT",
+    }
+)
+_LIKENESS = 0.85
+# Go's strconv.ParseBool, which ASO reads its settings with.
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+class Environment:
+    """Reads values and gathers `problems`, one line each. Not for sharing."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self.problems: list[str] = []
+
+    def text(self, name: str) -> str:
+        return self._values.get(name, "").strip()
+
+    def raw(self, name: str) -> str:
+        """A value whose blanks count, as in passwords; without a line's end."""
+        return self._values.get(name, "").strip("\r\n")
+
+    def required(self, name: str, what: str) -> str:
+        value = self.text(name)
+        if not value:
+            self.problems.append(f"{name} is not set: {what}")
+        return value
+
+    def parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        """parse: raises ValueError, whose text says what is wrong."""
+        value = self.text(name)
+        if not value:
+            return default
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.problems.append(f"{name}: {error}")
+            return default
+
+    def refuse(self, name: str, why: str) -> None:
+        """Note a problem if a setting has a value at all."""
+        if self.text(name):
+            self.problems.append(f"{name} {why}")
+
+    def check_names(self, known: Iterable[str]) -> None:
+        """Note each variable that looks like a misspelt setting."""
+        names = sorted(known)
+        for name in sorted(self._values):
+            if name in names or name in _FOREIGN or not self.text(name):
+                continue
+            meant = _meant(name, names)
+            if meant:
+                self.problems.append(f"{name} is no setting: do you mean {meant}?")
+
+
+def flag(text: str) -> bool:
+    """A yes or no, as ASO reads them."""
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError(f"{text!r} is neither true nor false")
+
+
+def whole(text: str) -> int:
+    """A whole number from 1."""
+    try:
+        count = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no whole number") from None
+    if count < 1:
+        raise ValueError(f"{count} is too low: it must be at least 1")
+    return count
+
+
+def rate(text: str) -> float:
+    """A number above 0, such as a rate per second."""
+    if not re.fullmatch(r"\d+(\.\d+)?|\.\d+", text) or float(text) <= 0:
+        raise ValueError(f"{text!r} is no number above 0")
+    return float(text)
+
+
+def https(text: str) -> str:
+    """An address that bearer tokens may be sent to."""
+    if not text.startswith("https://"):
+        raise ValueError(f"{text!r} must begin with https://")
+    return text
+
+
+def _meant(name: str, names: list[str]) -> str:
+    upper = name.upper().replace("-", "_")
+    if upper in names:
+        return upper
+    found = difflib.get_close_matches(upper, names, n=1, cutoff=_LIKENESS)
+    # MY_POD_NAMESPACE and the like are made on purpose.
+    return found[0] if found and found[0][0] == upper[0] else ""

@@ -1,0 +1,119 @@
+"""The credential of the operator's settings, for objects without a narrower one.
+
+Workload identity, then a certificate, then a client secret, then the machine's managed
+identity: the first that the settings ask for (operations section 1).
+"""
+
+from asoreconcile.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+    CredentialSource,
+)
+from asoreconcile.arm.credentials_certificate import ClientCertificate
+from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_secret import subscription_problem, tenants_in
+from asoreconcile.controllers.environment import Environment, flag
+
+_ORIGIN = "the operator's settings"
+# What azure-identity alone would read; ASO's settings have no such names.
+_UNREAD = {
+    "AZURE_CLIENT_CERTIFICATE_PATH": "put the certificate itself into "
+    "AZURE_CLIENT_CERTIFICATE",
+    "AZURE_PASSWORD": "Entra takes no passwords from programs any more; use a client "
+    "secret, a certificate or workload identity",
+}
+
+
+def global_credential(
+    reader: Environment, cloud: CloudConfig, token_file: str, notices: list[str]
+) -> CredentialSource | None:
+    """The global credential; None without AZURE_SUBSCRIPTION_ID, which is allowed.
+
+    Problems go to the reader, what is only worth knowing to `notices`.
+    """
+    by_workload = reader.parsed("USE_WORKLOAD_IDENTITY_AUTH", flag, False)
+    reader.refuse(
+        "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
+        "is not supported: use workload identity instead",
+    )
+    if reader.text("AUTH_MODE"):
+        notices.append("AUTH_MODE is read in credential Secrets only, not here")
+    subscription = reader.text("AZURE_SUBSCRIPTION_ID")
+    if not subscription:
+        notices.append(
+            "No AZURE_SUBSCRIPTION_ID: there is no global credential, each object "
+            "needs one of its own or of its namespace"
+        )
+        return None
+    if problem := subscription_problem(subscription):
+        reader.problems.append(f"AZURE_SUBSCRIPTION_ID {problem}")
+    source = _source(reader, cloud, token_file, notices, by_workload=by_workload)
+    if not reader.problems:
+        try:
+            source.credential()
+        except CredentialError as error:
+            reader.problems.append(str(error))
+    return source
+
+
+def _source(
+    reader: Environment,
+    cloud: CloudConfig,
+    token_file: str,
+    notices: list[str],
+    *,
+    by_workload: bool,
+) -> CredentialSource:
+    subscription = reader.text("AZURE_SUBSCRIPTION_ID")
+    client = reader.text("AZURE_CLIENT_ID")
+    certificate = reader.raw("AZURE_CLIENT_CERTIFICATE")
+    secret = reader.text("AZURE_CLIENT_SECRET")
+    tenants = tenants_in(reader.text("AZURE_ADDITIONAL_TENANTS"))
+    used, unused = _choice(
+        USE_WORKLOAD_IDENTITY_AUTH=by_workload,
+        AZURE_CLIENT_CERTIFICATE=bool(certificate),
+        AZURE_CLIENT_SECRET=bool(secret),
+    )
+    notices.extend(f"{name} is not used: {used} comes first" for name in unused)
+    if not used:
+        return _of_machine(reader, cloud, notices)
+    needed = f"needed with {used}"
+    tenant = reader.required("AZURE_TENANT_ID", needed)
+    client = reader.required("AZURE_CLIENT_ID", needed)
+    if by_workload:
+        return WorkloadIdentity(
+            tenant, client, subscription, cloud, tenants, token_file, _ORIGIN
+        )
+    if certificate:
+        content, password = (
+            certificate.encode(),
+            reader.raw("AZURE_CLIENT_CERTIFICATE_PASSWORD"),
+        )
+        return ClientCertificate(
+            tenant, client, content, password, subscription, cloud, tenants, _ORIGIN
+        )
+    return ClientSecret(tenant, client, secret, subscription, cloud, tenants, _ORIGIN)
+
+
+def _choice(**given: bool) -> tuple[str, list[str]]:
+    """The first setting that is given, and those that it hides."""
+    names = [name for name, is_given in given.items() if is_given]
+    return (names[0], names[1:]) if names else ("", [])
+
+
+def _of_machine(
+    reader: Environment, cloud: CloudConfig, notices: list[str]
+) -> CredentialSource:
+    for name, advice in _UNREAD.items():
+        reader.refuse(name, f"is not read: {advice}")
+    notices.append(
+        "The machine's managed identity is used: there is neither workload identity, "
+        "a certificate nor a client secret in the settings"
+    )
+    return ManagedIdentity(
+        reader.text("AZURE_CLIENT_ID"),
+        reader.text("AZURE_SUBSCRIPTION_ID"),
+        cloud,
+        _ORIGIN,
+    )
