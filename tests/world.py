@@ -274,3 +274,36 @@ def virtual_network(name="vnet", owner="rg", **spec):
             **spec,
         },
     }
+
+
+def postgres_server(name="db", owner="rg"):
+    """A server whose password is in the Secret db-admin, key password."""
+    return {
+        "apiVersion": "dbforpostgresql.azure.com/v20250801",
+        "kind": "FlexibleServer",
+        "metadata": {"name": name},
+        "spec": {
+            "owner": {"name": owner},
+            "location": "westeurope",
+            "administratorLogin": "admin",
+            "administratorLoginPassword": {"name": "db-admin", "key": "password"},
+        },
+    }
+
+
+def role_assignment(role, name="reads", **principal):
+    """A role on the resource group rg. principal: principalId or where it is."""
+    return {
+        "apiVersion": "authorization.azure.com/v20220401",
+        "kind": "RoleAssignment",
+        "metadata": {"name": name},
+        "spec": {
+            "owner": {
+                "group": "resources.azure.com",
+                "kind": "ResourceGroup",
+                "name": "rg",
+            },
+            "roleDefinitionReference": {"wellKnownName": role},
+            **principal,
+        },
+    }

@@ -2,7 +2,7 @@
 
 import pytest
 from operation import Operation
-from world import resource_group
+from world import postgres_server, resource_group
 
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey
@@ -12,20 +12,6 @@ from asoreconcile.objects import ObjectKey
 def operation(tmp_path):
     with Operation(tmp_path) as running:
         yield running
-
-
-def server():
-    return {
-        "apiVersion": "dbforpostgresql.azure.com/v20250801",
-        "kind": "FlexibleServer",
-        "metadata": {"name": "db"},
-        "spec": {
-            "owner": {"name": "rg"},
-            "location": "westeurope",
-            "administratorLogin": "admin",
-            "administratorLoginPassword": {"name": "db-admin", "key": "password"},
-        },
-    }
 
 
 def secret(value):
@@ -38,7 +24,7 @@ def secret(value):
 
 
 def test_a_rotated_secret_reaches_azure_at_once(operation):
-    group, database = resource_group(), server()
+    group, database = resource_group(), postgres_server()
     operation.install(group, database)
     operation.start_manager(AZURE_SYNC_PERIOD="never")
     operation.apply(group)

@@ -1,7 +1,13 @@
 """What a user gets wrong: said in the Ready condition and an event, healed by itself."""
 
 import pytest
-from world import World, resource_group, virtual_network
+from world import (
+    World,
+    postgres_server,
+    resource_group,
+    role_assignment,
+    virtual_network,
+)
 
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
@@ -24,20 +30,6 @@ def world(tmp_path):
         yield running
 
 
-def postgres():
-    return {
-        "apiVersion": "dbforpostgresql.azure.com/v20250801",
-        "kind": "FlexibleServer",
-        "metadata": {"name": "db"},
-        "spec": {
-            "owner": {"name": "rg"},
-            "location": "westeurope",
-            "administratorLogin": "admin",
-            "administratorLoginPassword": {"name": "db-admin", "key": "password"},
-        },
-    }
-
-
 def secret(**data):
     return {
         "apiVersion": "v1",
@@ -54,7 +46,7 @@ def warned(world, name, reason):
 
 
 def test_missing_secret_is_named_and_heals(world):
-    obj = postgres()
+    obj = postgres_server()
     world.apply(obj)
     result = world.run(obj)
     ready = world.ready(obj)
@@ -70,7 +62,7 @@ def test_missing_secret_is_named_and_heals(world):
 
 def test_missing_key_is_named_and_heals(world):
     world.client.create(SECRETS, secret(pasword="Sesame-1"))
-    obj = postgres()
+    obj = postgres_server()
     world.apply(obj)
     world.run(obj)
     ready = world.ready(obj)
@@ -82,20 +74,8 @@ def test_missing_key_is_named_and_heals(world):
 
 
 def test_missing_config_map_is_named_and_heals(world):
-    obj = {
-        "apiVersion": "authorization.azure.com/v20220401",
-        "kind": "RoleAssignment",
-        "metadata": {"name": "reads"},
-        "spec": {
-            "owner": {
-                "group": "resources.azure.com",
-                "kind": "ResourceGroup",
-                "name": "rg",
-            },
-            "principalIdFromConfig": {"name": "who", "key": "id"},
-            "roleDefinitionReference": {"wellKnownName": "Reader"},
-        },
-    }
+    who = {"principalIdFromConfig": {"name": "who", "key": "id"}}
+    obj = role_assignment("Reader", **who)
     world.apply(obj)
     world.run(obj)
     assert world.ready(obj)["reason"] == "ConfigMapNotFound"
@@ -113,20 +93,8 @@ def test_missing_config_map_is_named_and_heals(world):
 
 
 def test_unknown_well_known_role_names_the_role(world):
-    obj = {
-        "apiVersion": "authorization.azure.com/v20220401",
-        "kind": "RoleAssignment",
-        "metadata": {"name": "reads"},
-        "spec": {
-            "owner": {
-                "group": "resources.azure.com",
-                "kind": "ResourceGroup",
-                "name": "rg",
-            },
-            "principalId": "00000000-0000-0000-0000-000000000001",
-            "roleDefinitionReference": {"wellKnownName": "Raeder"},
-        },
-    }
+    somebody = "00000000-0000-0000-0000-000000000001"
+    obj = role_assignment("Raeder", principalId=somebody)
     world.apply(obj)
     world.run(obj)
     assert world.ready(obj)["status"] == "False"
