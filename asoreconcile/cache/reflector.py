@@ -12,7 +12,8 @@ from typing import Protocol
 from asoreconcile.cache.entry import Entry
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError, StoppedError
-from asoreconcile.kube.client import Page, WatchStream
+from asoreconcile.kube.client import Page
+from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.errors import (
     ApiError,
     ExpiredError,

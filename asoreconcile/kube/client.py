@@ -1,13 +1,13 @@
 """The Kubernetes API by kind and name: plain dicts in, plain dicts out.
 
-One request a call, but for a bounded number of retries where the server asks for one
-(429 with Retry-After), and of reads whose connection broke. Rules: CL-3, CL-6, CL-9.
+One request a call, but for the bounded retries of `retrying`, and one more with a
+renewed credential where the old one was refused. Rules: CL-2, CL-3, CL-6, CL-9.
 """
 
 import threading
 import urllib.parse
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Protocol, cast
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import attrs
 import orjson
@@ -17,12 +17,14 @@ from asoreconcile.errors import StoppedError
 from asoreconcile.kube.config import ClusterConfig
 from asoreconcile.kube.errors import (
     ApiError,
-    TooManyRequestsError,
     TransportError,
+    UnauthorizedError,
     api_error,
 )
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.retrying import pause_seconds
 from asoreconcile.kube.transport import Response, Stream, Transport
+from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, ObjectKey
 
 PatchKind = Literal["merge", "json", "apply"]
@@ -34,8 +36,6 @@ _PATCH_TYPES: Mapping[PatchKind, str] = {
     "apply": "application/apply-patch+yaml",
 }
 _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
-_MAX_TRIES = 4
-_LONGEST_WAIT_SECONDS = 5.0
 # A server may keep a watch open a little past its time before it says goodbye.
 _WATCH_GRACE_SECONDS = 10.0
 
@@ -53,31 +53,6 @@ class Page:
     items: list[JsonObject]
     resource_version: str
     continue_token: str = ""
-
-
-class WatchStream:
-    """A watch: `(type, object)` pairs as they come. One thread iterates."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
-        """Ends when the server ends the watch, or `close` is called.
-
-        Raises TransportError when the connection breaks or a line is no event.
-        """
-        for line in self._stream.lines():
-            if not line:
-                continue
-            try:
-                event = orjson.loads(line)
-                yield event["type"], event["object"]
-            except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-                raise TransportError(f"a watch line is no event: {error}") from error
-
-    def close(self) -> None:
-        """End the watch from any thread; a blocked iteration ends at once."""
-        self._stream.close()
 
 
 class KubeClient:
@@ -237,13 +212,12 @@ class KubeClient:
             "allowWatchBookmarks": "true" if allow_bookmarks else "",
         }
         accept = _METADATA.format("PartialObjectMetadata") if metadata_only else _JSON
-        self._check_open()
-        stream = self._transport.stream(
-            _target(resource.path(namespace), query),
-            headers={"Accept": accept},
-            read_seconds=timeout_seconds + _WATCH_GRACE_SECONDS,
-        )
-        self._count("GET", stream.status)
+        target = _target(resource.path(namespace), query)
+        read_seconds = timeout_seconds + _WATCH_GRACE_SECONDS
+        stream = self._open(target, accept, read_seconds)
+        if stream.status == 401 and self._transport.renew_credential():
+            stream.close()
+            stream = self._open(target, accept, read_seconds)
         if stream.status >= 300:
             try:
                 raise api_error(stream.status, stream.headers, stream.read())
@@ -252,7 +226,7 @@ class KubeClient:
         return WatchStream(stream)
 
     def close(self) -> None:
-        """Refuse further requests and close idle connections. Idempotent."""
+        """End requests and watches, and refuse further ones. Idempotent."""
         self._closed.set()
         self._transport.close()
 
@@ -272,41 +246,54 @@ class KubeClient:
             headers["Content-Type"] = content_type
             content = orjson.dumps(body)
         target = _target(path, query or {})
-        for attempt in range(1, _MAX_TRIES + 1):
-            self._check_open()
+        retries, waited_seconds, renewed = 0, 0.0, False
+        while True:
+            failure: ApiError | TransportError
             try:
                 answer = self._send(method, target, headers, content)
-            except TransportError:
-                # A read may be repeated; a write may have happened already.
-                if method != "GET" or attempt == _MAX_TRIES:
-                    raise
-                continue
-            if answer.status < 300:
-                return _parsed(answer)
-            error = api_error(answer.status, answer.headers, answer.body)
-            if attempt == _MAX_TRIES or not self._waited(error):
-                raise error
-        raise AssertionError("unreachable")
+            except TransportError as error:
+                failure = error
+            else:
+                if answer.status < 300:
+                    return _parsed(answer)
+                failure = api_error(answer.status, answer.headers, answer.body)
+            if isinstance(failure, UnauthorizedError) and not renewed:
+                renewed = True
+                if self._transport.renew_credential():
+                    continue
+            pause = pause_seconds(
+                method, failure, retries=retries, waited_seconds=waited_seconds
+            )
+            if pause is None or self._clock.wait(self._closed, pause):
+                raise failure
+            retries += 1
+            waited_seconds += pause
 
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
     ) -> Response:
+        self._check_open()
         try:
             answer = self._transport.send(method, target, headers=headers, body=body)
         except TransportError:
+            self._check_open()  # closing cuts the connection: not the server's doing
             self._count(method, "<error>")
             raise
         self._count(method, answer.status)
         return answer
 
-    def _waited(self, error: ApiError) -> bool:
-        """Whether the server asked to come back soon, and the wait is over."""
-        asked = error.retry_after_seconds
-        if not isinstance(error, TooManyRequestsError) or asked is None:
-            return False
-        if asked > _LONGEST_WAIT_SECONDS:
-            return False
-        return not self._clock.wait(self._closed, asked)
+    def _open(self, target: str, accept: str, read_seconds: float) -> Stream:
+        self._check_open()
+        try:
+            stream = self._transport.stream(
+                target, headers={"Accept": accept}, read_seconds=read_seconds
+            )
+        except TransportError:
+            self._check_open()
+            self._count("GET", "<error>")
+            raise
+        self._count("GET", stream.status)
+        return stream
 
     def _check_open(self) -> None:
         if self._closed.is_set():
@@ -328,4 +315,6 @@ def _parsed(answer: Response) -> JsonObject:
         document = orjson.loads(answer.body)
     except orjson.JSONDecodeError as error:
         raise TransportError(f"the answer is no JSON: {error}") from error
-    return cast("JsonObject", document)
+    if not isinstance(document, dict):
+        raise TransportError("the answer is no JSON object")
+    return document

@@ -1,24 +1,37 @@
 """Which cluster to talk to, and as whom: kubeconfig or the pod's service account.
 
-The `kubernetes` package reads the configuration and runs its auth plug-ins (exec,
-OIDC, cloud providers); it is imported here alone, on use, for it costs 0.2 s. Order:
-argument, KUBECONFIG, service account, ~/.kube/config. Rule: CL-7.
+Order: argument, KUBECONFIG, service account, ~/.kube/config. In a pod two files and two
+variables say it all and are read here; only a kubeconfig loads the `kubernetes` package
+(0.2 s, 15 MB). Proxies and CA bundles of the environment (HTTPS_PROXY,
+REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for Azure, not for the cluster. Rule: CL-7.
 """
 
 import os
 import ssl
-import threading
 from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlsplit
+from pathlib import Path
 
 import attrs
 
+from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.errors import AsoError
+from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.tokens import TokenFile
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class KubeConfigError(AsoError):
     """No usable cluster configuration; the message says where it was looked for."""
+
+
+def _nothing() -> None:
+    """Certificates that never change."""
+
+
+def _no_other() -> bool:
+    """Credentials that are what they are."""
+    return False
 
 
 @attrs.frozen
@@ -28,7 +41,9 @@ class ClusterConfig:
     url: `https://host:port[/prefix]`. ssl_context: None for plain HTTP.
     authorization: the present `Authorization` header value, or "". Called for each
     request: tokens rotate. It may read a file or run a plug-in, so it may block.
-    namespace: the configuration's default namespace.
+    renew: after a refusal, get the credential anew; whether it is another one now.
+    refresh_certificates: called before each connection, loads files that changed.
+    namespace: the configuration's default namespace. proxy_url: "" goes direct.
     """
 
     url: str
@@ -36,82 +51,66 @@ class ClusterConfig:
     authorization: Callable[[], str] = attrs.field(repr=False)
     server_name: str | None = None
     namespace: str = "default"
+    renew: Callable[[], bool] = attrs.field(default=_no_other, repr=False)
+    refresh_certificates: Callable[[], None] = attrs.field(default=_nothing, repr=False)
+    proxy_url: str = attrs.field(default="", repr=False)
 
 
-def load(kubeconfig: str | None = None) -> ClusterConfig:
-    """Read the configuration. Raises KubeConfigError; may run an auth plug-in."""
-    from kubernetes import client, config
+def load(
+    kubeconfig: str | None = None,
+    *,
+    clock: Clock | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> ClusterConfig:
+    """Read the configuration. Raises KubeConfigError; may run an auth plug-in.
 
-    configuration = client.Configuration()
-    # Proxies and CA bundles of the environment are for Azure, not for the cluster.
-    configuration.proxy = None
+    kubeconfig: a path, or several as in KUBECONFIG. service_account: where a pod has
+    its token.
+    """
+    clock = clock or SystemClock()
     path = kubeconfig or os.environ.get("KUBECONFIG")
+    if not path and _in_cluster(service_account):
+        return in_cluster(service_account, clock=clock)
+    from asoreconcile.kube import kubeconfig as files
+
+    return files.load(path or files.DEFAULT, clock=clock)
+
+
+def in_cluster(
+    service_account: Path = SERVICE_ACCOUNT, *, clock: Clock
+) -> ClusterConfig:
+    """The service account's way in. Raises KubeConfigError."""
+    host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        raise KubeConfigError(
+            "not in a cluster: KUBERNETES_SERVICE_HOST or _PORT is not set"
+        )
     try:
-        if path is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
-            config.load_incluster_config(  # type: ignore[no-untyped-call]
-                client_configuration=configuration
-            )
-        else:
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=path, client_configuration=configuration
-            )
-    except (config.ConfigException, OSError, ValueError) as error:
-        raise KubeConfigError(_where(path, error)) from error
-    return _cluster(configuration)
-
-
-def _where(path: str | None, error: Exception) -> str:
-    looked = path or "~/.kube/config"
-    return (
-        f"no cluster configuration in {looked} ({error}): set KUBECONFIG, or run in a "
-        "cluster"
-    )
-
-
-def _cluster(configuration: Any) -> ClusterConfig:
-    url = str(configuration.host).rstrip("/")
+        token = TokenFile(service_account / "token", clock=clock)
+        certificates = Certificates(authority=str(service_account / "ca.crt"))
+    except (OSError, ValueError) as error:
+        raise KubeConfigError(f"the pod's service account: {error}") from error
     return ClusterConfig(
-        url=url,
-        ssl_context=_ssl_context(configuration) if _is_https(url) else None,
-        authorization=_authorization(configuration),
-        server_name=getattr(configuration, "tls_server_name", None),
+        url=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        ssl_context=certificates.context,
+        authorization=token.authorization,
+        renew=token.renew,
+        refresh_certificates=certificates.refresh,
+        namespace=_namespace(service_account / "namespace"),
     )
 
 
-def _is_https(url: str) -> bool:
-    return urlsplit(url).scheme == "https"
+def _in_cluster(service_account: Path) -> bool:
+    """Whether there is a service account: pods may do without, and hold a kubeconfig.
+
+    Files that are there but broken are an error of their own, not a reason to go on.
+    """
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and service_account.is_dir()
 
 
-def _ssl_context(configuration: Any) -> ssl.SSLContext:
-    """One context for the process: each own one costs 0.8 MB."""
-    ca_file = configuration.ssl_ca_cert
+def _namespace(path: Path) -> str:
     try:
-        context = ssl.create_default_context(cafile=ca_file or None)
-        if configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    except (OSError, ssl.SSLError) as error:
-        raise KubeConfigError(f"the cluster's certificates: {error}") from error
-    if not configuration.verify_ssl:
-        # The kubeconfig says insecure-skip-tls-verify: its owner's decision.
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _authorization(configuration: Any) -> Callable[[], str]:
-    if configuration.username:
-        basic = str(configuration.get_basic_auth_token())
-        return lambda: basic
-
-    lock = threading.Lock()
-
-    def current() -> str:
-        # The package refreshes file tokens and plug-in tokens when they are due; its
-        # hooks change the configuration in place, so one thread at a time.
-        with lock:
-            value = configuration.get_api_key_with_prefix(
-                "authorization", alias="BearerToken"
-            )
-        return str(value or "")
-
-    return current
+        return path.read_text("utf-8").strip() or "default"
+    except OSError:
+        return "default"  # it is there in any pod, but nothing hangs on it

@@ -1,15 +1,16 @@
 """What the Kubernetes API refused, typed by what a caller does about it.
 
 AsoError
-├── TransportError        no answer; a write may have happened or not
-└── ApiError              an answer that refuses
-├── NotFoundError     404
-├── AlreadyExistsError, ConflictError   409, by reason
-├── ExpiredError      410: the resource version is too old
-├── InvalidError      422
-├── ForbiddenError    403
-├── UnauthorizedError 401
-└── TooManyRequestsError 429
+├── TransportError            no answer; a write may have happened or not
+└── ApiError                  an answer that refuses
+    ├── NotFoundError         404
+    ├── AlreadyExistsError    409, by reason
+    ├── ConflictError         409 else
+    ├── ExpiredError          410: the resource version is too old
+    ├── InvalidError          422
+    ├── ForbiddenError        403
+    ├── UnauthorizedError     401
+    └── TooManyRequestsError  429
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,14 @@ _MAX_TEXT = 2048
 
 
 class TransportError(AsoError):
-    """The API server did not answer, or not in time."""
+    """The API server did not answer, or not in time.
+
+    lost: the connection ended under the request; a new one may do at once.
+    """
+
+    def __init__(self, message: str, *, lost: bool = False) -> None:
+        super().__init__(message)
+        self.lost = lost
 
 
 class ApiError(AsoError):

@@ -1,11 +1,9 @@
-"""Bytes to and from one API server: a pool of connections, and streams to cut off.
+"""Bytes to and from one API server: whole answers, and streams to cut off.
 
 urllib3 over one SSLContext, HTTP/1.1, no retries and no redirects of its own. Every
-wait has a deadline; a stream that another thread closes ends at once, because its
-socket is shut down under it (RF-13: a plain close would leave the reader blocked).
+wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
 """
 
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,31 +11,15 @@ from urllib.parse import urlsplit
 
 import attrs
 import urllib3
-from urllib3.connection import HTTPConnection
 
 from asoreconcile.kube.config import ClusterConfig
+from asoreconcile.kube.connections import Connections, cut, socket_of
 from asoreconcile.kube.errors import TransportError
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
-_POOL = 64
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 16 << 20
-
-# A peer that vanished is noticed by the kernel, even on a quiet watch.
-_KEEPALIVE = [
-    *HTTPConnection.default_socket_options,
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    *(
-        (socket.IPPROTO_TCP, getattr(socket, name), value)
-        for name, value in (
-            ("TCP_KEEPIDLE", 30),
-            ("TCP_KEEPINTVL", 15),
-            ("TCP_KEEPCNT", 4),
-        )
-        if hasattr(socket, name)
-    ),
-]
 
 
 @attrs.frozen
@@ -56,9 +38,13 @@ class Transport:
         parts = urlsplit(config.url)
         self.host = parts.netloc
         self._prefix = parts.path.rstrip("/")
+        if config.proxy_url and parts.scheme == "http":
+            self._prefix = config.url  # proxies want the whole URL, tunnels do not
         self._authorization = config.authorization
+        self._renew = config.renew
         self._user_agent = user_agent
-        self._pool = _pool(config)
+        self._connections = Connections(config)
+        self._pool = self._connections.pool
 
     def send(
         self,
@@ -84,7 +70,7 @@ class Transport:
                 redirect=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TransportError(f"{method} {self.host}: {error}") from error
+            raise _failure(f"{method} {self.host}", error) from error
         return Response(answer.status, _lower(answer.headers), answer.data)
 
     def stream(
@@ -105,12 +91,16 @@ class Transport:
                 preload_content=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TransportError(f"GET {self.host}: {error}") from error
+            raise _failure(f"GET {self.host}", error) from error
         return Stream(answer)
 
+    def renew_credential(self) -> bool:
+        """Read the credential anew; whether there is another one to try."""
+        return self._renew()
+
     def close(self) -> None:
-        """Close idle connections; those in use close with their answers."""
-        self._pool.close()
+        """Cut all connections: who waits for an answer gets a TransportError now."""
+        self._connections.close()
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         sent = {"User-Agent": self._user_agent, **headers}
@@ -129,7 +119,7 @@ class Stream:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._reading = False
-        self._socket = _socket_of(answer)
+        self._socket = socket_of(answer)
 
     def lines(self) -> Iterator[bytes]:
         """The answer's lines. Ends with the answer, or when closed.
@@ -159,7 +149,7 @@ class Stream:
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             if self._closed.is_set():
                 return
-            raise TransportError(f"the stream broke: {error}") from error
+            raise _failure("the stream broke", error) from error
         if rest and not self._closed.is_set():
             raise TransportError("the stream ended inside a line")
 
@@ -168,42 +158,26 @@ class Stream:
         try:
             return self._answer.read(_MAX_LINE_BYTES, decode_content=False)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TransportError(f"the answer broke: {error}") from error
+            raise _failure("the answer broke", error) from error
 
     def close(self) -> None:
         """End the stream; a reader blocked in it wakes up. Idempotent."""
         with self._lock:
             self._closed.set()
-            if self._socket is not None:
-                with suppress(OSError):
-                    self._socket.shutdown(socket.SHUT_RDWR)
+            # Without a connection the answer was read to its end, and the socket is the
+            # pool's again: another request may be using it.
+            if self._socket is not None and self._answer.connection is not None:
+                cut(self._socket)
             if not self._reading:
                 # Not under a reader: urllib3's answers are for one thread.
                 with suppress(OSError, ValueError, urllib3.exceptions.HTTPError):
                     self._answer.close()
 
 
-def _pool(config: ClusterConfig) -> urllib3.HTTPConnectionPool:
-    parts = urlsplit(config.url)
-    host, port = parts.hostname or "", parts.port
-    if config.ssl_context is None:
-        return urllib3.HTTPConnectionPool(
-            host, port or 80, maxsize=_POOL, socket_options=_KEEPALIVE
-        )
-    return urllib3.HTTPSConnectionPool(
-        host,
-        port or 443,
-        maxsize=_POOL,
-        socket_options=_KEEPALIVE,
-        ssl_context=config.ssl_context,
-        server_hostname=config.server_name,
-    )
-
-
-def _socket_of(answer: urllib3.BaseHTTPResponse) -> socket.socket | None:
-    connection = answer.connection
-    found = getattr(connection, "sock", None)
-    return found if isinstance(found, socket.socket) else None
+def _failure(what: str, error: Exception) -> TransportError:
+    """lost: the connection was reset or closed, and no deadline had passed."""
+    lost = isinstance(error, urllib3.exceptions.ProtocolError)
+    return TransportError(f"{what}: {error}", lost=lost)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,57 @@
+"""A bearer token in a file that somebody else rotates, as service account tokens are.
+
+The kubelet rewrites the file long before the token expires, so it is enough to read it
+once a minute, and at once when the server has refused what it held.
+"""
+
+import threading
+from pathlib import Path
+
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
+
+_log = Logger(__name__)
+
+_FRESH_SECONDS = 60.0
+
+
+class TokenFile:
+    """The file's token as an `Authorization` header. Safe from any thread."""
+
+    def __init__(self, path: Path, *, clock: Clock) -> None:
+        """Raises OSError or ValueError if there is no token in it now."""
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._header = self._read()
+        self._read_at = clock.monotonic()
+
+    def authorization(self) -> str:
+        """The header's value; the last good one while the file cannot be read."""
+        with self._lock:
+            if self._clock.monotonic() - self._read_at >= _FRESH_SECONDS:
+                self._reread()
+            return self._header
+
+    def renew(self) -> bool:
+        """Read the file now; whether it holds another token than before."""
+        with self._lock:
+            old = self._header
+            self._reread()
+            return self._header != old
+
+    def _reread(self) -> None:
+        """Caller holds the lock."""
+        self._read_at = self._clock.monotonic()
+        try:
+            self._header = self._read()
+        except (OSError, ValueError) as error:
+            _log.warning(
+                "Keeping the old token", file=str(self._path), error=str(error)
+            )
+
+    def _read(self) -> str:
+        token = self._path.read_text("ascii").strip()
+        if not token:
+            raise ValueError(f"{self._path} is empty")
+        return f"Bearer {token}"

@@ -1,0 +1,40 @@
+"""A watch as it is read: events, until the server or somebody else ends it."""
+
+from collections.abc import Iterator
+
+import orjson
+
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.transport import Stream
+from asoreconcile.objects import JsonObject
+
+
+class WatchStream:
+    """`(type, object)` pairs as they come. One thread iterates, once."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
+        """Ends when the server ends the watch, or `close` is called.
+
+        Raises TransportError when the connection breaks or a line is no event.
+        """
+        for line in self._stream.lines():
+            if line:
+                yield _event(line)
+
+    def close(self) -> None:
+        """End the watch from any thread; a blocked iteration ends at once."""
+        self._stream.close()
+
+
+def _event(line: bytes) -> tuple[str, JsonObject]:
+    try:
+        event = orjson.loads(line)
+        type_, obj = event["type"], event["object"]
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise TransportError(f"a watch line is no event: {error}") from error
+    if not isinstance(type_, str) or not isinstance(obj, dict):
+        raise TransportError("a watch line is no event")
+    return type_, obj

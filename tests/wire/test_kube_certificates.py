@@ -1,0 +1,149 @@
+"""Certificates on disk that are renewed while the client lives."""
+
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import ClusterConfig, load
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.resources import NAMESPACES
+from asoreconcile.kube.transport import Transport
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.kube import KubeServer
+
+
+def client_pair(name):
+    """A self-signed client certificate and its key, as PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .sign(key, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+@contextmanager
+def asking_for_certificates(folder, *trusted):
+    """A TLS server that answers with its client's common name, then hangs up."""
+    authority = certificate_authority()
+    (folder / "ca.pem").write_bytes(authority.pem)
+    for name, content in zip(
+        ("server.pem", "server.key"), authority.issue(["127.0.0.1"]), strict=True
+    ):
+        (folder / name).write_bytes(content)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem", folder / "server.key")
+    context.load_verify_locations(cadata=b"".join(trusted).decode())
+    context.verify_mode = ssl.CERT_REQUIRED
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, context.wrap_socket(connection, server_side=True) as tls:
+                tls.recv(65536)
+                ((_, name),) = dict(tls.getpeercert())["subject"][0]
+                tls.sendall(
+                    b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+                    b"Content-Length: %d\r\n\r\n%s" % (len(name), name.encode())
+                )
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(10)
+
+
+def write_pair(folder, pair):
+    for name, content in zip(("tls.crt", "tls.key"), pair, strict=True):
+        (folder / name).write_bytes(content)
+
+
+def test_wh_7_renewed_client_certificate_serves_the_next_connection(tmp_path):
+    first, second = client_pair("first"), client_pair("second")
+    write_pair(tmp_path, first)
+    with asking_for_certificates(tmp_path, first[0], second[0]) as url:
+        certificates = Certificates(
+            authority=str(tmp_path / "ca.pem"),
+            pair=(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+        )
+        config = ClusterConfig(
+            url=url,
+            ssl_context=certificates.context,
+            authorization=lambda: "",
+            refresh_certificates=certificates.refresh,
+        )
+        transport = Transport(config, user_agent="tests")
+        seen = [transport.send("GET", "/", headers={}).body]
+        (tmp_path / "tls.crt").write_bytes(second[0])  # the key is not there yet
+        seen.append(transport.send("GET", "/", headers={}).body)
+        write_pair(tmp_path, second)
+        seen.append(transport.send("GET", "/", headers={}).body)
+        transport.close()
+    assert seen == [b"first", b"first", b"second"]
+
+
+def test_renewed_authority_of_the_service_account_is_trusted(tmp_path, monkeypatch):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    with KubeServer() as server:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        port = server.url.rpartition(":")[2]
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+        (tmp_path / "token").write_text(server.token)
+        (tmp_path / "ca.crt").write_bytes(certificate_authority().pem)
+        client = KubeClient(load(service_account=tmp_path), user_agent="tests")
+        with pytest.raises(TransportError, match="certificate verify failed"):
+            client.list_page(NAMESPACES)
+        (tmp_path / "ca.crt").write_bytes(server.ca_pem)
+        assert client.list_page(NAMESPACES).items
+        client.close()
+
+
+@pytest.mark.parametrize("missing", ["ca.pem", "tls.crt", "tls.key"])
+def test_certificates_that_are_not_there_are_refused_at_once(tmp_path, missing):
+    write_pair(tmp_path, client_pair("one"))
+    (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
+    (tmp_path / missing).unlink()
+    with pytest.raises(OSError):
+        Certificates(
+            authority=str(tmp_path / "ca.pem"),
+            pair=(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+        )
+
+
+def test_certificates_that_vanish_leave_the_loaded_ones(tmp_path):
+    (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
+    certificates = Certificates(authority=str(tmp_path / "ca.pem"))
+    loaded = certificates.context.cert_store_stats()
+    (tmp_path / "ca.pem").unlink()
+    certificates.refresh()
+    assert certificates.context.cert_store_stats() == loaded

@@ -1,0 +1,334 @@
+"""Finding the cluster: order of places, service accounts, rotation, other people's
+environment variables.
+"""
+
+import os
+import subprocess
+import sys
+import traceback
+
+import pytest
+import yaml
+from urllib3.exceptions import InsecureRequestWarning
+
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import KubeConfigError, load
+from asoreconcile.kube.errors import TransportError, UnauthorizedError
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.kube import KubeServer
+
+VARIABLES = (
+    "KUBECONFIG",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+    "HTTPS_PROXY",
+    "https_proxy",
+)
+
+
+@pytest.fixture
+def server():
+    with KubeServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path):
+    """No cluster but the test's: home and environment are empty."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+
+
+@pytest.fixture
+def account(server, tmp_path, monkeypatch):
+    """A pod's service account folder, and the variables that go with it."""
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    (folder / "token").write_text(f"{server.token}\n")
+    (folder / "ca.crt").write_bytes(server.ca_pem)
+    (folder / "namespace").write_text("operators")
+    port = server.url.rpartition(":")[2]
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    return folder
+
+
+def written(server, path, **changes):
+    """A kubeconfig whose context, cluster or user is changed; its path.
+
+    None takes a field away.
+    """
+    config = server.kubeconfig()
+    for part, values in changes.items():
+        entry = {**config[f"{part}s"][0][part], **values}
+        stated = {name: value for name, value in entry.items() if value is not None}
+        config[f"{part}s"][0][part] = stated
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def names(config):
+    """The namespaces that a configuration gets to see."""
+    client = KubeClient(config, user_agent="tests")
+    try:
+        page = client.list_page(NAMESPACES)
+    finally:
+        client.close()
+    return [obj["metadata"]["name"] for obj in page.items]
+
+
+def test_cl_7_argument_beats_all(server, account, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", written(server, tmp_path / "variable"))
+    path = written(server, tmp_path / "argument", context={"namespace": "asked"})
+    assert load(path, service_account=account).namespace == "asked"
+
+
+def test_cl_7_variable_beats_the_service_account(
+    server, account, tmp_path, monkeypatch
+):
+    path = written(server, tmp_path / "variable", context={"namespace": "told"})
+    monkeypatch.setenv("KUBECONFIG", path)
+    assert load(service_account=account).namespace == "told"
+
+
+def test_cl_7_service_account_beats_the_home_folder(server, account, tmp_path):
+    written(server, tmp_path / "home/.kube/config", context={"namespace": "home"})
+    config = load(service_account=account)
+    assert config.namespace == "operators"
+    assert "default" in names(config)
+
+
+def test_cl_7_home_folder_is_the_last_place(server, tmp_path):
+    written(server, tmp_path / "home/.kube/config", context={"namespace": "home"})
+    config = load(service_account=tmp_path / "none")
+    assert config.namespace == "home"
+    assert "default" in names(config)
+
+
+def test_cl_7_pod_without_a_service_account_may_have_a_kubeconfig(
+    server, account, tmp_path
+):
+    written(server, tmp_path / "home/.kube/config", context={"namespace": "home"})
+    assert load(service_account=tmp_path / "none").namespace == "home"
+
+
+def test_cl_7_empty_variable_counts_as_unset(server, account, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", "")
+    assert load(service_account=account).namespace == "operators"
+
+
+def test_cl_7_several_files_are_one_configuration(server, tmp_path, monkeypatch):
+    whole = server.kubeconfig()
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(yaml.safe_dump({**whole, "users": []}))
+    second.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "users": whole["users"]})
+    )
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join([str(first), str(second)]))
+    assert "default" in names(load())
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "hello", "[1]", "{: x", "contexts: {}", "clusters: 1\nusers: 2", "\x00"],
+)
+def test_file_that_is_no_kubeconfig_is_named_in_the_error(tmp_path, content):
+    path = tmp_path / "broken"
+    path.write_text(content)
+    with pytest.raises(KubeConfigError, match=str(path)):
+        load(str(path))
+
+
+def test_errors_about_a_kubeconfig_do_not_quote_its_secrets(server, tmp_path):
+    """The package that reads it does: `Expected key x in {... 'token': ...}`."""
+    config = server.kubeconfig()
+    config["users"][0]["user"] = {"token": None, "password": server.token}
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(KubeConfigError, match="Expected key token") as refused:
+        load(str(path))
+    assert server.token not in "".join(traceback.format_exception(refused.value))
+
+
+def test_nothing_anywhere_says_what_to_do(tmp_path):
+    with pytest.raises(KubeConfigError, match="set KUBECONFIG"):
+        load(service_account=tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["token", "ca.crt"])
+@pytest.mark.parametrize("content", [None, ""])
+def test_broken_service_account_names_the_matter(account, name, content):
+    if content is None:
+        (account / name).unlink()
+    else:
+        (account / name).write_text(content)
+    with pytest.raises(KubeConfigError, match="service account"):
+        load(service_account=account)
+
+
+def test_service_account_needs_both_variables(account, monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_PORT")
+    with pytest.raises(KubeConfigError, match="_PORT is not set"):
+        load(service_account=account)
+
+
+def test_service_account_of_an_ipv6_cluster(account, monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    assert load(service_account=account).url == "https://[fd00::1]:443"
+
+
+def test_configurations_do_not_show_their_secrets(server, account, tmp_path):
+    kubeconfig = written(server, tmp_path / "kubeconfig")
+    for config in (load(kubeconfig), load(service_account=account)):
+        assert server.token not in repr(config)
+
+
+def test_memory_service_account_does_not_load_the_kubernetes_package(account):
+    """15 MB that a pod need not hold."""
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from asoreconcile.kube.config import load\n"
+        f"load(service_account=Path({str(account)!r}))\n"
+        "print(sorted({'kubernetes', 'pydantic', 'oauthlib', 'requests', 'yaml'}"
+        " & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("place", ["service account", "tokenFile"])
+def test_token_file_that_rotates_is_read_again_within_a_minute(
+    server, account, tmp_path, place
+):
+    clock = FakeClock()
+    if place == "tokenFile":
+        path = written(
+            server, account / "kubeconfig", user={"tokenFile": "token", "token": None}
+        )
+        config = load(path, clock=clock)
+    else:
+        config = load(service_account=account, clock=clock)
+    (account / "token").write_text("second")
+    assert config.authorization() == f"Bearer {server.token}"
+    clock.advance(60.0)
+    assert config.authorization() == "Bearer second"
+
+
+def test_refused_token_is_read_anew_at_once(server, account):
+    """The kubelet has rotated it, and revoked the one we hold."""
+    client = KubeClient(load(service_account=account), user_agent="tests")
+    assert client.list_page(NAMESPACES).items
+    server.token = "second"
+    (account / "token").write_text("second")
+    assert client.create(CONFIG_MAPS, config_map())["data"] == {}
+    client.close()
+    assert [one.status for one in server.journal] == [200, 401, 201]
+
+
+def test_refused_token_is_read_anew_for_a_watch_too(server, account):
+    client = KubeClient(load(service_account=account), user_agent="tests")
+    server.token = "second"
+    (account / "token").write_text("second")
+    list(client.watch(CONFIG_MAPS, timeout_seconds=0))
+    client.close()
+    assert [one.status for one in server.journal] == [401, 200]
+
+
+def test_refused_token_that_is_still_the_same_is_refused(server, account):
+    client = KubeClient(load(service_account=account), user_agent="tests")
+    server.token = "second"
+    with pytest.raises(UnauthorizedError):
+        client.list_page(NAMESPACES)
+    with pytest.raises(UnauthorizedError):
+        client.watch(NAMESPACES, timeout_seconds=0)
+    client.close()
+    assert [one.status for one in server.journal] == [401, 401]
+
+
+def test_token_file_that_cannot_be_read_keeps_the_last_token(server, account):
+    clock = FakeClock()
+    config = load(service_account=account, clock=clock)
+    (account / "token").unlink()
+    clock.advance(61.0)
+    assert config.authorization() == f"Bearer {server.token}"
+    assert config.renew() is False
+
+
+def config_map():
+    return {"metadata": {"name": "one", "namespace": "default"}, "data": {}}
+
+
+@pytest.mark.parametrize("place", ["service account", "kubeconfig"])
+def test_environment_of_the_operator_is_for_azure_alone(
+    server, account, tmp_path, monkeypatch, place
+):
+    foreign = tmp_path / "foreign.pem"
+    foreign.write_bytes(certificate_authority().pem)
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.setenv(name, str(foreign))
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    if place == "kubeconfig":
+        config = load(written(server, tmp_path / "kubeconfig"))
+    else:
+        config = load(service_account=account)
+    assert "default" in names(config)
+
+
+def test_authorities_of_the_environment_do_not_vouch_for_the_cluster(
+    server, account, tmp_path, monkeypatch
+):
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(server.ca_pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
+    (account / "ca.crt").write_bytes(certificate_authority().pem)
+    with pytest.raises(TransportError, match="certificate verify failed"):
+        names(load(service_account=account))
+
+
+def test_kubeconfig_may_name_another_host_than_it_connects_to(server, tmp_path):
+    right = written(server, tmp_path / "a", cluster={"tls-server-name": "localhost"})
+    assert "default" in names(load(right))
+    wrong = written(server, tmp_path / "b", cluster={"tls-server-name": "elsewhere"})
+    with pytest.raises(TransportError, match="elsewhere"):
+        names(load(wrong))
+
+
+def test_kubeconfig_may_skip_verification(server, tmp_path):
+    path = written(
+        server,
+        tmp_path / "kubeconfig",
+        cluster={
+            "certificate-authority-data": None,
+            "insecure-skip-tls-verify": True,
+        },
+    )
+    with pytest.warns(InsecureRequestWarning):
+        assert "default" in names(load(path))
+
+
+def test_kubeconfig_may_run_a_plug_in(server, tmp_path):
+    plug_in = tmp_path / "plug-in"
+    plug_in.write_text(
+        "#!/bin/sh\necho '"
+        '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",'
+        f'"status":{{"token":"{server.token}"}}}}'
+        "'\n"
+    )
+    plug_in.chmod(0o700)
+    command = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(plug_in),
+        "interactiveMode": "Never",
+    }
+    user = {"token": None, "exec": command}
+    assert "default" in names(load(written(server, tmp_path / "kubeconfig", user=user)))

@@ -1,0 +1,365 @@
+"""Connections that break, fall silent, or are ended from another thread."""
+
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from asoreconcile.kube.config import ClusterConfig
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.transport import Transport
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.http import _context
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class Peer:
+    """A server that does byte by byte what a test says, over TLS or not."""
+
+    def __init__(self, script, certificate=None):
+        """script: called with the connection of each client, on a thread."""
+        self.script = script
+        self.context = None if certificate is None else _context(certificate)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.ended = threading.Event()
+        self.requests = []
+        self.threads = [threading.Thread(target=self.accept)]
+        self.threads[0].start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self.serve, args=(connection,))
+            self.threads.append(thread)
+            thread.start()
+
+    def serve(self, connection):
+        try:
+            if self.context is not None:
+                connection = self.context.wrap_socket(connection, server_side=True)
+            with connection:
+                self.script(self, connection)
+        except OSError:
+            connection.close()  # the client went first, as many a test wants
+
+    def read_request(self, connection):
+        """The head of the next request; b"" when the client is gone."""
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            byte = connection.recv(1)
+            if not byte:
+                return b""
+            head += byte
+        self.requests.append(head)
+        return head
+
+    def close(self):
+        self.ended.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for thread in self.threads:
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def chunk(data):
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+@contextmanager
+def talking_to(script, *, secure=False):
+    """A transport to a peer; both end with the block."""
+    authority = certificate_authority() if secure else None
+    certificate = authority.issue(["127.0.0.1"]) if secure else None
+    peer = Peer(script, certificate)
+    context = None
+    if secure:
+        context = ssl.create_default_context(cadata=authority.pem.decode())
+    config = ClusterConfig(
+        url=f"{'https' if secure else 'http'}://{peer.address}",
+        ssl_context=context,
+        authorization=lambda: "",
+    )
+    transport = Transport(config, user_agent="tests")
+    try:
+        yield transport, peer
+    finally:
+        transport.close()
+        peer.close()
+
+
+def send(transport, *, read_seconds=10.0):
+    return transport.send("GET", "/x", headers={}, read_seconds=read_seconds)
+
+
+def stream(transport, *, read_seconds=10.0):
+    return transport.stream("/x", headers={}, read_seconds=read_seconds)
+
+
+def says(*pieces):
+    """Answers a request with pieces, then stays silent until the test ends."""
+
+    def script(peer, connection):
+        while peer.read_request(connection):
+            for piece in pieces:
+                connection.sendall(piece)
+            if pieces[-1:] != (PLAIN,):
+                peer.ended.wait(30)
+
+    return script
+
+
+def hangs_up_after(*pieces):
+    def script(peer, connection):
+        peer.read_request(connection)
+        for piece in pieces:
+            connection.sendall(piece)
+
+    return script
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_one_connection_serves_one_request_after_the_other(secure):
+    connected = []
+
+    def script(peer, connection):
+        connected.append(connection)
+        says(PLAIN)(peer, connection)
+
+    with talking_to(script, secure=secure) as (transport, peer):
+        for _ in range(5):
+            assert send(transport).body == b"{}"
+        assert len(peer.requests) == 5
+    assert len(connected) == 1
+
+
+def test_th_9_silent_server_costs_no_more_than_the_deadline():
+    talk = talking_to(says())
+    with talk as (transport, _), pytest.raises(TransportError) as silent:
+        send(transport, read_seconds=0.05)
+    assert not silent.value.lost
+
+
+def test_answer_cut_short_is_a_lost_connection():
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"
+    talk = talking_to(hangs_up_after(head))
+    with talk as (transport, _), pytest.raises(TransportError) as broken:
+        send(transport)
+    assert broken.value.lost
+
+
+def test_connection_closed_without_an_answer_is_lost():
+    talk = talking_to(hangs_up_after())
+    with talk as (transport, _), pytest.raises(TransportError) as broken:
+        send(transport)
+    assert broken.value.lost
+
+
+def test_nobody_there_is_not_a_lost_connection():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    config = ClusterConfig(url=url, ssl_context=None, authorization=lambda: "")
+    transport = Transport(config, user_agent="tests")
+    with pytest.raises(TransportError) as refused:
+        send(transport)
+    assert not refused.value.lost
+    transport.close()
+
+
+def read_in_background(opened):
+    """Read a stream on a thread: what it read, and how it ended."""
+    lines, ended = [], []
+
+    def read():
+        try:
+            lines.extend(opened.lines())
+            ended.append("end")
+        except TransportError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    return thread, lines, ended
+
+
+def test_lines_come_whole_however_they_are_cut():
+    pieces = [chunk(b'{"a"'), chunk(b':1}\n{"b":2}\n'), chunk(b"\n"), b"0\r\n\r\n"]
+    with talking_to(says(CHUNKED, *pieces)) as (transport, _):
+        assert list(stream(transport).lines()) == [b'{"a":1}', b'{"b":2}', b""]
+
+
+def test_connection_of_a_stream_that_ended_is_used_again():
+    connected = []
+
+    def script(peer, connection):
+        connected.append(connection)
+        while peer.read_request(connection):
+            connection.sendall(CHUNKED + chunk(b"x\n") + b"0\r\n\r\n")
+
+    with talking_to(script) as (transport, _):
+        for _ in range(3):
+            assert list(stream(transport).lines()) == [b"x"]
+    assert len(connected) == 1
+
+
+def test_connection_of_a_refused_stream_is_used_again():
+    gone = b"HTTP/1.1 410 Gone\r\nContent-Length: 2\r\n\r\n{}"
+    connected = []
+
+    def script(peer, connection):
+        connected.append(connection)
+        while peer.read_request(connection):
+            connection.sendall(gone)
+
+    with talking_to(script) as (transport, _):
+        for _ in range(3):
+            opened = stream(transport)
+            assert (opened.status, opened.read()) == (410, b"{}")
+            opened.close()
+    assert len(connected) == 1
+
+
+def test_rf_13_half_open_stream_ends_at_its_read_deadline():
+    opening = (CHUNKED, chunk(b"x\n"))
+    with talking_to(says(*opening)) as (transport, _):
+        lines = stream(transport, read_seconds=0.05).lines()
+        assert next(lines) == b"x"
+        with pytest.raises(TransportError) as silent:
+            next(lines)
+    assert not silent.value.lost
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        pytest.param((chunk(b"half"),), id="inside-a-line"),
+        pytest.param((b"ff\r\nx",), id="inside-a-chunk"),
+        pytest.param((), id="without-the-last-chunk"),
+        pytest.param((b"zz\r\n",), id="no-chunk-at-all"),
+    ],
+)
+def test_stream_that_breaks_says_so(ending):
+    talk = talking_to(hangs_up_after(CHUNKED, chunk(b"x\n"), *ending))
+    with talk as (transport, _):
+        lines = stream(transport).lines()
+        assert next(lines) == b"x"
+        with pytest.raises(TransportError):
+            next(lines)
+
+
+def test_stream_that_ends_inside_a_line_says_so():
+    talk = talking_to(says(CHUNKED, chunk(b"half"), b"0\r\n\r\n"))
+    with talk as (transport, _), pytest.raises(TransportError):
+        list(stream(transport).lines())
+
+
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(CHUNKED, id="kept-alive"),
+        pytest.param(
+            CHUNKED.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
+            id="last-of-its-connection",
+        ),
+    ],
+)
+def test_rf_13_close_wakes_a_blocked_reader(secure, head):
+    with talking_to(says(head, chunk(b"x\n")), secure=secure) as (transport, _):
+        opened = stream(transport, read_seconds=60)
+        thread, lines, ended = read_in_background(opened)
+        opened.close()
+        opened.close()
+        thread.join(10)
+        assert not thread.is_alive()
+        assert ended == ["end"]
+        assert lines in ([], [b"x"])
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_th_9_closing_the_transport_ends_its_streams(secure):
+    talk = talking_to(says(CHUNKED, chunk(b"x\n")), secure=secure)
+    with talk as (transport, _):
+        thread, _, ended = read_in_background(stream(transport, read_seconds=60))
+        transport.close()
+        thread.join(10)
+        assert len(ended) == 1
+
+
+def test_stream_closed_before_it_was_read_has_no_lines():
+    with talking_to(says(CHUNKED, chunk(b"x\n"))) as (transport, _):
+        opened = stream(transport)
+        opened.close()
+        assert list(opened.lines()) == []
+
+
+def test_abandoned_reader_gives_its_connection_up():
+    """A reader that stops iterating must not leave a half-read answer in the pool."""
+    connected = []
+
+    def script(peer, connection):
+        connected.append(connection)
+        says(CHUNKED, chunk(b"x\n"))(peer, connection)
+
+    with talking_to(script) as (transport, _):
+        for _ in range(2):
+            lines = stream(transport).lines()
+            assert next(lines) == b"x"
+            lines.close()
+    assert len(connected) == 2
+
+
+def test_redirects_are_not_followed():
+    """A token must not travel to wherever an answer points."""
+    moved = b"HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n"
+    with talking_to(hangs_up_after(moved)) as (transport, peer):
+        assert send(transport).status == 302
+        assert len(peer.requests) == 1
+
+
+def test_rf_13_kernel_watches_over_quiet_connections():
+    with talking_to(says(CHUNKED, chunk(b"x\n"))) as (transport, _):
+        opened = stream(transport)
+        kept = opened._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        opened.close()
+    assert kept == 1
+
+
+def test_proxy_of_the_kubeconfig_tunnels_to_the_server():
+    """A proxy that answers CONNECT, then is the server itself: one socket, two hops."""
+    authority = certificate_authority()
+    inside = _context(authority.issue(["kubernetes.example"]))
+
+    def script(peer, connection):
+        peer.read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+        with inside.wrap_socket(connection, server_side=True) as tunnel:
+            peer.read_request(tunnel)
+            tunnel.sendall(PLAIN)
+
+    peer = Peer(script)
+    config = ClusterConfig(
+        url="https://kubernetes.example:6443",
+        ssl_context=ssl.create_default_context(cadata=authority.pem.decode()),
+        authorization=lambda: "Bearer t",
+        proxy_url=f"http://{peer.address}",
+    )
+    transport = Transport(config, user_agent="tests")
+    assert send(transport).body == b"{}"
+    transport.close()
+    peer.close()
+    connect, get = peer.requests
+    assert connect.startswith(b"CONNECT kubernetes.example:6443 ")
+    assert b"Bearer" not in connect
+    assert get.startswith(b"GET /x ")
