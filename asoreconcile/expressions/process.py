@@ -1,0 +1,139 @@
+"""The parent's end of the engine's process: a request out, an answer in, in time.
+
+The CEL engine is C++ that holds the interpreter's lock while it runs, and one short
+expression can ask for more time and memory than a machine has. So it runs in a process
+of its own, started with the first expression, killed when an answer is late, and
+replaced when the next request comes.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import Connection
+
+import orjson
+
+from asoreconcile.errors import AsoError
+from asoreconcile.objects import JsonObject
+
+DEADLINE_SECONDS = 2.0
+MEMORY_BYTES = 192 * 1024 * 1024
+_START_SECONDS = 30.0
+
+
+class EngineMissingError(AsoError):
+    """The CEL library is not installed; the message says how to install it."""
+
+
+class EngineLimitError(AsoError):
+    """No answer within the bounds of time and memory."""
+
+
+class _Child:
+    """One running process and the channel to it."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self.answered = 0
+        self._channel, theirs = multiprocessing.Pipe()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [
+                    sys.executable,
+                    "-m",
+                    "asoreconcile.expressions.child",
+                    str(theirs.fileno()),
+                    str(memory_bytes),
+                ],
+                pass_fds=[theirs.fileno()],
+                # Credentials in our environment are not for an engine of expressions.
+                env={"PYTHONPATH": os.pathsep.join(sys.path)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def receive(self, within_seconds: float) -> JsonObject | None:
+        """The next answer; None when it is late or the process died."""
+        channel: Connection = self._channel
+        try:
+            if not channel.poll(within_seconds):
+                return None
+            answer: JsonObject = orjson.loads(channel.recv_bytes())
+        except (EOFError, OSError):
+            return None
+        self.answered += 1
+        return answer
+
+    def ask(self, request: bytes, *, within_seconds: float) -> JsonObject | None:
+        try:
+            self._channel.send_bytes(request)
+        except OSError:
+            return None
+        return self.receive(within_seconds)
+
+    def end(self) -> None:
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
+
+
+class EngineProcess:
+    """Answers requests one at a time. Safe from any thread, blocking.
+
+    deadline_seconds: for one answer. memory_bytes: by which the process may grow.
+    """
+
+    def __init__(
+        self,
+        *,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._deadline_seconds = deadline_seconds
+        self._memory_bytes = memory_bytes
+        self._lock = threading.Lock()
+        self._child: _Child | None = None
+
+    def ask(self, request: JsonObject) -> JsonObject:
+        """One request's answer. Raises EngineMissingError, EngineLimitError.
+
+        A process that has served before may be full of what it remembers: when it
+        fails, a fresh one gets the request once more.
+        """
+        frame = orjson.dumps(request)
+        with self._lock:
+            while True:
+                child = self._child or self._start()
+                used = child.answered > 1
+                answer = child.ask(frame, within_seconds=self._deadline_seconds)
+                if answer is not None:
+                    return answer
+                self._end()
+                if not used:
+                    raise EngineLimitError(
+                        "takes too much time or memory: make it do less"
+                    )
+
+    def close(self) -> None:
+        """End the process; a later request starts another."""
+        with self._lock:
+            self._end()
+
+    def _start(self) -> _Child:
+        child = _Child(self._memory_bytes)
+        self._child = child
+        greeting = child.receive(_START_SECONDS) or {}
+        if "ready" not in greeting:
+            self._end()
+            raise EngineMissingError(
+                "expressions need the CEL engine, which does not start here: install "
+                f"asoreconcile[cel] ({greeting.get('missing', 'no answer')})"
+            )
+        return child
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
