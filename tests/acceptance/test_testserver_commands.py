@@ -1,0 +1,77 @@
+"""`asoreconcile testserver`: the servers as anyone would start them."""
+
+import socket
+import ssl
+import urllib.request
+from contextlib import closing
+
+import pytest
+from click.testing import CliRunner
+
+from asoreconcile.cmd.children import Child, ChildError
+from asoreconcile.cmd.testserver import testserver as command
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.resources import NAMESPACES
+
+
+def started(tmp_path, *arguments):
+    return Child(
+        ["testserver", *arguments], environment={}, log_path=tmp_path / "server.log"
+    )
+
+
+def test_kube_writes_a_kubeconfig_that_works(tmp_path):
+    path = tmp_path / "kubeconfig"
+    server = started(
+        tmp_path, "kube", "--token", "sesame", "--kubeconfig-out", str(path)
+    )
+    try:
+        server.wait_for_file(path, 30)
+        assert path.stat().st_mode & 0o077 == 0, "the token is its owner's alone"
+        assert "sesame" in path.read_text()
+        with closing(KubeClient(load(str(path)), user_agent="tests")) as client:
+            names = {n["metadata"]["name"] for n in client.list_page(NAMESPACES).items}
+        assert "default" in names
+    finally:
+        assert server.end() == 0
+
+
+def test_arm_writes_settings_and_its_authority(tmp_path):
+    settings, ca = tmp_path / "azure.env", tmp_path / "ca.pem"
+    arguments = ("--settings-out", str(settings), "--ca-out", str(ca))
+    server = started(tmp_path, "arm", *arguments, "--control-token", "look")
+    try:
+        server.wait_for_file(settings, 30)
+        assert settings.stat().st_mode & 0o077 == 0
+        values = dict(line.split("=", 1) for line in settings.read_text().splitlines())
+        request = urllib.request.Request(
+            values["AZURE_RESOURCE_MANAGER_ENDPOINT"] + "/_control/counts",
+            headers={"x-control-token": "look"},
+        )
+        context = ssl.create_default_context(cafile=str(ca))
+        with urllib.request.urlopen(request, context=context) as answer:
+            assert answer.status == 200
+        assert values["AZURE_CLIENT_SECRET"]
+    finally:
+        assert server.end() == 0
+
+
+def test_a_port_in_use_is_said():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = CliRunner().invoke(command, ["kube", "--port", str(port)])
+    assert done.exit_code == 1
+    assert f"port {port}" in done.output
+
+
+@pytest.mark.parametrize("arguments", [["kube", "--port", "x"], ["arm", "--lro", "-1"]])
+def test_bad_usage_exits_2(arguments):
+    assert CliRunner().invoke(command, arguments).exit_code == 2
+
+
+def test_a_child_that_ends_says_why(tmp_path):
+    server = started(tmp_path, "kube", "--port", "70000")
+    with pytest.raises(ChildError, match="70000"):
+        server.wait_for_file(tmp_path / "never", 30)
+    server.end()
