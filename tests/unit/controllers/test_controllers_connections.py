@@ -1,0 +1,388 @@
+"""Which credential an object uses, what is kept of it, and who is woken by a change."""
+
+import base64
+import traceback
+
+import attrs
+import pytest
+
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.credentials_secret import SecretRules
+from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.work import Connection
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.controllers.connections import (
+    GlobalConnection,
+    ScopedConnections,
+    content_digest,
+)
+from asoreconcile.controllers.credential_users import (
+    CredentialUsers,
+    index_credentials,
+    is_change,
+)
+from asoreconcile.errors import RetryClass
+from asoreconcile.kube.errors import ForbiddenError, NotFoundError
+from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request
+
+CANARY = "canary-secret-3c"
+VALUES = {
+    "AZURE_SUBSCRIPTION_ID": "sub",
+    "AZURE_TENANT_ID": "tenant",
+    "AZURE_CLIENT_ID": "client",
+    "AZURE_CLIENT_SECRET": CANARY,
+}
+NAMESPACE_WIDE = ObjectKey("ns", "aso-credential")
+
+
+class Cluster:
+    """Secrets on an API server, and a cache of their headers that a test can hold."""
+
+    def __init__(self):
+        self.secrets = {}
+        self.cached = {}
+        self.synced = True
+        self.reads = []
+        self.forbidden = False
+        self._version = 0
+
+    def put(self, name, *, cached=True, namespace="ns", **values):
+        self._version += 1
+        key = ObjectKey(namespace, name)
+        data = {k: base64.b64encode(v.encode()).decode() for k, v in values.items()}
+        meta = {
+            "namespace": namespace,
+            "name": name,
+            "uid": f"u-{name}",
+            "resourceVersion": str(self._version),
+        }
+        self.secrets[key] = {"metadata": meta, "data": data}
+        if cached:
+            self.cached[key] = Entry({"metadata": meta})
+
+    def drop(self, name):
+        key = ObjectKey("ns", name)
+        del self.secrets[key]
+        self.cached.pop(key, None)
+
+    def get(self, resource, key):
+        assert resource.kind == "Secret"
+        self.reads.append(key.name)
+        if self.forbidden:
+            raise ForbiddenError("no", status=403)
+        if key not in self.secrets:
+            raise NotFoundError("no", status=404)
+        return self.secrets[key]
+
+    def has_synced(self):
+        return self.synced
+
+    def entry(self, key):
+        return self.cached.get(key)
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+@pytest.fixture
+def made():
+    return []
+
+
+@pytest.fixture
+def connections(cluster, made):
+    def connect(source, name):
+        made.append(source)
+        client = f"client {len(made)}"
+        return Connection(client, subscription_id=source.subscription_id, source=name)
+
+    return ScopedConnections(
+        cluster,
+        cluster,
+        connect=connect,
+        rules=SecretRules(),
+        settings=GlobalConnection("global", subscription_id="g", source="ops/settings"),
+    )
+
+
+def new_object(**notes):
+    return {"metadata": {"namespace": "ns", "name": "o", "annotations": notes}}
+
+
+def claimed(**notes):
+    return new_object(**{RESOURCE_ID: "/subscriptions/sub/x"}, **notes)
+
+
+def named(name):
+    return {CREDENTIAL_FROM: name}
+
+
+def refusal(connections, obj):
+    with pytest.raises(CredentialError) as caught:
+        connections.for_object(obj)
+    error = caught.value
+    assert (error.reason, error.severity, error.retry) == (
+        "CredentialError",
+        "Warning",
+        RetryClass.SLOW,
+    )
+    assert CANARY not in "".join(traceback.format_exception(error))
+    return str(error)
+
+
+@pytest.mark.parametrize("make", [new_object, claimed])
+def test_r8_1_the_narrowest_scope_wins(cluster, connections, make):
+    assert connections.for_object(make()).source == "ops/settings"
+    cluster.put("aso-credential", **VALUES)
+    assert connections.for_object(make()).source == "ns/aso-credential"
+    cluster.put("own", **VALUES)
+    assert connections.for_object(make(**named("own"))).source == "ns/own"
+    assert connections.for_object(make()).source == "ns/aso-credential"
+
+
+def test_another_namespaces_secret_is_none_of_its_business(cluster, connections):
+    cluster.put("aso-credential", namespace="other", **VALUES)
+    assert connections.for_object(claimed()).source == "ops/settings"
+
+
+@pytest.mark.parametrize("name", ["other/own", "/", ""])
+def test_r8_2_the_annotation_cannot_leave_the_namespace(cluster, connections, name):
+    cluster.put("own", namespace="other", **VALUES)
+    text = refusal(connections, claimed(**named(name)))
+    assert "object's own namespace" in text
+    assert cluster.reads == []
+
+
+def test_a_named_secret_that_is_missing_is_an_error(cluster, connections):
+    cluster.put("aso-credential", **VALUES)
+    text = refusal(connections, claimed(**named("own")))
+    assert "Secret 'own'" in text
+    assert "does not exist in namespace ns" in text
+
+
+def test_r8_3_a_malformed_secret_does_not_fall_through(cluster, connections):
+    cluster.put("aso-credential", AZURE_CLIENT_SECRET=CANARY)
+    text = refusal(connections, claimed())
+    assert "credential Secret 'ns/aso-credential' cannot be used" in text
+    for key in ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
+        assert key in text
+
+
+def test_a_secret_that_may_not_be_read_says_which_right_is_missing(
+    cluster, connections
+):
+    cluster.put("aso-credential", **VALUES)
+    cluster.forbidden = True
+    assert "get, list and watch on secrets" in refusal(connections, claimed())
+
+
+def test_no_global_credential_is_an_error_of_who_needs_it(cluster, made):
+    connections = ScopedConnections(
+        cluster,
+        cluster,
+        connect=lambda source, name: Connection("c", source.subscription_id, name),
+        rules=SecretRules(),
+        settings=GlobalConnection(None),
+    )
+    text = refusal(connections, claimed())
+    assert text.startswith("global credential not configured")
+    assert CREDENTIAL_FROM in text
+    assert "AZURE_SUBSCRIPTION_ID" in text
+    cluster.put("aso-credential", **VALUES)
+    assert connections.for_object(claimed()).subscription_id == "sub"
+
+
+def test_r8_4_a_connection_is_kept_while_the_secret_is_the_same(
+    cluster, connections, made
+):
+    cluster.put("aso-credential", **VALUES)
+    first = [connections.for_object(claimed()) for _ in range(5)]
+    assert cluster.reads == ["aso-credential"]
+    assert len(made) == 1
+    assert len({id(connection) for connection in first}) == 1
+
+
+def test_r8_4_a_rotation_is_used_by_the_next_pass(cluster, connections, made):
+    cluster.put("aso-credential", **VALUES)
+    connections.for_object(claimed())
+    cluster.put("aso-credential", **VALUES | {"AZURE_CLIENT_SECRET": "rotated"})
+    assert connections.for_object(claimed()).client == "client 2"
+    assert made[-1].client_secret == "rotated"
+
+
+def test_a_new_label_on_the_secret_keeps_the_connection(cluster, connections, made):
+    cluster.put("aso-credential", **VALUES)
+    connections.for_object(claimed())
+    cluster.put("aso-credential", **VALUES)
+    connections.for_object(claimed())
+    connections.for_object(claimed())
+    assert len(made) == 1
+    assert len(cluster.reads) == 2
+
+
+def test_a_secret_that_broke_drops_the_connection(cluster, connections, made):
+    cluster.put("aso-credential", **VALUES)
+    connections.for_object(claimed())
+    cluster.put("aso-credential", AZURE_TENANT_ID="t")
+    refusal(connections, claimed())
+    cluster.drop("aso-credential")
+    assert connections.for_object(claimed()).source == "ops/settings"
+    cluster.put("aso-credential", **VALUES)
+    assert connections.for_object(claimed()).client == "client 2"
+
+
+def test_a_new_object_does_not_trust_a_cache_that_may_lag(cluster, connections):
+    cluster.put("aso-credential", cached=False, **VALUES)
+    assert connections.for_object(new_object()).subscription_id == "sub"
+    assert connections.for_object(claimed()).source == "ops/settings"
+
+
+def test_a_cache_that_is_filling_is_not_asked(cluster, connections):
+    cluster.put("aso-credential", cached=False, **VALUES)
+    cluster.synced = False
+    assert connections.for_object(claimed()).subscription_id == "sub"
+
+
+def test_a_named_secret_missing_from_the_cache_alone_is_found(cluster, connections):
+    cluster.put("own", cached=False, **VALUES)
+    assert connections.for_object(claimed(**named("own"))).subscription_id == "sub"
+
+
+def test_objects_without_a_narrower_credential_cost_no_reads(cluster, connections):
+    connections.for_object(claimed())
+    assert cluster.reads == []
+
+
+def test_nothing_kept_or_shown_holds_a_secret(cluster, connections):
+    cluster.put("aso-credential", **VALUES)
+    connection = connections.for_object(claimed())
+    assert CANARY not in repr(connection)
+    assert CANARY not in repr(connections._kept)
+
+
+def test_the_digest_changes_with_keys_and_values():
+    base = content_digest({"a": "1", "b": "2"})
+    assert content_digest({"b": "2", "a": "1"}) == base
+    assert content_digest({"a": "1", "b": "3"}) != base
+    assert content_digest({"a": "1", "c": "2"}) != base
+    assert content_digest({"a": "1"}) != base
+
+
+class Controller:
+    def __init__(self, woken):
+        self._woken = woken
+
+    def enqueue(self, key, *, priority=0):
+        self._woken[key.name] = priority
+
+
+class Informer:
+    """A kind's cache, as far as it is asked for an index."""
+
+    def __init__(self):
+        self.entries = {}
+
+    def add_index(self, name, function):
+        self._index = function
+
+    def by_index(self, name, value):
+        return [k for k, e in self.entries.items() if value in self._index(e)]
+
+    def entry(self, key):
+        return self.entries[key]
+
+    def add(self, name, *, ready="False", **notes):
+        conditions = [{"type": "Ready", "status": ready}]
+        entry = Entry(
+            {
+                "metadata": {"namespace": "ns", "name": name, "annotations": notes},
+                "status": {"conditions": conditions},
+            }
+        )
+        self.entries[entry.key] = entry
+
+
+@attrs.frozen
+class Kind:
+    informer: Informer
+    controller: Controller
+
+
+class Kinds:
+    def __init__(self):
+        self.woken = {}
+        self.informer = Informer()
+        index_credentials(self.informer)
+
+    def running(self):
+        return {GroupKind("g", "K"): Kind(self.informer, Controller(self.woken))}
+
+
+@pytest.fixture
+def kinds():
+    kinds = Kinds()
+    kinds.informer.add("plain")
+    kinds.informer.add("settled", ready="True")
+    kinds.informer.add("particular", **named("own"))
+    return kinds
+
+
+@pytest.fixture
+def users(connections, kinds):
+    return CredentialUsers(connections, kinds)
+
+
+def test_a_new_secret_wakes_who_uses_it_the_failing_first(cluster, users, kinds):
+    cluster.put("aso-credential", **VALUES)
+    users.reconcile(Request(NAMESPACE_WIDE))
+    assert kinds.woken == {"plain": 0, "settled": LOW_PRIORITY}
+
+
+def test_a_named_secret_wakes_who_names_it(cluster, users, kinds):
+    cluster.put("own", **VALUES)
+    users.reconcile(Request(ObjectKey("ns", "own")))
+    assert kinds.woken == {"particular": 0}
+
+
+def test_a_secret_nobody_uses_is_not_read(cluster, users, kinds):
+    cluster.put("tls", **VALUES)
+    users.reconcile(Request(ObjectKey("ns", "tls")))
+    assert kinds.woken == {}
+    assert cluster.reads == []
+
+
+def test_only_a_change_of_content_wakes(cluster, users, kinds):
+    for values in (VALUES, VALUES, VALUES | {"AZURE_CLIENT_SECRET": "new"}):
+        kinds.woken.clear()
+        cluster.put("own", **values)
+        users.reconcile(Request(ObjectKey("ns", "own")))
+    assert kinds.woken == {"particular": 0}
+    kinds.woken.clear()
+    users.reconcile(Request(ObjectKey("ns", "own")))
+    assert kinds.woken == {}
+
+
+def test_a_secret_that_goes_wakes_and_so_does_its_return(cluster, users, kinds):
+    key = ObjectKey("ns", "own")
+    cluster.put("own", **VALUES)
+    users.reconcile(Request(key))
+    for change in (lambda: cluster.drop("own"), lambda: cluster.put("own", **VALUES)):
+        kinds.woken.clear()
+        change()
+        users.reconcile(Request(key))
+        assert kinds.woken == {"particular": 0}
+
+
+def test_what_counts_as_a_change():
+    one = Entry({"metadata": {"name": "s", "resourceVersion": "1"}})
+    two = Entry({"metadata": {"name": "s", "resourceVersion": "2"}})
+    assert is_change(Added(one, initial=False))
+    assert not is_change(Added(one, initial=True))
+    assert is_change(Updated(one, two))
+    assert not is_change(Updated(one, one))
+    assert is_change(Deleted(one))
