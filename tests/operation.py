@@ -18,7 +18,11 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_set import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from asoreconcile.kube.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    SECRETS,
+)
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.kube import KubeServer
@@ -30,10 +34,11 @@ WAIT_SECONDS = 60.0
 class Operation:
     """Two servers and a manager process. Use as a context manager."""
 
-    def __init__(self, tmp_path, *, lro=0.0, retry_after=1):
+    def __init__(self, tmp_path, *, lro=0.0, retry_after=1, azure=None):
+        """azure: a server to use in place of a simulator with `lro`, `retry_after`."""
         self.folder = tmp_path
         self.cluster = KubeServer()
-        self.azure = ArmServer(lro=lro, retry_after=retry_after)
+        self.azure = azure or ArmServer(lro=lro, retry_after=retry_after)
         self.manager = None
         self._stack = ExitStack()
         self._starts = 0
@@ -167,8 +172,9 @@ def samples():
 
 
 def resource_for(obj):
-    if obj["kind"] == "Secret":
-        return SECRETS
+    core = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
+    if obj["kind"] in core:
+        return core[obj["kind"]]
     return resource_of(builtin().version(gvk_of(obj)))
 
 

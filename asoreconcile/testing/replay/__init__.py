@@ -1,0 +1,18 @@
+"""Recorded Azure traffic as an ARM endpoint to run a controller against."""
+
+from asoreconcile.testing.replay.exchanges import (
+    Exchange,
+    exchange_of,
+    read_recordings,
+)
+from asoreconcile.testing.replay.playback import Asked, Summary
+from asoreconcile.testing.replay.server import ReplayServer
+
+__all__ = [
+    "Asked",
+    "Exchange",
+    "ReplayServer",
+    "Summary",
+    "exchange_of",
+    "read_recordings",
+]

@@ -1,0 +1,87 @@
+"""Recorded traffic read from its archive: requests of ARM and what it answered."""
+
+import tarfile
+import urllib.parse
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.objects import JsonObject
+
+# Length and type are the server's own; what is left of a budget says nothing here.
+_DROPPED = ("content-length", "content-type", "transfer-encoding")
+_BUDGET = "ratelimit"
+
+
+@attrs.frozen
+class Target:
+    """What a request is about. path: in lower case, without a slash at the end.
+
+    Other query parameters are not part of it: they are signatures and time stamps.
+    """
+
+    method: str
+    path: str
+    api_version: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}?api-version={self.api_version}"
+
+
+@attrs.frozen
+class Exchange:
+    """One recorded request and its answer. body, answer: JSON, text or None.
+
+    endpoint: `https://host` the request went to. headers: of the answer, names in
+    lower case, the last value of each.
+    """
+
+    target: Target
+    path: str
+    endpoint: str
+    body: Any = attrs.field(repr=False)
+    status: int
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    answer: Any = attrs.field(repr=False)
+
+
+def target_of(method: str, path: str, api_version: str) -> Target:
+    return Target(method, path.rstrip("/").lower(), api_version.lower())
+
+
+def exchange_of(raw: JsonObject) -> Exchange:
+    """An exchange as the archive has it: `method`, `url`, `request_body`, ..."""
+    parts = urllib.parse.urlsplit(raw["url"])
+    path = urllib.parse.unquote(parts.path).rstrip("/")
+    query = dict(urllib.parse.parse_qsl(parts.query))
+    return Exchange(
+        target=target_of(raw["method"], path, query.get("api-version", "")),
+        path=path,
+        endpoint=f"{parts.scheme}://{parts.netloc}",
+        body=raw["request_body"],
+        status=raw["status"],
+        headers={
+            name.lower(): value if isinstance(value, str) else value[-1]
+            for name, value in raw["headers"].items()
+            if name.lower() not in _DROPPED and _BUDGET not in name.lower()
+        },
+        answer=raw["body"],
+    )
+
+
+def read_recordings(
+    archive: str | Path, names: Collection[str]
+) -> dict[str, list[Exchange]]:
+    """The recordings of these names in an archive; names it lacks are left out."""
+    found: dict[str, list[Exchange]] = {}
+    with tarfile.open(archive) as members:
+        for member in members:
+            name = Path(member.name).stem
+            file = members.extractfile(member) if name in names else None
+            if file is not None:
+                raw = orjson.loads(file.read())["exchanges"]
+                found[name] = [exchange_of(exchange) for exchange in raw]
+    return found

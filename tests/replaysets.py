@@ -1,0 +1,156 @@
+"""Replay sets: whole estates applied to the operator, before a recording of Azure.
+
+`hack/replay` prints how each fared, `tests/parity/test_replay.py` asserts it. The sets
+and the recordings are read from the data folder, never from the project.
+"""
+
+import base64
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import attrs
+from operation import Operation
+
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
+from asoreconcile.objects import JsonObject, ObjectKey, gvk_of, key_of
+from asoreconcile.testing.replay import Asked, Exchange, ReplayServer, Summary
+
+RECORDINGS = "recordings-dev.tar.xz"
+POLICY = "serviceoperator.azure.com/reconcile-policy"
+_CORE = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
+
+
+@attrs.frozen
+class ReplaySet:
+    """One file of the folder, as its README describes it."""
+
+    name: str
+    manifests: tuple[JsonObject, ...]
+    expected_puts: JsonObject
+    expected_exports: JsonObject
+    aso_requests: dict[str, int]
+    no_delete: frozenset[str]
+
+
+@attrs.frozen
+class Run:
+    """How a set fared. problems: a line each; none when it passed."""
+
+    problems: tuple[str, ...]
+    journal: tuple[Asked, ...]
+    seconds: float
+
+    @property
+    def requests(self) -> Counter[str]:
+        """How many requests Azure got, by method."""
+        return Counter(asked.method for asked in self.journal)
+
+
+def read_sets(paths: Iterable[Path]) -> Iterator[ReplaySet]:
+    """The sets of some files and folders."""
+    for path in paths:
+        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+            raw = json.loads(file.read_text(encoding="utf-8"))
+            yield ReplaySet(
+                name=file.stem,
+                manifests=tuple(raw["manifests"]),
+                expected_puts=raw["expected_puts"],
+                expected_exports=raw["expected_exports"],
+                aso_requests=raw["aso_requests"],
+                no_delete=frozenset(raw["no_delete"]),
+            )
+
+
+def replay(estate: ReplaySet, exchanges: list[Exchange], folder: Path) -> Run:
+    """Apply a set to an operator of its own, see it ready, delete it again. Blocks."""
+    began = time.monotonic()
+    azure = ReplayServer(exchanges)
+    with Operation(folder, azure=azure) as operation:
+        problems = _play(estate, operation)
+        summary = azure.summary()
+    return Run(
+        problems=(*problems, *_misfits(estate, summary)),
+        journal=tuple(azure.journal),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _play(estate: ReplaySet, operation: Operation) -> list[str]:
+    objs = [m for m in estate.manifests if m["kind"] not in _CORE]
+    operation.install(*objs)
+    operation.start_manager()
+    try:
+        for manifest in estate.manifests:
+            operation.apply(_with_policy(estate, manifest))
+        for obj in objs:
+            operation.wait_ready(obj)
+        problems = list(_wrong_exports(estate, operation))
+        for obj in objs:
+            operation.delete(obj)
+        for obj in objs:
+            operation.wait_gone(obj)
+    except (AssertionError, AsoError) as error:
+        return [*_death(operation), str(error).partition("\n")[0]]
+    return problems
+
+
+def _death(operation: Operation) -> Iterator[str]:
+    """What the manager said last, if it is no more."""
+    try:
+        operation.manager.check()
+    except AsoError as error:
+        yield str(error)
+
+
+def _with_policy(estate: ReplaySet, manifest: JsonObject) -> JsonObject:
+    """What has no DELETE is left to go with its owner."""
+    gvk = gvk_of(manifest)
+    if f"{gvk.group}/{gvk.kind}/{key_of(manifest).name}" not in estate.no_delete:
+        return manifest
+    meta = manifest["metadata"]
+    annotations = {**meta.get("annotations", {}), POLICY: "detach-on-delete"}
+    return {**manifest, "metadata": {**meta, "annotations": annotations}}
+
+
+def _wrong_exports(estate: ReplaySet, operation: Operation) -> Iterator[str]:
+    for title, expected in estate.expected_exports.items():
+        kind, _, name = title.partition("/")
+        try:
+            found = operation.client.get(_CORE[kind], ObjectKey("default", name))
+        except NotFoundError:
+            yield f"export: {title} is not there"
+            continue
+        data = found.get("data") or {}
+        for key, value in expected.items():
+            actual = data.get(key, "")
+            if kind == "Secret":
+                actual = base64.b64decode(actual).decode()
+            if not actual or value not in ("*", actual):
+                yield f"export: {title} {key}: {actual!r}, expected {value!r}"
+
+
+def _misfits(estate: ReplaySet, summary: Summary) -> Iterator[str]:
+    yield from (f"body: {text}" for text in summary.mismatches)
+    yield from (f"not recorded: {text}" for text in summary.unmatched)
+    yield from (f"read that was not recorded: {text}" for text in summary.unanswered)
+    yield from (f"not sent: {text}" for text in summary.not_sent)
+    yield from (f"left in Azure: {text}" for text in summary.left)
+    for method, count in sorted(summary.requests.items()):
+        limit = estate.aso_requests.get(method, 0)
+        if method == "DELETE":  # its harness deleted the group alone, or left the rest
+            limit = max(limit, len(estate.manifests))
+        if count > limit:
+            yield f"{count} {method} requests, ASO made {limit}"
+
+
+def data_path(name: str) -> Path:
+    """Where recorded data is, there or not."""
+    root = Path(__file__).resolve().parent.parent
+    base = os.environ.get("ASORECONCILE_DATA") or root.parent / "shared" / "data"
+    return Path(base) / name
