@@ -1,0 +1,255 @@
+"""Signing in without a client secret, through azure-identity as it is, over TLS."""
+
+import base64
+import json
+import logging
+import threading
+import traceback
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+from keypairs import key12, pem, rsa_key
+
+from asoreconcile.arm.credentials import CloudConfig, CredentialError
+from asoreconcile.arm.credentials_certificate import ClientCertificate
+from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.http import HttpsServer, Response
+
+TENANT = "00000000-0000-0000-0000-0000000000aa"
+OTHER_TENANT = "00000000-0000-0000-0000-0000000000bb"
+TOKEN = "canary-token-1f2e"
+PASSWORD = "canary-password-5c"
+PROJECTED = "canary.projected.first"
+
+
+class Entra:
+    """A token endpoint that accepts what `accepts` says of an assertion."""
+
+    def __init__(self, accepts):
+        self.accepts = accepts
+        self.assertions = []
+        self.tenants = []
+
+    def handle(self, request):
+        tenant = request.path.strip("/").split("/")[0]
+        home = f"https://{request.headers['host']}/{tenant}"
+        if request.method == "GET":
+            return _answer(
+                200,
+                {
+                    "issuer": f"{home}/v2.0",
+                    "token_endpoint": f"{home}/oauth2/v2.0/token",
+                    "authorization_endpoint": f"{home}/oauth2/v2.0/authorize",
+                },
+            )
+        form = parse_qs(request.body.decode())
+        (assertion,) = form["client_assertion"]
+        self.assertions.append(assertion)
+        self.tenants.append(tenant)
+        if not self.accepts(assertion):
+            text = "AADSTS700024: Client assertion is not within its valid time range."
+            return _answer(401, {"error": "invalid_client", "error_description": text})
+        return _answer(
+            200, {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"}
+        )
+
+
+def _answer(status, body):
+    content = json.dumps(body).encode()
+    return Response(status, content, {"Content-Type": "application/json"})
+
+
+@pytest.fixture
+def serve(tmp_path, monkeypatch):
+    """Start a token endpoint; the cloud that it is the authority of."""
+    authority = certificate_authority()
+    bundle = tmp_path / "ca.pem"
+    bundle.write_bytes(authority.pem)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    servers = []
+
+    def start(entra):
+        server = HttpsServer(entra.handle, certificate=authority.issue(["127.0.0.1"]))
+        server.start()
+        servers.append(server)
+        return CloudConfig(authority_host=server.url)
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def signed_by_us(assertion):
+    message, _, signature = assertion.rpartition(".")
+    try:
+        rsa_key().public_key().verify(
+            base64.urlsafe_b64decode(signature + "=="),
+            message.encode(),
+            *_scheme(message),
+        )
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _scheme(message):
+    header = json.loads(base64.urlsafe_b64decode(message.split(".")[0] + "=="))
+    sha = hashes.SHA256()
+    if header["alg"] == "PS256":
+        return padding.PSS(padding.MGF1(sha), padding.PSS.DIGEST_LENGTH), sha
+    return padding.PKCS1v15(), sha
+
+
+FORMS = {
+    "PEM": lambda: (pem(rsa_key()), ""),
+    "encrypted PEM": lambda: (pem(rsa_key(), PASSWORD), PASSWORD),
+    "encrypted PKCS12": lambda: (key12(PASSWORD), PASSWORD),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_certificates_key_signs_the_request(serve, form, caplog):
+    caplog.set_level(logging.DEBUG)
+    entra = Entra(signed_by_us)
+    cloud = serve(entra)
+    content, password = form()
+    source = ClientCertificate(TENANT, "client-1", content, password, cloud=cloud)
+    assert source.credential().get_token(cloud.scope).token == TOKEN
+    for canary in (PASSWORD, TOKEN, *entra.assertions, "PRIVATE KEY"):
+        assert canary not in caplog.text
+
+
+def test_d12_a_refused_certificate_is_a_credential_error(serve, caplog):
+    caplog.set_level(logging.DEBUG)
+    entra = Entra(lambda _: False)
+    cloud = serve(entra)
+    source = ClientCertificate(
+        TENANT, "client-1", pem(rsa_key()), cloud=cloud, origin="Secret ns/s"
+    )
+    with pytest.raises(CredentialError, match="AADSTS700024") as caught:
+        source.credential().get_token(cloud.scope)
+    assert "client client-1 (Secret ns/s)" in str(caught.value)
+    shown = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert not any(assertion in shown for assertion in entra.assertions)
+    assert len(entra.assertions) == 1
+
+
+@pytest.fixture
+def projected(tmp_path):
+    file = tmp_path / "azure-identity"
+    file.write_text(PROJECTED)
+    return file
+
+
+def test_workload_identity_shows_the_projected_token(serve, projected, caplog):
+    caplog.set_level(logging.DEBUG)
+    entra = Entra(lambda assertion: assertion == PROJECTED)
+    cloud = serve(entra)
+    source = WorkloadIdentity(
+        TENANT, "client-1", cloud=cloud, token_file=str(projected)
+    )
+    assert source.credential().get_token(cloud.scope).token == TOKEN
+    assert entra.tenants == [TENANT]
+    assert PROJECTED not in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def test_r8_4_a_rotated_token_file_is_used_at_once(serve, projected):
+    entra = Entra(lambda assertion: assertion == "canary.projected.second")
+    cloud = serve(entra)
+    credential = WorkloadIdentity(
+        TENANT, "client-1", cloud=cloud, token_file=str(projected)
+    ).credential()
+    with pytest.raises(CredentialError, match="AADSTS700024") as caught:
+        credential.get_token(cloud.scope)
+    assert PROJECTED not in "".join(traceback.format_exception(caught.value))
+    projected.write_text("canary.projected.second\n")
+    assert credential.get_token(cloud.scope).token == TOKEN
+    assert entra.assertions == [PROJECTED, "canary.projected.second"]
+
+
+def test_another_tenant_is_asked_only_if_it_is_among_the_additional(serve, projected):
+    entra = Entra(lambda _: True)
+    cloud = serve(entra)
+
+    def credential(*tenants):
+        return WorkloadIdentity(
+            TENANT,
+            "client-1",
+            cloud=cloud,
+            additional_tenants=tenants,
+            token_file=str(projected),
+        ).credential()
+
+    with pytest.raises(CredentialError, match="additionally_allowed_tenants"):
+        credential().get_token(cloud.scope, tenant_id=OTHER_TENANT)
+    credential(OTHER_TENANT).get_token(cloud.scope, tenant_id=OTHER_TENANT)
+    assert entra.tenants == [OTHER_TENANT]
+
+
+class Machine(BaseHTTPRequestHandler):
+    """The metadata endpoint of a machine with one identity."""
+
+    def do_GET(self):
+        self.server.seen.append(parse_qs(urlsplit(self.path).query))
+        known = self.server.seen[-1].get("client_id", ["system"])[0] in {
+            "system",
+            "client-1",
+        }
+        body = (
+            {
+                "access_token": TOKEN,
+                "expires_in": "3600",
+                "resource": "r",
+                "token_type": "Bearer",
+            }
+            if known
+            else {"error": "invalid_request", "error_description": "Identity not found"}
+        )
+        content = json.dumps(body).encode()
+        self.send_response(200 if known else 400)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    with HTTPServer(("127.0.0.1", 0), Machine) as server:
+        server.seen = []
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", url)
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("client_id", ["client-1", ""])
+def test_a_managed_identity_asks_the_machine(machine, client_id, caplog):
+    caplog.set_level(logging.DEBUG)
+    credential = ManagedIdentity(client_id).credential()
+    scope = CloudConfig().scope
+    assert credential.get_token(scope, enable_cae=True).token == TOKEN
+    (asked,) = machine.seen
+    assert asked["resource"] == ["https://management.core.windows.net/"]
+    assert asked.get("client_id", [""]) == [client_id]
+    assert TOKEN not in caplog.text
+
+
+def test_d12_an_identity_the_machine_lacks_says_what_to_do(machine):
+    credential = ManagedIdentity("stranger", origin="Secret ns/s").credential()
+    with pytest.raises(CredentialError, match="assign it to the machine") as caught:
+        credential.get_token(CloudConfig().scope)
+    assert "managed identity client stranger (Secret ns/s)" in str(caught.value)
+    assert len(machine.seen) == 1
