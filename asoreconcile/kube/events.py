@@ -5,29 +5,31 @@ again raises a count instead of making another; one object's flood of one reason
 thinned out without silencing its other reasons. Rules: runtime-semantics section 8.
 """
 
+import random
 import threading
 import uuid
-from collections import OrderedDict, deque
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
-from typing import Literal, Protocol
-
-import attrs
+from typing import Protocol
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
-from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
+from asoreconcile.kube.correlation import Correlator, EventType, Record, Series
+from asoreconcile.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    NotFoundError,
+    TransportError,
+)
 from asoreconcile.kube.resources import EVENTS, ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
 
-EventType = Literal["Normal", "Warning"]
-
 _log = Logger(__name__)
 
 _QUEUED = 1000
-_REMEMBERED = 4096
-_BURST = 25
-_REFILL_SECONDS = 300.0
 _TRIES = 12
 _RETRY_SECONDS = 10.0
 _MAX_MESSAGE = 1024
@@ -43,61 +45,29 @@ class Client(Protocol):
     ) -> JsonObject: ...
 
 
-@attrs.frozen
-class _Record:
-    """An event to write. The same `identity` twice is one event seen twice."""
-
-    obj: JsonObject = attrs.field(repr=False)
-    type: EventType
-    reason: str
-    message: str
-    at: datetime
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        key = key_of(self.obj)
-        return (
-            uid_of(self.obj),
-            str(key),
-            str(self.obj.get("kind")),
-            self.type,
-            self.reason,
-            self.message,
-        )
-
-    @property
-    def flow(self) -> tuple[str, ...]:
-        """What shares a budget: one reason of one object."""
-        return self.identity[:-1]
-
-
-@attrs.define
-class _Written:
-    key: ObjectKey
-    count: int
-
-
-@attrs.define
-class _Budget:
-    tokens: float
-    since: float
-
-
 class EventRecorder:
     """Records core/v1 events; a service of the manager. Safe from any thread."""
 
-    def __init__(self, client: Client, source: str, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Client,
+        source: str,
+        *,
+        clock: Clock,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
         """source: the component that the events are said to come from."""
         self.name = "events"
         self._client = client
         self._source = source
         self._clock = clock
-        self._queue: deque[_Record] = deque()
+        self._uniform = uniform
+        self._queue: deque[Record] = deque()
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._busy = False
-        self._written: OrderedDict[tuple[str, ...], _Written] = OrderedDict()
-        self._budgets: OrderedDict[tuple[str, ...], _Budget] = OrderedDict()
+        self._ended = False
+        self._correlator = Correlator()
         self._thread: threading.Thread | None = None
 
     def event(
@@ -110,15 +80,16 @@ class EventRecorder:
         """Record something about an object; dropped, and logged, when the queue is
         full. Cluster-scoped objects have their events in namespace `default`.
         """
-        record = _Record(
+        record = Record(
             _reference_of(obj), type, reason, _cut(message), self._clock.now()
         )
         with self._changed:
-            if len(self._queue) >= _QUEUED:
-                _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
-                return
-            self._queue.append(record)
-            self._changed.notify()
+            full = len(self._queue) >= _QUEUED
+            if not full:
+                self._queue.append(record)
+                self._changed.notify_all()
+        if full:
+            _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
@@ -127,9 +98,10 @@ class EventRecorder:
     def flush(self, timeout_seconds: float) -> bool:
         """Wait until all that was recorded is written; False when time ran out."""
         with self._changed:
-            return self._changed.wait_for(
-                lambda: not self._queue and not self._busy, timeout_seconds
+            self._changed.wait_for(
+                lambda: self._ended or not self._pending(), timeout_seconds
             )
+            return not self._pending()
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Write what is queued, then end."""
@@ -139,19 +111,25 @@ class EventRecorder:
             self._changed.notify_all()
         return [] if flushed else [f"{self.name} ({len(self._queue)} not written)"]
 
-    def _run(self) -> None:
-        while (record := self._next()) is not None:
-            try:
-                self._write(record)
-            except StoppedError:
-                return
-            finally:
-                with self._changed:
-                    self._busy = False
-                    self._changed.notify_all()
+    def _pending(self) -> bool:
+        """Caller holds the lock."""
+        return bool(self._queue) or self._busy
 
-    def _next(self) -> _Record | None:
+    def _run(self) -> None:
+        try:
+            while (record := self._next()) is not None:
+                self._write(record)
+        except StoppedError:
+            _log.info("Events end with the client", unwritten=len(self._queue))
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _next(self) -> Record | None:
         with self._changed:
+            self._busy = False
+            self._changed.notify_all()
             while not self._queue:
                 if self._stopping.is_set():
                     return None
@@ -159,66 +137,54 @@ class EventRecorder:
             self._busy = True
             return self._queue.popleft()
 
-    def _write(self, record: _Record) -> None:
-        if not self._within_budget(record):
+    def _write(self, record: Record) -> None:
+        series = self._correlator.observe(record, self._clock.monotonic())
+        if series is None:
             return
         for attempt in range(1, _TRIES + 1):
             try:
-                self._send(record)
+                self._send(record, series)
             except ApiError as error:
                 # A refused event will be refused again.
                 _log.warning("Event refused", reason=record.reason, error=str(error))
                 return
             except TransportError as error:
-                if attempt == _TRIES or self._clock.wait(
-                    self._stopping, _RETRY_SECONDS
-                ):
+                # Many recorders lose one server at once: they come back one by one.
+                pause = _RETRY_SECONDS * (self._uniform(0, 1) if attempt == 1 else 1)
+                if attempt == _TRIES or self._clock.wait(self._stopping, pause):
                     _log.warning("Event lost", reason=record.reason, error=str(error))
                     return
             else:
                 return
 
-    def _send(self, record: _Record) -> None:
-        written = self._written.get(record.identity)
-        if written is not None:
-            change = {"count": written.count + 1, "lastTimestamp": _stamp(record.at)}
+    def _send(self, record: Record, series: Series) -> None:
+        if series.written:
+            key = ObjectKey(_namespace_of(record), series.name)
+            change = {
+                "count": series.count,
+                "lastTimestamp": _stamp(series.last),
+                "message": _cut(series.message),
+            }
             try:
-                self._client.patch(EVENTS, written.key, change)
+                self._client.patch(EVENTS, key, change)
             except NotFoundError:
-                pass  # it expired: write it anew
+                series.written, series.name = False, ""  # it expired: write it anew
             else:
-                written.count += 1
-                self._written.move_to_end(record.identity)
                 return
-        document = self._document(record)
-        self._client.create(EVENTS, document)
-        self._written[record.identity] = _Written(key_of(document), 1)
-        while len(self._written) > _REMEMBERED:
-            self._written.popitem(last=False)
+        # One name for all tries: an answer may be lost, and the event be there.
+        series.name = series.name or _name(record)
+        with suppress(AlreadyExistsError):
+            self._client.create(EVENTS, self._document(record, series))
+        series.written = True
 
-    def _within_budget(self, record: _Record) -> bool:
-        now = self._clock.monotonic()
-        budget = self._budgets.setdefault(record.flow, _Budget(_BURST, now))
-        self._budgets.move_to_end(record.flow)
-        while len(self._budgets) > _REMEMBERED:
-            self._budgets.popitem(last=False)
-        refilled = (now - budget.since) / _REFILL_SECONDS
-        budget.tokens = min(_BURST, budget.tokens + refilled)
-        budget.since = now
-        if budget.tokens < 1:
-            return False
-        budget.tokens -= 1
-        return True
-
-    def _document(self, record: _Record) -> JsonObject:
+    def _document(self, record: Record, series: Series) -> JsonObject:
         key = key_of(record.obj)
-        stamp = _stamp(record.at)
         return {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{key.name[:200]}.{uuid.uuid4().hex[:16]}",
-                "namespace": key.namespace or "default",
+                "name": series.name,
+                "namespace": _namespace_of(record),
             },
             "involvedObject": {
                 "apiVersion": record.obj.get("apiVersion"),
@@ -230,14 +196,23 @@ class EventRecorder:
             },
             "type": record.type,
             "reason": record.reason,
-            "message": record.message,
+            "message": _cut(series.message),
             "source": {"component": self._source},
             "reportingComponent": self._source,
             "reportingInstance": "",
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "count": 1,
+            "firstTimestamp": _stamp(series.first),
+            "lastTimestamp": _stamp(series.last),
+            "count": series.count,
         }
+
+
+def _name(record: Record) -> str:
+    return f"{key_of(record.obj).name[:200]}.{uuid.uuid4().hex[:16]}"
+
+
+def _namespace_of(record: Record) -> str:
+    """Where an object's events are; cluster-scoped objects have them in `default`."""
+    return key_of(record.obj).namespace or "default"
 
 
 def _reference_of(obj: JsonObject) -> JsonObject:
