@@ -1,0 +1,299 @@
+"""Credentials in every scope, pass by pass: two Azures, and Secrets that change.
+
+The operator's settings lead to one Azure; a Secret that names a cloud to the other, so
+that the journals tell which credential was used.
+"""
+
+import logging
+
+import attrs
+import pytest
+from operation import Operation
+from world import World, resource_group, virtual_network
+
+from asoreconcile.arm.credentials import CloudConfig
+from asoreconcile.arm.credentials_secret import SecretRules
+from asoreconcile.azure.wire import CREDENTIAL_FROM, POLLER_TOKEN
+from asoreconcile.cache.entry import Entry
+from asoreconcile.controllers.connections import GlobalConnection, ScopedConnections
+from asoreconcile.controllers.connector import Connector
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, annotations
+from asoreconcile.testing.arm import ArmServer
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+
+
+class Headers:
+    """A cache of Secrets that never lags."""
+
+    def __init__(self, client):
+        self._client = client
+
+    def has_synced(self):
+        return True
+
+    def entry(self, key):
+        try:
+            return Entry(self._client.get(SECRETS, key))
+        except NotFoundError:
+            return None
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path) as running:
+        running.install(GROUPS, NETWORKS)
+        yield running
+
+
+@pytest.fixture
+def other(world, tmp_path):
+    """Another Azure, with another subscription, tenant and application."""
+    with ArmServer(clock=world.clock) as azure:
+        with (tmp_path / "azure-ca.pem").open("ab") as bundle:
+            bundle.write(azure.ca_pem)
+        yield azure
+
+
+@pytest.fixture
+def connector(world):
+    connector = Connector(clock=world.clock)
+    yield connector
+    connector.close()
+
+
+@pytest.fixture
+def operator(world, other, connector):
+    settings = GlobalConnection(
+        world.arm, subscription_id=world.azure.subscription_id, source="ops/settings"
+    )
+    return scoped(world, connector, settings)
+
+
+def scoped(world, connector, settings):
+    azure = world.azure
+    cloud = CloudConfig(authority_host=azure.authority, endpoint=azure.url)
+    return attrs.evolve(
+        world.operator,
+        connections=ScopedConnections(
+            world.client,
+            Headers(world.client),
+            connect=connector,
+            rules=SecretRules(cloud=cloud, allow_clouds=True),
+            settings=settings,
+        ),
+    )
+
+
+def put_secret(world, azure, name="aso-credential", **changes):
+    values = {**azure.settings(), **changes}
+    world.client.patch(
+        SECRETS,
+        key := _key(name),
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "stringData": values,
+        },
+        kind="apply",
+        field_manager="tests",
+        force=True,
+    )
+
+
+def drop_secret(world, name="aso-credential"):
+    world.client.delete(SECRETS, _key(name))
+
+
+def _key(name):
+    return ObjectKey("default", name)
+
+
+def run(world, operator, obj, passes=4):
+    """Passes until the object is Ready, or no more; its condition."""
+    for _ in range(passes):
+        result = world.run(obj, operator=operator)
+        ready = world.ready(obj)
+        if ready and ready["status"] == "True":
+            break
+        world.clock.advance(min(result.requeue_after_seconds or 0.0, 10.0))
+    return ready
+
+
+def writes(azure):
+    return [(r.method, r.path) for r in azure.journal if r.method != "GET"]
+
+
+def failure(world, operator, obj, reason, severity="Warning"):
+    ready = run(world, operator, obj)
+    assert (ready["status"], ready["reason"], ready["severity"]) == (
+        "False",
+        reason,
+        severity,
+    )
+    return ready["message"]
+
+
+def test_r8_1_a_namespaces_secret_comes_before_the_settings(world, other, operator):
+    put_secret(world, other)
+    group = resource_group()
+    world.apply(group)
+    assert run(world, operator, group)["status"] == "True"
+    assert len(writes(other)) == 1
+    assert writes(world.azure) == []
+    sources = [
+        text for _, _, reason, text in world.events if reason == "CredentialFrom"
+    ]
+    assert sources == ["Using credential from 'default/aso-credential'"]
+
+
+def test_r8_1_an_objects_own_secret_comes_before_its_namespaces(world, other, operator):
+    put_secret(world, world.azure, AZURE_CLIENT_SECRET="never used")
+    put_secret(world, other, "own")
+    group = resource_group()
+    group["metadata"]["annotations"] = {CREDENTIAL_FROM: "own"}
+    world.apply(group)
+    assert run(world, operator, group)["status"] == "True"
+    assert len(writes(other)) == 1
+
+
+def test_a_named_secret_is_waited_for(world, other, operator):
+    group = resource_group()
+    group["metadata"]["annotations"] = {CREDENTIAL_FROM: "own"}
+    world.apply(group)
+    message = failure(world, operator, group, "CredentialError")
+    assert "Secret 'own'" in message
+    assert world.azure.journal == other.journal == []
+    put_secret(world, other, "own")
+    assert run(world, operator, group)["status"] == "True"
+
+
+def test_r8_3_every_missing_key_is_in_the_condition(world, operator):
+    world.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "aso-credential"},
+            "stringData": {"AZURE_CLIENT_SECRET": "canary-lonely"},
+        },
+        marked=False,
+    )
+    group = resource_group()
+    world.apply(group)
+    message = failure(world, operator, group, "CredentialError")
+    for key in ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
+        assert key in message
+    assert world.azure.journal == []
+    drop_secret(world)
+    assert run(world, operator, group)["status"] == "True"
+
+
+def test_r8_4_a_corrected_secret_is_used_and_none_is_shown(
+    world, other, operator, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    put_secret(world, other, AZURE_CLIENT_SECRET="canary-outdated")
+    group = resource_group()
+    world.apply(group)
+    message = failure(world, operator, group, "CredentialError")
+    assert "AADSTS7000215" in message
+    assert "Secret default/aso-credential" in message
+    put_secret(world, other)
+    assert run(world, operator, group)["status"] == "True"
+    shown = "".join((caplog.text, str(world.read(group)), str(world.events)))
+    for canary in ("canary-outdated", other.client_secret, *other.entra.tokens()):
+        assert canary not in shown
+
+
+def test_no_global_credential_is_an_error_of_who_needs_it(world, other, connector):
+    operator = scoped(world, connector, GlobalConnection(None))
+    group = resource_group()
+    world.apply(group)
+    message = failure(world, operator, group, "CredentialError")
+    assert message.startswith("global credential not configured")
+    put_secret(world, other)
+    assert run(world, operator, group)["status"] == "True"
+
+
+def test_r8_6_a_credential_of_another_subscription_changes_nothing(
+    world, other, operator
+):
+    group = resource_group()
+    world.apply(group)
+    run(world, operator, group)
+    before = writes(world.azure)
+    put_secret(world, other)
+    message = failure(world, operator, group, "SubscriptionMismatch", "Error")
+    assert world.azure.subscription_id in message
+    assert other.subscription_id in message
+    assert "default/aso-credential" in message
+    world.delete(group)
+    failure(world, operator, group, "SubscriptionMismatch", "Error")
+    assert writes(world.azure) == before
+    assert writes(other) == []
+    drop_secret(world)
+    run(world, operator, group)
+    assert world.read(group) is None
+    assert [method for method, _ in writes(world.azure)] == ["PUT", "DELETE"]
+
+
+def test_a_deletion_waits_for_its_credential(world, other, operator):
+    put_secret(world, other, "own")
+    group = resource_group()
+    group["metadata"]["annotations"] = {CREDENTIAL_FROM: "own"}
+    world.apply(group)
+    run(world, operator, group)
+    drop_secret(world, "own")
+    world.delete(group)
+    assert "Secret 'own'" in failure(world, operator, group, "CredentialError")
+    put_secret(world, other, "own")
+    run(world, operator, group)
+    assert world.read(group) is None
+    assert other.resources() == {}
+
+
+def test_an_owner_in_another_subscription_is_named_before_any_write(
+    world, other, operator
+):
+    group, network = resource_group(), virtual_network()
+    network["metadata"]["annotations"] = {CREDENTIAL_FROM: "own"}
+    put_secret(world, other, "own")
+    for obj in (group, network):
+        world.apply(obj)
+        run(world, operator, obj)
+    ready = world.ready(network)
+    assert (ready["reason"], ready["severity"]) == ("SubscriptionMismatch", "Error")
+    assert writes(other) == []
+    assert POLLER_TOKEN not in annotations(world.read(network))
+
+
+def test_a_changed_secret_wakes_who_uses_it(tmp_path):
+    """A real manager: the mismatch alone would be looked at again in an hour."""
+    with Operation(tmp_path) as operation:
+        azure, group = operation.azure, resource_group()
+        operation.install(group)
+        operation.start_manager(AZURE_SUBSCRIPTION_ID="", RATE_LIMIT_MODE="bucket")
+        operation.apply(group)
+        lacking = operation.wait_condition(group, "CredentialError")
+        assert lacking["message"].startswith("global credential not configured")
+        keys = ("SUBSCRIPTION_ID", "TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
+        values = {f"AZURE_{k}": azure.settings()[f"AZURE_{k}"] for k in keys}
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "aso-credential"},
+            "stringData": values,
+        }
+        operation.apply(secret)
+        operation.wait_ready(group)
+        secret["stringData"] = values | {"AZURE_SUBSCRIPTION_ID": "another"}
+        operation.apply(secret)
+        operation.wait_condition(group, "SubscriptionMismatch")
+        secret["stringData"] = values
+        operation.apply(secret)
+        operation.wait_ready(group)
+        assert azure.client_secret not in operation.logs()
