@@ -13,7 +13,6 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.kube.client import Page
-from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.errors import (
     ApiError,
     ExpiredError,
@@ -22,6 +21,7 @@ from asoreconcile.kube.errors import (
     event_error,
 )
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.watch import WatchStream
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, metadata
 

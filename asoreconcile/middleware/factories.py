@@ -11,6 +11,7 @@ from asoreconcile.middleware.gates import (
     block_unless_owner_state,
     block_unless_state,
 )
+from asoreconcile.middleware.imports import skip_import_if
 from asoreconcile.middleware.keys import (
     KEY_PAIR,
     KEYS_AND_CONNECTION_STRINGS,
@@ -48,5 +49,6 @@ __all__ = [
     "message_matches",
     "reclassify",
     "requested",
+    "skip_import_if",
     "writable",
 ]

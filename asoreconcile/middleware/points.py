@@ -13,6 +13,8 @@ from asoreconcile.middleware.requests import (
     Export,
     ExportConfigMaps,
     ExportSecrets,
+    Import,
+    ImportResult,
     ModifyPayload,
     PostReconcile,
     PostResult,
@@ -70,6 +72,7 @@ EXPORT_CONFIG_MAPS: Point[ExportConfigMaps, tuple[Export, ...]] = Point(
 )
 EVERY_SUCCESS: Point[Success, Mapping[str, str]] = Point("every-success", Success)
 DELETE: Point[Delete, DeleteResult] = Point("delete", Delete)
+IMPORT: Point[Import, ImportResult] = Point("import", Import)
 
 POINTS = (
     PRE_RECONCILE_OWNER,
@@ -81,4 +84,5 @@ POINTS = (
     EXPORT_CONFIG_MAPS,
     EVERY_SUCCESS,
     DELETE,
+    IMPORT,
 )

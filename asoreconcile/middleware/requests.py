@@ -212,3 +212,36 @@ class Success:
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Import:
+    """Asked whether an existing Azure resource becomes an object.
+
+    obj: the object it would become, with `spec.azureName`; `call_next` fills in spec
+    and status, so what can be told from the name alone costs no request. owner_id: the
+    ARM id of its owner, "" for none.
+    """
+
+    version: KindVersion
+    obj: JsonObject = attrs.field(repr=False)
+    owner_id: str = ""
+
+
+@attrs.frozen
+class Imported:
+    """The object to write, with its spec and status."""
+
+    outcome: ClassVar[str] = "imported"
+    obj: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Skipped:
+    """Not imported; reason is a clause, shown behind the resource's id."""
+
+    outcome: ClassVar[str] = "skipped"
+    reason: str
+
+
+ImportResult = Imported | Skipped

@@ -18,6 +18,9 @@ from asoreconcile.middleware.requests import (
     Export,
     ExportConfigMaps,
     ExportSecrets,
+    Import,
+    Imported,
+    ImportResult,
     InProgress,
     ModifyPayload,
     PostReconcile,
@@ -61,6 +64,10 @@ def _no_annotations(_: Success) -> Mapping[str, str]:
     return {}
 
 
+def _as_it_is(req: Import) -> ImportResult:
+    return Imported(req.obj)
+
+
 def delete_resource(req: Delete) -> DeleteResult:
     """DELETE the resource; 404 is done. One request.
 
@@ -101,7 +108,13 @@ class Terminals:
     )
     every_success: Callable[[Success], Mapping[str, str]] = _no_annotations
     delete: Callable[[Delete], DeleteResult] = delete_resource
+    import_: Callable[[Import], ImportResult] = _as_it_is
 
     def of(self, point: Point[Any, Any]) -> Callable[[Any], Any]:
-        terminal: Callable[[Any], Any] = getattr(self, point.name.replace("-", "_"))
+        terminal: Callable[[Any], Any] = getattr(self, _field(point.name))
         return terminal
+
+
+def _field(point_name: str) -> str:
+    # `import` is no name in Python.
+    return "import_" if point_name == "import" else point_name.replace("-", "_")

@@ -7,7 +7,8 @@ from asoreconcile.arm import ids
 from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.factories import skip_import_if
+from asoreconcile.middleware.points import IMPORT, MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import GroupKind, JsonObject, dig
 
@@ -96,3 +97,12 @@ def _scope(ctx: ReconcileContext) -> str:
 
 
 EXTENSIONS.on(MODIFY_PAYLOAD, ROLE_ASSIGNMENT)(role_by_name(BuiltInRoles()))
+
+
+def _is_inherited(obj: JsonObject, owner_id: str) -> bool:
+    return not ids.same(str(dig(obj, "status.scope") or ""), owner_id)
+
+
+EXTENSIONS.on(IMPORT, ROLE_ASSIGNMENT)(
+    skip_import_if("is inherited from a wider scope", _is_inherited)
+)

@@ -1,8 +1,8 @@
-"""HcpOpenShiftCluster: no write while it is being deleted."""
+"""HcpOpenShiftCluster: no write while it is being deleted; its kubeconfig."""
 
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import block_if_state
-from asoreconcile.middleware.points import PRE_RECONCILE
+from asoreconcile.middleware.factories import block_if_state, export_keys
+from asoreconcile.middleware.points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.objects import GroupKind
 
 HCP_CLUSTER = GroupKind("redhatopenshift.azure.com", "HcpOpenShiftCluster")
@@ -14,5 +14,15 @@ EXTENSIONS.on(PRE_RECONCILE, HCP_CLUSTER)(
         {"deleting"},
         message='Cluster is in provisioning state "{state}": '
         "it is created anew once it is gone",
+    )
+)
+
+# Azure makes a new credential at each request, over minutes: the export goes on where
+# it was, pass by pass, and does not begin again while one is being made.
+EXTENSIONS.on(EXPORT_SECRETS, HCP_CLUSTER)(
+    export_keys(
+        "requestAdminCredential",
+        "2026-06-30-preview",
+        {"adminCredentials": "kubeconfig"},
     )
 )

@@ -163,6 +163,13 @@ REQUESTS = [
         {"username": "kubeadmin", "password": f"{CANARY}-pw"},
     ),
     (
+        "redhatopenshift/HcpOpenShiftCluster",
+        "requestAdminCredential",
+        "2026-06-30-preview",
+        {"kubeconfig": f"{CANARY}-kc"},
+        {"adminCredentials": f"{CANARY}-kc"},
+    ),
+    (
         "search/SearchService",
         "listQueryKeys",
         "2025-05-01",

@@ -1,0 +1,36 @@
+"""HcpOpenShiftCluster's credential: one request, however many passes it takes."""
+
+import pytest
+from extensions_chains import cr, default, group_kind, version
+
+from asoreconcile.arm.outcomes import Pending as Running
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.middleware.requests import ExportSecrets
+from asoreconcile.testing.extensions import FakeArm, fake_ctx
+
+KIND = "redhatopenshift/HcpOpenShiftCluster"
+URL = "https://arm.test/operations/1"
+TOKEN = Token(Shape.LOCATION, RESOURCE, URL, "InProgress")
+
+
+def export(arm, operations):
+    wanted = {"adminCredentials": {"name": "hcp", "key": "kubeconfig"}}
+    obj = cr(KIND, spec={"operatorSpec": {"secrets": wanted}})
+    ctx = fake_ctx(version(KIND), arm=arm, operations=operations)
+    return default().chain(EXPORT_SECRETS, group_kind(KIND))(ExportSecrets(ctx, obj))
+
+
+def test_a_credential_in_the_making_is_waited_for_over_restarts():
+    operations = MemoryOperations()
+    begin = FakeArm().on(
+        "POST", "/requestAdminCredential", "2026-06-30-preview", Running(TOKEN, 15.0)
+    )
+    with pytest.raises(Pending) as raised:
+        export(begin, operations)
+    assert raised.value.after_seconds == 15.0
+    done = FakeArm().on("POLL", URL, "", {"kubeconfig": "k"})
+    (secret,) = export(done, operations).secrets
+    assert (secret.name, secret.key, secret.value) == ("hcp", "kubeconfig", "k")
+    assert [method for method, *_ in done.sent] == ["POLL"]
