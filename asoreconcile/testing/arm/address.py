@@ -31,6 +31,14 @@ class Address:
         return self.type.partition("/")[0]
 
     @property
+    def type_name(self) -> str:
+        """The type in the casing that it was asked for with."""
+        if self.is_group:
+            return "Microsoft.Resources/resourceGroups"
+        namespace, *rest = self.id[len(self.scope) + len("/providers/") :].split("/")
+        return "/".join([namespace, *rest[::2]])
+
+    @property
     def is_group(self) -> bool:
         return self.type == "microsoft.resources/resourcegroups"
 
@@ -45,6 +53,10 @@ class Address:
     def group(self) -> str:
         """The resource group's id; "" outside of any."""
         return "/".join(self.id.split("/")[:5]) if _in_group(self.id) else ""
+
+    @property
+    def group_name(self) -> str:
+        return self.group.rpartition("/")[2]
 
     @property
     def subscription(self) -> str:

@@ -1,9 +1,11 @@
-"""The Entra token endpoint: client credentials in, opaque bearer tokens out."""
+"""The Entra token endpoint: an application's credentials in, opaque tokens out."""
 
 import hmac
 import secrets
 import threading
 import urllib.parse
+import uuid
+from collections.abc import Iterable
 
 import attrs
 
@@ -12,110 +14,233 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.http import Request, Response
 
+ARM_AUDIENCES = frozenset(
+    {"https://management.core.windows.net", "https://management.azure.com"}
+)
+# Other resources of Azure, which tokens are given out for but ARM does not take.
+_OTHER_AUDIENCES = frozenset(
+    {
+        "https://graph.microsoft.com",
+        "https://ossrdbms-aad.database.windows.net",
+        "https://storage.azure.com",
+        "https://vault.azure.net",
+    }
+)
+
+
+@attrs.frozen
+class Application:
+    """One that may sign in. client_secret: "" for one without any."""
+
+    client_id: str
+    client_secret: str = attrs.field(default="", repr=False)
+
 
 @attrs.frozen
 class Registered:
-    """The one application that may sign in."""
+    """A tenant and its first application."""
 
     tenant_id: str
     client_id: str
     client_secret: str = attrs.field(repr=False)
 
 
+@attrs.frozen
+class Grant:
+    """What a token stands for. audience: without a final slash."""
+
+    client_id: str
+    audience: str
+    expires_at: float
+
+
+class SignInError(Exception):
+    """A sign-in that Entra refuses. code: of its AADSTS numbers."""
+
+    def __init__(self, status: int, error: str, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.error, self.code = status, error, code
+
+
 class Entra:
-    """Gives out tokens and knows them again. Safe from any thread."""
+    """One tenant. Gives out tokens and knows them again. Safe from any thread."""
 
     def __init__(
         self, application: Registered, clock: Clock, *, lifetime_seconds: int
     ) -> None:
-        self._application = application
+        self._tenant_id = application.tenant_id
         self._clock = clock
         self._lifetime = lifetime_seconds
         self._lock = threading.Lock()
-        self._expiry: dict[str, float] = {}
+        self._applications: dict[str, Application] = {}
+        self._grants: dict[str, Grant] = {}
         self.url = ""
+        self.register(Application(application.client_id, application.client_secret))
+
+    def register(self, application: Application) -> None:
+        """Let an application sign in; replaces the one of the same id."""
+        with self._lock:
+            self._applications[application.client_id.lower()] = application
+
+    def issue(
+        self, client_id: str, *, audience: str = "https://management.azure.com"
+    ) -> str:
+        """A new token, as a successful sign-in gives out."""
+        token = secrets.token_urlsafe(48)
+        expires_at = self._clock.monotonic() + self._lifetime
+        with self._lock:
+            self._grants[token] = Grant(client_id, audience, expires_at)
+        return token
+
+    def grant(self, token: str) -> Grant | None:
+        """What a token stands for, if it was given out here and still holds."""
+        with self._lock:
+            grant = self._grants.get(token)
+        if grant is None or self._clock.monotonic() >= grant.expires_at:
+            return None
+        return grant
 
     def knows(self, token: str) -> bool:
-        """Whether a token was given out here and still holds."""
-        with self._lock:
-            expires = self._expiry.get(token)
-        return expires is not None and self._clock.monotonic() < expires
+        """Whether ARM takes a token."""
+        grant = self.grant(token)
+        return grant is not None and grant.audience in ARM_AUDIENCES
 
     def tokens(self) -> list[str]:
         """Every token given out and not revoked, to look for where none may be."""
         with self._lock:
-            return list(self._expiry)
+            return list(self._grants)
 
     def revoke_all(self) -> None:
         """Make every token so far invalid."""
         with self._lock:
-            self._expiry.clear()
+            self._grants.clear()
 
     def handle(self, request: Request) -> Response:
-        parts = request.path.strip("/").split("/")
-        tenant = self._application.tenant_id
-        if parts[0].lower() != tenant:
-            return _refused(
-                400, "invalid_tenant", f"AADSTS90002: Tenant '{parts[0]}' not found."
+        """Answer one request of the authority's host."""
+        try:
+            return self._route(request)
+        except SignInError as refused:
+            return self._refusal(refused)
+
+    def _route(self, request: Request) -> Response:
+        tenant = request.path.strip("/").split("/")[0]
+        if tenant.lower() != self._tenant_id:
+            raise SignInError(
+                400, "invalid_tenant", 90002, f"Tenant '{tenant}' not found."
             )
         if request.path.endswith("/v2.0/.well-known/openid-configuration"):
-            return answer(200, self._configuration(tenant))
+            return answer(200, self._configuration())
         if request.method == "POST" and request.path.endswith("/oauth2/v2.0/token"):
             return self._token(request)
-        return _refused(404, "not_found", "There is nothing here.")
+        return answer(404, None)
 
-    def _configuration(self, tenant: str) -> JsonObject:
-        base = f"{self.url}/{tenant}"
+    def _configuration(self) -> JsonObject:
+        base = f"{self.url}/{self._tenant_id}"
         return {
             "issuer": f"{base}/v2.0",
             "authorization_endpoint": f"{base}/oauth2/v2.0/authorize",
             "token_endpoint": f"{base}/oauth2/v2.0/token",
             "device_authorization_endpoint": f"{base}/oauth2/v2.0/devicecode",
-            "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            "token_endpoint_auth_methods_supported": [
+                "client_secret_post",
+                "private_key_jwt",
+            ],
         }
 
     def _token(self, request: Request) -> Response:
         form = dict(urllib.parse.parse_qsl(request.body.decode("utf-8", "replace")))
-        application = self._application
-        if form.get("grant_type") != "client_credentials":
-            return _refused(
+        _need(form, ("grant_type", "client_id", "scope"))
+        if form["grant_type"] != "client_credentials":
+            raise SignInError(
                 400,
                 "unsupported_grant_type",
-                "AADSTS70003: The app requested an unsupported grant type.",
+                70003,
+                "The app requested an unsupported grant type.",
             )
-        if form.get("client_id", "").lower() != application.client_id:
-            return _refused(
-                400,
-                "unauthorized_client",
-                "AADSTS700016: Application with identifier "
-                f"'{form.get('client_id', '')}' was not found in the directory.",
-            )
-        given = form.get("client_secret", "").encode()
-        if not hmac.compare_digest(given, application.client_secret.encode()):
-            return _refused(
-                401,
-                "invalid_client",
-                "AADSTS7000215: Invalid client secret provided.",
-            )
-        if not form.get("scope", "").endswith("/.default"):
-            return _refused(
-                400,
-                "invalid_scope",
-                "AADSTS1002012: The provided value for scope is not valid.",
-            )
-        token = secrets.token_urlsafe(48)
-        with self._lock:
-            self._expiry[token] = self._clock.monotonic() + self._lifetime
+        application = self._application(form["client_id"])
+        _check_credential(application, form)
+        audience = _audience(form["scope"])
         return answer(
             200,
             {
                 "token_type": "Bearer",
                 "expires_in": self._lifetime,
                 "ext_expires_in": self._lifetime,
-                "access_token": token,
+                "access_token": self.issue(application.client_id, audience=audience),
+            },
+        )
+
+    def _application(self, client_id: str) -> Application:
+        with self._lock:
+            application = self._applications.get(client_id.lower())
+        if application is None:
+            raise SignInError(
+                400,
+                "unauthorized_client",
+                700016,
+                f"Application with identifier '{client_id}' was not found in the "
+                "directory.",
+            )
+        return application
+
+    def _refusal(self, refused: SignInError) -> Response:
+        now = self._clock.now()
+        return answer(
+            refused.status,
+            {
+                "error": refused.error,
+                "error_description": f"AADSTS{refused.code}: {refused}",
+                "error_codes": [refused.code],
+                "timestamp": f"{now:%Y-%m-%d %H:%M:%SZ}",
+                "trace_id": str(uuid.uuid4()),
+                "correlation_id": str(uuid.uuid4()),
             },
         )
 
 
-def _refused(status: int, error: str, description: str) -> Response:
-    return answer(status, {"error": error, "error_description": description})
+def _need(form: dict[str, str], names: Iterable[str]) -> None:
+    for name in names:
+        if not form.get(name):
+            raise SignInError(
+                400,
+                "invalid_request",
+                900144,
+                f"The request body must contain the following parameter: '{name}'.",
+            )
+
+
+def _check_credential(application: Application, form: dict[str, str]) -> None:
+    given, known = form.get("client_secret", ""), application.client_secret
+    if not given:
+        raise SignInError(
+            401,
+            "invalid_client",
+            7000218,
+            "The request body must contain the following parameter: "
+            "'client_assertion' or 'client_secret'.",
+        )
+    if not known or not hmac.compare_digest(given.encode(), known.encode()):
+        raise SignInError(
+            401, "invalid_client", 7000215, "Invalid client secret provided."
+        )
+
+
+def _audience(scope: str) -> str:
+    resource, default, rest = scope.rpartition("/.default")
+    if not default or rest:
+        raise SignInError(
+            400,
+            "invalid_scope",
+            1002012,
+            f"The provided value for scope {scope} is not valid: client credential "
+            "flows must have a resource identifier followed by /.default.",
+        )
+    audience = resource.rstrip("/").lower()
+    if audience not in ARM_AUDIENCES | _OTHER_AUDIENCES:
+        raise SignInError(
+            400,
+            "invalid_resource",
+            500011,
+            f"The resource principal named {resource} was not found in the tenant.",
+        )
+    return audience

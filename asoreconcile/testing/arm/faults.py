@@ -1,6 +1,5 @@
 """What goes wrong in Azure on demand: refusals, lost answers, failing operations."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,9 +53,4 @@ class ArmFaults(Faults):
         self, path: str, code: str, message: str, *, times: int = 1
     ) -> None:
         """Let the next operations of resources end as failed."""
-        pattern = re.compile(path, re.IGNORECASE)
-        self.failures.plan(
-            lambda id_: pattern.search(id_) is not None,
-            Failure(code, message),
-            times=times,
-        )
+        self.failures.plan(path, Failure(code, message), times=times)

@@ -37,7 +37,7 @@ def exchange(
 ) -> Exchange:
     """The journal's entry for a request. monitored: the resource of a poll."""
     path = request.path.lower()
-    is_poll = any(part in path for part in _MONITORS)
+    is_poll = bool(monitored) or any(part in path for part in _MONITORS)
     return Exchange(
         at=at,
         method=request.method,

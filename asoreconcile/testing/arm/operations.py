@@ -1,28 +1,33 @@
-"""Long-running operations: begun by a write, over at a time, ended when looked at."""
+"""Long-running operations: begun by a write, over at a time or a poll, ended when
+looked at.
+"""
 
+import re
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.testing.arm.address import Address
-from asoreconcile.testing.arm.styles import Style
+from asoreconcile.testing.arm.style import Answer, Style
 
 
 @attrs.frozen
 class Failure:
-    """What an operation fails with."""
+    """What an operation fails with. status: Failed or Canceled (W15)."""
 
     code: str
     message: str
+    status: str = "Failed"
 
 
 @attrs.define(eq=False)
 class Operation:
-    """One operation. finish: what its end does to the resource, given how it ended.
-    polls: how often it was looked at.
+    """One operation. answer: what the write was answered. ends_at: on the server's
+    clock. finish: what its end does to the resource, given how it ended. polls: how
+    often it was looked at. is_lost: what it was about went, with all around it.
     """
 
     id: str
@@ -30,18 +35,27 @@ class Operation:
     method: str
     api_version: str
     style: Style
+    answer: Answer
+    began_at: str
     ends_at: float
     failure: Failure | None
     finish: Callable[[Failure | None], None] = attrs.field(repr=False)
     is_over: bool = False
+    is_lost: bool = False
     polls: int = 0
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds for the next poll; None sends none."""
+        seconds = self.answer.retry_after
+        return seconds[min(self.polls, len(seconds) - 1)] if seconds else None
 
 
 class Operations:
     """All operations. The caller holds the server's lock."""
 
     def __init__(self, clock: Clock, *, seconds: float) -> None:
-        """seconds: how long each takes."""
+        """seconds: how long each takes, where its style does not say."""
         self._clock = clock
         self._seconds = seconds
         self._all: dict[str, Operation] = {}
@@ -54,16 +68,22 @@ class Operations:
         *,
         api_version: str,
         style: Style,
+        answer: Answer,
         failure: Failure | None,
         finish: Callable[[Failure | None], None],
     ) -> Operation:
+        seconds = self._seconds if style.seconds is None else style.seconds
+        if style.polls is not None:
+            seconds = float("inf")
         operation = Operation(
             id=str(uuid.uuid4()),
             address=address,
             method=method,
             api_version=api_version,
             style=style,
-            ends_at=self._clock.monotonic() + self._seconds,
+            answer=answer,
+            began_at=f"{self._clock.now():%Y-%m-%dT%H:%M:%SZ}",
+            ends_at=self._clock.monotonic() + seconds,
             failure=failure,
             finish=finish,
         )
@@ -78,6 +98,18 @@ class Operations:
         """The operation of a resource that is not over."""
         return self._running.get(key)
 
+    def running_below(self, prefix: str) -> Operation | None:
+        """Some operation of a resource whose key begins so."""
+        found = (o for key, o in self._running.items() if key.startswith(prefix))
+        return next(found, None)
+
+    def note_poll(self, operation: Operation) -> None:
+        """Count a look at an operation; some end by it."""
+        operation.polls += 1
+        polls = operation.style.polls
+        if polls is not None and operation.polls >= polls and not operation.is_over:
+            self._end(operation)
+
     def settle(self) -> None:
         """End all operations whose time is over."""
         now = self._clock.monotonic()
@@ -91,6 +123,9 @@ class Operations:
             if key.startswith(prefix):
                 operation.is_over = True
                 del self._running[key]
+        for operation in self._all.values():
+            if operation.address.key.startswith(prefix):
+                operation.is_lost = True
 
     def _end(self, operation: Operation) -> None:
         operation.is_over = True
@@ -103,51 +138,18 @@ class Failures:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._planned: list[tuple[Callable[[str], bool], Failure]] = []
+        self._planned: list[tuple[re.Pattern[str], Failure]] = []
 
-    def plan(
-        self, matches: Callable[[str], bool], failure: Failure, *, times: int
-    ) -> None:
+    def plan(self, path: str, failure: Failure, *, times: int) -> None:
+        """path: a pattern of ids, without regard to case."""
         with self._lock:
-            self._planned += [(matches, failure)] * times
+            self._planned += [(re.compile(path, re.IGNORECASE), failure)] * times
 
     def take(self, id_: str) -> Failure | None:
+        """The failure of the operation that begins now, if it is to have one."""
         with self._lock:
-            for index, (matches, failure) in enumerate(self._planned):
-                if matches(id_):
+            for index, (pattern, failure) in enumerate(self._planned):
+                if pattern.search(id_):
                     del self._planned[index]
                     return failure
         return None
-
-
-def monitors(
-    operation: Operation, base_url: str, *, deletes: bool, retry_after: int | None
-) -> Mapping[str, str]:
-    """The headers that tell where to look. retry_after: None sends none."""
-    style = operation.style
-    names = style.delete_monitors if deletes else style.monitors
-    headers: dict[str, str] = {}
-    if "async" in names:
-        headers["Azure-AsyncOperation"] = monitor_url(operation, base_url, "operations")
-    if "location" in names:
-        kind = "operationresults"
-        headers["Location"] = monitor_url(operation, base_url, kind)
-    if headers and retry_after is not None:
-        headers["Retry-After"] = str(retry_after)
-    return headers
-
-
-def monitor_url(operation: Operation, base_url: str, kind: str) -> str:
-    """A monitor's URL; signed ones are another at each poll (L19)."""
-    address = operation.address
-    namespace = address.namespace.replace("microsoft.", "Microsoft.")
-    signature = (
-        f"&t={operation.polls}&s=sig{operation.id[:8]}"
-        if operation.style.signed
-        else ""
-    )
-    return (
-        f"{base_url}/subscriptions/{address.subscription}/providers/{namespace}"
-        f"/locations/global/{kind}/{operation.id}"
-        f"?api-version={operation.api_version}{signature}"
-    )

@@ -220,13 +220,6 @@ def shown(address: Address, sent: JsonObject, *, tenant_id: str) -> JsonObject:
     """The body that Azure keeps of one that was sent."""
     body: JsonObject = without_secrets(copy_json(sent))
     body["id"], body["name"] = address.id, address.name
-    body["type"] = _type_name(address)
+    body["type"] = address.type_name
     add_outputs(address, body, tenant_id=tenant_id)
     return body
-
-
-def _type_name(address: Address) -> str:
-    if address.is_group:
-        return "Microsoft.Resources/resourceGroups"
-    tail = address.id[len(address.scope) + len("/providers/") :].split("/")
-    return "/".join([tail[0], *tail[1::2]])

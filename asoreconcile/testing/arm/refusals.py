@@ -1,17 +1,21 @@
 """Errors as ARM and its providers word them (arm-contract sections 1 and 4)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm import envelopes
+from asoreconcile.testing.arm.address import Address
 from asoreconcile.testing.http import Response
 
-JSON_TYPE = "application/json; charset=utf-8"
+JSON_TYPE = envelopes.JSON_TYPE
+_VERBS = {"GET": "read", "HEAD": "read", "PUT": "write", "DELETE": "delete"}
 
 
 class RefusedError(Exception):
-    """A request ARM refuses."""
+    """A request that is refused. envelope: "" is the provider's own (`Style`)."""
 
     def __init__(
         self,
@@ -21,32 +25,63 @@ class RefusedError(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         from_gateway: bool = True,
+        extra: JsonObject | None = None,
     ) -> None:
+        """from_gateway: ARM itself says so, not the provider (V3).
+        extra: more fields of ARM's `error` object.
+        """
         super().__init__(message)
         self.status, self.code = status, code
         self.headers = dict(headers or {})
-        if from_gateway:  # V3: who says so, ARM itself or the provider
+        self.from_gateway = from_gateway
+        self.extra = extra or {}
+        if from_gateway:
             self.headers.setdefault("x-ms-failure-cause", "gateway")
 
-    def response(self) -> Response:
-        return error(self.status, self.code, str(self), self.headers)
+    def response(self, envelope: str = "arm") -> Response:
+        """envelope: how the provider words its errors; ARM's own have its envelope."""
+        if self.extra:
+            fields = {"code": self.code, "message": str(self), **self.extra}
+            return answer(self.status, {"error": fields}, self.headers)
+        if self.from_gateway:
+            envelope = "arm"
+        return error(self.status, self.code, str(self), self.headers, envelope=envelope)
 
 
 def error(
-    status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+    status: int,
+    code: str,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    envelope: str = "arm",
 ) -> Response:
-    """An error in ARM's usual envelope (E1)."""
-    return answer(status, {"error": {"code": code, "message": message}}, headers)
+    """An error in one of the `envelopes`."""
+    body, content_type = envelopes.wrap(envelope, status, code, message)
+    typed = {"Content-Type": content_type} if content_type else {}
+    return Response(status, body, {**typed, **(headers or {})})
 
 
 def answer(
-    status: int, body: JsonObject | None, headers: Mapping[str, str] | None = None
+    status: int, body: Any = b"", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A JSON answer; None is an empty body."""
-    if body is None:
+    """A JSON answer. body: b"" is none; None is the literal `null`."""
+    if body == b"":
         return Response(status, b"", dict(headers or {}))
     return Response(
         status, orjson.dumps(body), {"Content-Type": JSON_TYPE, **(headers or {})}
+    )
+
+
+def not_supported(method: str) -> Response:
+    """A method that a resource does not have (V4)."""
+    message = f"The requested resource does not support http method '{method}'."
+    return error(405, "", message, envelope="message")
+
+
+def subscription_not_found(id_: str) -> RefusedError:
+    return RefusedError(
+        404, "SubscriptionNotFound", f"The subscription '{id_}' could not be found."
     )
 
 
@@ -56,17 +91,22 @@ def group_not_found(name: str) -> RefusedError:
     )
 
 
-def resource_not_found(kind: str, name: str, group: str) -> RefusedError:
-    where = f" under resource group '{group}'" if group else ""
+def resource_not_found(address: Address) -> RefusedError:
+    names = "/".join(address.names)
+    where = f" under resource group '{address.group_name}'" if address.group else ""
     return RefusedError(
-        404, "ResourceNotFound", f"The Resource '{kind}/{name}'{where} was not found."
+        404,
+        "ResourceNotFound",
+        f"The Resource '{address.type_name}/{names}'{where} was not found.",
     )
 
 
-def parent_not_found(child: str, parent: str) -> RefusedError:
+def parent_not_found(address: Address, missing: Address, method: str) -> RefusedError:
+    """missing: the parent, or what is above it, that is not there."""
+    inner = address.type_name.partition("/")[2]
     return RefusedError(
         404,
         "ParentResourceNotFound",
-        f"Failed to perform the operation on nested resource '{child}'. The parent "
-        f"resource '{parent}' could not be found.",
+        f"Failed to perform '{_VERBS.get(method, 'action')}' on resource(s) of type "
+        f"'{inner}', because the parent resource '{missing.id}' could not be found.",
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import Address, parse
 
 EMBEDDED: dict[str, tuple[str, ...]] = {
@@ -23,12 +23,21 @@ EMBEDDED: dict[str, tuple[str, ...]] = {
 class Resource:
     """One resource. body: as it is shown, without a state and embedded children.
     sent: the last body that was written. state: its provisioningState, "" for none.
+    version: grows with each change. lingers_until: on the server's clock, when the
+    state stops looking busy.
     """
 
     address: Address
     body: JsonObject = attrs.field(repr=False)
     sent: JsonObject = attrs.field(repr=False)
     state: str = ""
+    version: int = 1
+    lingers_until: float = 0.0
+
+    def enter(self, state: str) -> None:
+        """Change the state, which makes it another version."""
+        self.state = state
+        self.version += 1
 
 
 class Resources:
@@ -46,11 +55,11 @@ class Resources:
     def put(self, resource: Resource) -> None:
         self._all[resource.address.key] = resource
 
-    def remove(self, id_: str) -> list[str]:
-        """Drop a resource and all below it; their ids."""
+    def remove(self, id_: str) -> list[Resource]:
+        """Drop a resource and all below it; returns them."""
         key = id_.lower()
         gone = [k for k in self._all if k == key or k.startswith(key + "/")]
-        return [self._all.pop(k).address.id for k in gone]
+        return [self._all.pop(k) for k in gone]
 
     def children(self, parent: Address, collection: str) -> list[Resource]:
         """The direct children of one collection, in the order they were made."""
@@ -89,19 +98,6 @@ class Resources:
             and not _within(key, resource.address.key)
             and any(_within(found, key) for found in _references(resource.sent))
         ]
-
-    def shown(self, resource: Resource) -> JsonObject:
-        """A copy of what a GET shows."""
-        body: JsonObject = copy_json(resource.body)
-        collections = EMBEDDED.get(resource.address.type, ())
-        if resource.state or collections:
-            properties = body.setdefault("properties", {})
-            if resource.state:
-                properties["provisioningState"] = resource.state
-            for name in collections:
-                children = self.children(resource.address, name)
-                properties[name] = [self.shown(child) for child in children]
-        return body
 
 
 def _within(key: str, outer: str) -> bool:

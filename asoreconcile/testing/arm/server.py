@@ -16,18 +16,21 @@ from types import TracebackType
 from typing import Self
 
 from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.objects import JsonObject, copy_json
-from asoreconcile.testing.arm import outputs
+from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.control import PREFIX, Control
 from asoreconcile.testing.arm.entra import Entra, Registered
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway, unauthenticated
 from asoreconcile.testing.arm.journal import Exchange, exchange
+from asoreconcile.testing.arm.monitors import Monitors
 from asoreconcile.testing.arm.operations import Operations
-from asoreconcile.testing.arm.provider import Host, Provider
-from asoreconcile.testing.arm.resources import Resource, Resources
-from asoreconcile.testing.arm.styles import style_of
+from asoreconcile.testing.arm.provider import Estate
+from asoreconcile.testing.arm.resources import Resources
+from asoreconcile.testing.arm.scopes import Scopes
+from asoreconcile.testing.arm.session import ArmSession
+from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpsServer, Request, Response
@@ -81,16 +84,22 @@ class ArmServer:
             port=token_port,
         )
         self.entra.url = self._tokens.url
+        self.styles = Styles()
         self._resources = Resources()
-        operations = Operations(clock, seconds=lro)
-        host = Host(
-            url=self._arm.url,
+        views = Views(self._resources, self.styles, clock)
+        subscriptions = frozenset({self.subscription_id.lower()})
+        self._estate = Estate(
             tenant_id=self.tenant_id,
-            subscriptions=frozenset({self.subscription_id.lower()}),
-            retry_after=retry_after,
+            clock=clock,
+            styles=self.styles,
+            resources=self._resources,
+            views=views,
+            operations=Operations(clock, seconds=lro),
+            monitors=Monitors(self._arm.url, retry_after=retry_after),
+            scopes=Scopes(subscriptions, self._resources, self.styles),
+            failures=self.faults.failures,
         )
-        provider = Provider(host, self._resources, operations, self.faults.failures)
-        self._gateway = Gateway(provider, self._resources, operations)
+        self._gateway = Gateway(self._estate)
         self._control = Control(
             control_token, journal=self.journal, resources=self.resources
         )
@@ -144,10 +153,17 @@ class ArmServer:
             "AZURE_AUTHORITY_HOST": self.authority,
         }
 
+    def session(self) -> ArmSession:
+        """A signed-in session for requests by hand; close it. Safe from any thread."""
+        return ArmSession(
+            self.url, ca_pem=self.ca_pem, token=self.entra.issue(self.client_id)
+        )
+
     def resources(self) -> dict[str, JsonObject]:
         """All resources by id, as a GET would show them."""
         with self._lock:
-            return {r.address.id: self._resources.shown(r) for r in self._resources}
+            views = self._estate.views
+            return {r.address.id: views.body(r) for r in self._resources}
 
     def seed(self, id_: str, body: JsonObject) -> None:
         """Put a resource there, as somebody else would have. Raises ValueError."""
@@ -155,11 +171,8 @@ class ArmServer:
         if address is None:
             message = f"{id_} is not a resource's id"
             raise ValueError(message)
-        has_state = style_of(address.type).has_state
-        shown = outputs.shown(address, body, tenant_id=self.tenant_id)
-        state = "Succeeded" if has_state else ""
         with self._lock:
-            self._resources.put(Resource(address, shown, copy_json(body), state))
+            self._gateway.provider.store_seed(address, body)
 
     def remove(self, id_: str) -> None:
         """Take a resource away with all below it, as somebody else would have."""
@@ -170,7 +183,7 @@ class ArmServer:
         def handle(request: Request) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not self.entra.knows(token):
-                return unauthenticated()
+                return unauthenticated(f"{self.authority}/{self.tenant_id}")
             with self._lock:
                 return self._gateway.handle(request)
 
@@ -186,11 +199,12 @@ class ArmServer:
 
     def _note(self, request: Request, status: int) -> None:
         """Journal a request. status: 0 for a dropped connection."""
-        entry = exchange(
-            request,
-            status=status,
-            at=self._clock.monotonic(),
-            monitored=self._gateway.monitored(request.path),
-        )
         with self._lock:
+            look = self._gateway.look(request)
+            entry = exchange(
+                request,
+                status=status,
+                at=self._clock.monotonic(),
+                monitored=look.operation.address.id if look else "",
+            )
             self.journal.append(entry)

@@ -1,138 +1,259 @@
-"""How providers answer writes: one style each, as counted in recorded traffic.
+"""Which style a type has: what was recorded, and what a test says instead.
 
-Rules: arm-contract section 11, W1-W6. A type may differ from its provider.
+azure.styles.change("Microsoft.Sql/servers", words=("Pending", "InProgress"))
 """
 
-from typing import Literal
+from typing import Any
 
 import attrs
 
-Monitor = Literal["async", "location", "self"]
+from asoreconcile.testing.arm.recorded import ROWS
+from asoreconcile.testing.arm.style import Monitors, Style
 
-
-@attrs.frozen
-class Style:
-    """create, update, delete: statuses. monitors, delete_monitors: which headers name
-    the operation; () answers at once. body: what a create shows. has_state: whether
-    bodies hold a provisioningState. is_slow, slow_updates: whether writes begin an
-    operation, and whether those of what exists do. busy_state: its word while an
-    operation runs. retry_after, delete_retry_after: seconds, None sends none. signed:
-    whether each poll signs the monitor anew (W10).
-    """
-
-    create: int = 201
-    update: int = 200
-    monitors: tuple[Monitor, ...] = ("async",)
-    body: Literal["resource", "operation", "empty"] = "resource"
-    retry_after: int | None = None
-    has_state: bool = True
-    busy_state: str = "Creating"
-    is_slow: bool = True
-    slow_updates: bool = True
-    delete: int = 202
-    delete_monitors: tuple[Monitor, ...] = ("async", "location")
-    delete_retry_after: int | None = None
-    signed: bool = False
-
-
-_SYNC = Style(monitors=(), is_slow=False, delete=200, delete_monitors=())
-_PLAIN = attrs.evolve(_SYNC, has_state=False)
-_STATE_ONLY = Style(monitors=(), create=200, delete=200, delete_monitors=())
-_OPERATION_BODY = Style(
-    create=202,
-    update=202,
-    monitors=("async", "location"),
-    body="operation",
-    retry_after=15,
-    delete_retry_after=15,
+_DEFAULT_ROW = ("201 A Creating", "200 A Updating", "202 A+L")
+_LOWER_GROUPS = ("resourcegroups",)
+_REDIS = ("Redis",)
+_CDN = (
+    *_LOWER_GROUPS,
+    "afdendpoints",
+    "customdomains",
+    "origingroups",
+    "rulesets",
+    "securitypolicies",
 )
 
-_PROVIDERS: dict[str, Style] = {
-    "microsoft.network": Style(
-        busy_state="Updating", retry_after=3, delete_retry_after=10
+# What is special beside the answers, for a provider or a type and all below it. The
+# later of two that fit wins, field by field.
+_HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("network", {"etag": "weak", "etag_in_body": True}),
+    *(
+        (f"network/{type_}", {"orphan": "ResourceNotFound"})
+        for type_ in (
+            "firewallpolicies",
+            "loadbalancers",
+            "networksecuritygroups",
+            "privateendpoints",
+            "routetables",
+            "virtualnetworks",
+        )
     ),
-    "microsoft.resources": attrs.evolve(
-        _SYNC,
-        delete=202,
-        delete_monitors=("location",),
-        delete_retry_after=15,
-        signed=True,
+    ("network/privatednszones", {"etag": "strong", "report": "id"}),
+    ("network/dnszones", {"etag": "strong", "casing": ("dnszones",)}),
+    ("network/trafficmanagerprofiles", {"casing": ("trafficManagerProfiles",)}),
+    (
+        "network/frontdoorwebapplicationfirewallpolicies",
+        {"casing": (*_LOWER_GROUPS, "frontdoorwebapplicationfirewallpolicies")},
     ),
-    "microsoft.storage": attrs.evolve(_PLAIN, create=200),
-    "microsoft.apimanagement": _PLAIN,
-    "microsoft.managedidentity": _PLAIN,
-    "microsoft.dbforpostgresql": attrs.evolve(_OPERATION_BODY, retry_after=60),
-    "microsoft.dbformysql": attrs.evolve(_OPERATION_BODY, retry_after=60),
-    "microsoft.dbformariadb": _OPERATION_BODY,
-    "microsoft.sql": _OPERATION_BODY,
-    "microsoft.documentdb": attrs.evolve(
-        _OPERATION_BODY, retry_after=None, delete_retry_after=None, signed=True
+    (
+        "resources",
+        {
+            "monitors": Monitors(renewed="some", paths=("operationresults",) * 2),
+        },
     ),
-    "microsoft.compute": Style(
-        busy_state="Updating", retry_after=10, delete_retry_after=10
+    (
+        "storage/storageaccounts",
+        {"monitors": Monitors(renewed="each", paths=("asyncoperations",) * 2)},
     ),
-    "microsoft.insights": _PLAIN,
-    "microsoft.authorization": _PLAIN,
-    "microsoft.servicebus": _PLAIN,
-    "microsoft.eventhub": _PLAIN,
-    "microsoft.cache": Style(monitors=("async", "location")),
-    "microsoft.app": Style(busy_state="InProgress", retry_after=15),
-    "microsoft.keyvault": attrs.evolve(_STATE_ONLY, busy_state="RegisteringDns"),
-    "microsoft.eventgrid": Style(retry_after=10),
-    "microsoft.web": _PLAIN,
-    "microsoft.dataprotection": Style(retry_after=10),
-    "microsoft.appconfiguration": Style(retry_after=10),
-    "microsoft.kubernetesconfiguration": Style(
-        monitors=("async", "location"), delete_monitors=("async",)
+    (
+        "dbforpostgresql",
+        {
+            "monitors": Monitors(paths=("azureAsyncOperation", "operationResults")),
+            "report": "name",
+            "orphan": "ResourceNotFound",
+        },
     ),
-    "microsoft.signalrservice": Style(monitors=("async", "location")),
-    "microsoft.operationalinsights": Style(
-        monitors=("async", "location"), retry_after=20
+    ("dbforpostgresql/flexibleservers/virtualendpoints", {"keeps_failed": False}),
+    (
+        "dbformysql",
+        {
+            "monitors": Monitors(paths=("azureAsyncOperation", "operationResults")),
+            "report": "name",
+            "orphan": "ResourceNotFound",
+        },
     ),
-    "microsoft.containerregistry": Style(retry_after=10),
-    "microsoft.batch": Style(
-        create=202,
-        monitors=("location",),
-        body="empty",
-        retry_after=15,
-        delete_monitors=("location",),
-        delete_retry_after=15,
+    ("sql", {"report": "name", "words": ("Pending", "InProgress")}),
+    ("sql/servers/outboundfirewallrules", {"done": "Ready"}),
+    (
+        "documentdb",
+        {
+            "monitors": Monitors(paths=("operationsStatus", "operationResults")),
+            "words": ("Enqueued", "Dequeued"),
+            "envelope": "bare",
+            "orphan": "ResourceNotFound",
+        },
     ),
-    "microsoft.search": attrs.evolve(_STATE_ONLY, busy_state="provisioning"),
-    "microsoft.datafactory": _PLAIN,
-    "microsoft.synapse": Style(monitors=("async", "location")),
-    "microsoft.alertsmanagement": attrs.evolve(_PLAIN, monitors=("self",)),
-    "microsoft.notificationhubs": _PLAIN,
-}
+    (
+        "documentdb/mongoclusters",
+        {
+            "monitors": Monitors(
+                renewed="each",
+                paths=(
+                    "mongoClusterAzureAsyncOperation",
+                    "mongoClusterOperationResults",
+                ),
+            ),
+            "words": ("InProgress",),
+            "report": "id",
+            "envelope": "arm",
+        },
+    ),
+    ("compute", {"report": "name", "monitors": Monitors(shared=True)}),
+    (
+        "containerservice",
+        {
+            "report": "name",
+            "casing": _LOWER_GROUPS,
+            "orphan": "ResourceNotFound",
+            "envelope": "aks",
+        },
+    ),
+    (
+        "containerservice/fleets",
+        {"casing": (), "orphan": "ParentResourceNotFound", "envelope": "arm"},
+    ),
+    (
+        "containerservice/managedclusters/agentpools",
+        {"absent": "NotFound", "words": ("Creating", "InProgress")},
+    ),
+    ("managedidentity", {"casing": _LOWER_GROUPS}),
+    (
+        "cache",
+        {
+            "monitors": Monitors(
+                renewed="each", paths=("asyncOperations", "operationresults")
+            ),
+            "report": "id",
+            "casing": _REDIS,
+            "orphan": "ResourceNotFound",
+        },
+    ),
+    (
+        "cache/redisenterprise",
+        {"casing": (), "absent": "ResourceNotFound", "envelope": "arm"},
+    ),
+    (
+        "cache/redisenterprise/databases/accesspolicyassignments",
+        {"absent": "NotFound", "envelope": "problem"},
+    ),
+    (
+        "cdn",
+        {
+            "monitors": Monitors(place="resource", paths=("operationresults",) * 2),
+            "report": "error",
+            "casing": _CDN,
+        },
+    ),
+    (
+        "communication",
+        {
+            "monitors": Monitors(
+                poll_status=202, paths=("operationStatuses", "operationResults")
+            ),
+            "report": "id",
+            "words": ("Running",),
+        },
+    ),
+    ("insights", {"casing": ("microsoft.insights",)}),
+    (
+        "insights/actiongroups",
+        {"casing": ("microsoft.insights",), "shouts_subscription": True},
+    ),
+    (
+        "insights/scheduledqueryrules",
+        {"casing": ("microsoft.insights", "scheduledqueryrules")},
+    ),
+    ("apimanagement", {"etag": "strong"}),
+    ("apimanagement/service", {"monitors": Monitors(place="query")}),
+    ("apimanagement/service/products", {"delete_needs_match": True}),
+    ("apimanagement/service/products/apis", {"readable": False}),
+    ("apimanagement/service/products/groups", {"readable": False}),
+    ("appconfiguration", {"monitors": Monitors(shared=True)}),
+    (
+        "kubernetesconfiguration",
+        {"monitors": Monitors(place="resource"), "report": "id"},
+    ),
+    ("signalrservice", {"casing": ("SignalR",), "report": "id"}),
+    ("signalrservice", {"monitors": Monitors(place="resource")}),
+    ("synapse", {"monitors": Monitors(place="resource", signed=True)}),
+    ("dataprotection", {"report": "id", "absent": "UserErrorGenericResourceNotFound"}),
+    (
+        "containerregistry",
+        {
+            "monitors": Monitors(place="resource", renewed="each"),
+            "words": ("Creating",),
+        },
+    ),
+    ("eventgrid", {"report": "id"}),
+    ("eventhub/namespaces", {"absent": "NamespaceNotFound", "words": ("Running",)}),
+    ("web", {"envelope": "web"}),
+    ("web/sites/sourcecontrols", {"etag": "strong"}),
+    ("search", {"etag": "weak", "done": "succeeded"}),
+    ("devices", {"envelope": "numbered"}),
+    (
+        "authorization/roleassignments",
+        {"absent": "RoleAssignmentNotFound"},
+    ),
+    (
+        "authorization/roledefinitions",
+        {
+            "other_id": "/subscriptions/{subscription}/providers"
+            "/Microsoft.Authorization/roleDefinitions/{name}"
+        },
+    ),
+    (
+        "quota/quotas",
+        {"other_id": "{scope}/providers/Microsoft.Quota/quotaRequests/{made_up}"},
+    ),
+)
 
-_NAMESPACE = Style(monitors=(), busy_state="Created")
-_TYPES: dict[str, Style] = {
-    "microsoft.storage/storageaccounts": Style(
-        create=202,
-        monitors=("location",),
-        body="empty",
-        retry_after=17,
-        slow_updates=False,
-        delete=200,
-        delete_monitors=(),
-        signed=True,
-    ),
-    "microsoft.managedidentity/userassignedidentities": attrs.evolve(
-        _PLAIN, monitors=("self",)
-    ),
-    "microsoft.eventhub/namespaces": _NAMESPACE,
-    "microsoft.servicebus/namespaces": _NAMESPACE,
-    "microsoft.apimanagement/service": Style(
-        monitors=("async", "location"), retry_after=20
-    ),
-    "microsoft.network/privateendpoints/privatednszonegroups": Style(
-        busy_state="Updating", retry_after=3, delete_retry_after=10
-    ),
-}
-_DEFAULT = Style()
+
+class Styles:
+    """The styles of one server; assign to change a type's. Keys in any casing."""
+
+    def __init__(self) -> None:
+        self._own: dict[str, Style] = {}
+        self._known: dict[str, Style] = {}
+
+    def __getitem__(self, type_: str) -> Style:
+        key = type_.lower()
+        if key not in self._known:
+            self._known[key] = _style(key.removeprefix("microsoft."))
+        return self._own.get(key) or self._known[key]
+
+    def __setitem__(self, type_: str, style: Style) -> None:
+        self._own[type_.lower()] = style
+
+    def change(self, type_: str, **fields: Any) -> None:
+        """Change some fields of a type's style (`Style`, or `Monitors` by its name)."""
+        self[type_] = attrs.evolve(self[type_], **fields)
 
 
-def style_of(type_: str) -> Style:
-    """The style of a resource type in lower case."""
-    namespace = type_.partition("/")[0]
-    return _TYPES.get(type_) or _PROVIDERS.get(namespace) or _DEFAULT
+def _style(type_: str) -> Style:
+    create, update, delete = _rows(type_)
+    style = Style(create, update, delete)
+    states = (style.create.state, style.update.state)
+    style = attrs.evolve(style, done="Succeeded" if any(states) else "")
+    for prefix, fields in _HABITS:
+        if type_ == prefix or type_.startswith(prefix + "/"):
+            style = attrs.evolve(style, **fields)
+    return style
+
+
+def _rows(type_: str) -> tuple[str, str, str]:
+    """The type's own row, else that of its siblings, else its provider's."""
+    for key in (type_, f"{type_.rpartition('/')[0]}/*", type_.partition("/")[0]):
+        if key in _RECORDED:
+            return _RECORDED[key]
+    return _DEFAULT_ROW
+
+
+def _parsed(text: str) -> dict[str, tuple[str, str, str]]:
+    rows = {}
+    for line in text.splitlines():
+        if line:
+            type_, create, update, delete = (part.strip() for part in line.split("|"))
+            rows[type_] = (create, update, delete)
+    return rows
+
+
+_RECORDED = _parsed(ROWS)

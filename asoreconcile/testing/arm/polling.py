@@ -1,0 +1,90 @@
+"""Answers to those who look at operations (L10-L26, W7-W10, W12)."""
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.monitors import Look, Monitors
+from asoreconcile.testing.arm.operations import Operation, Operations
+from asoreconcile.testing.arm.refusals import RefusedError, answer, resource_not_found
+from asoreconcile.testing.arm.resources import Resources
+from asoreconcile.testing.arm.views import Views
+from asoreconcile.testing.http import Request, Response
+
+
+class Polling:
+    """Answers monitors. The caller holds the server's lock."""
+
+    def __init__(
+        self,
+        monitors: Monitors,
+        operations: Operations,
+        resources: Resources,
+        views: Views,
+    ) -> None:
+        self._monitors = monitors
+        self._operations = operations
+        self._resources = resources
+        self._views = views
+
+    def handle(self, look: Look, request: Request) -> Response:
+        """Raises RefusedError."""
+        self._monitors.check_signature(look, request)
+        operation = look.operation
+        if operation.is_lost and operation.style.monitors.place != "locations":
+            raise resource_not_found(operation.address)  # L29
+        self._operations.note_poll(operation)
+        if look.kind == "async":
+            return self._status(look)
+        return self._result(look)
+
+    def _status(self, look: Look) -> Response:
+        """The operation's own status."""
+        operation = look.operation
+        is_query = operation.style.monitors.place == "query"
+        if not operation.is_over:
+            status = 202 if is_query else operation.style.monitors.poll_status
+            headers = self._monitors.poll_headers(look)
+            return answer(status, _report(operation, _word(operation)), headers)
+        if operation.failure is not None:
+            failure = operation.failure
+            body = _report(operation, failure.status)
+            body["error"] = {"code": failure.code, "message": failure.message}
+            return answer(200, body)
+        resource = self._resources.find(operation.address.id)
+        if is_query and resource is not None:  # W7, L14
+            return self._views.response(200, resource)
+        return answer(200, _report(operation, "Succeeded"))
+
+    def _result(self, look: Look) -> Response:
+        """The operation's own answer, once there is one (L11)."""
+        operation = look.operation
+        if not operation.is_over:
+            return answer(202, headers=self._monitors.poll_headers(look))
+        if operation.failure is not None:
+            failure = operation.failure
+            raise RefusedError(409, failure.code, failure.message, from_gateway=False)
+        resource = self._resources.find(operation.address.id)
+        if operation.method == "DELETE" or resource is None:
+            return answer(200)
+        status = 201 if operation.style.monitors.place == "query" else 200
+        return self._views.response(status, resource)
+
+
+def _word(operation: Operation) -> str:
+    words = operation.style.words
+    return words[min(operation.polls, len(words)) - 1]
+
+
+def _report(operation: Operation, word: str) -> JsonObject:
+    """The body of an async monitor, as wordy as its provider makes it."""
+    body: JsonObject = {"status": word}
+    if operation.style.report == "error":
+        # No failure, though the key is there (L24).
+        return {**body, "error": {"code": "None", "message": None}}
+    if operation.style.report == "status":
+        return body
+    body = {"name": operation.id, **body, "startTime": operation.began_at}
+    if operation.style.report == "id":
+        scope = f"/subscriptions/{operation.address.subscription}"
+        namespace = operation.address.type_name.partition("/")[0]
+        path = f"{scope}/providers/{namespace}/operations/{operation.id}"
+        body = {"id": path, **body}
+    return body

@@ -1,0 +1,141 @@
+"""What must be there before a request gets to a provider, and how it must look.
+
+The subscription, the group, the parent, in this order (V3); names, api-versions and the
+envelope of bodies.
+"""
+
+import re
+from datetime import date
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.refusals import (
+    RefusedError,
+    group_not_found,
+    parent_not_found,
+    resource_not_found,
+    subscription_not_found,
+)
+from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.styles import Styles
+
+_API_VERSION = re.compile(
+    r"^(\d{4}-\d{2}-\d{2})(-(preview|alpha|beta|rc|privatepreview))?$"
+)
+_GROUP_NAME = re.compile(r"^[-\w().]{0,89}[-\w()]$")
+
+
+class Scopes:
+    """The subscriptions of a tenant and what is in them."""
+
+    def __init__(
+        self, subscriptions: frozenset[str], resources: Resources, styles: Styles
+    ) -> None:
+        """subscriptions: ids in lower case."""
+        self._subscriptions = subscriptions
+        self._resources = resources
+        self._styles = styles
+
+    def check_subscription(self, address: Address) -> None:
+        """Raises RefusedError 404."""
+        subscription = address.subscription.lower()
+        if subscription and subscription not in self._subscriptions:
+            raise subscription_not_found(address.subscription)
+
+    def check(self, address: Address, method: str) -> None:
+        """What is above a resource must exist. Raises RefusedError 404."""
+        self.check_subscription(address)
+        if (
+            address.group
+            and not address.is_group
+            and self._resources.find(address.group) is None
+        ):
+            raise group_not_found(address.group_name)
+        self._check_parent(address, method)
+        base = parse(address.scope) if "/providers/" in address.scope.lower() else None
+        if base is not None and self._resources.find(base.id) is None:
+            raise resource_not_found(base)
+
+    def _check_parent(self, address: Address, method: str) -> None:
+        missing = None
+        above = parse(address.parent)
+        while above is not None and self._resources.find(above.id) is None:
+            missing = above
+            above = parse(above.parent)
+        if missing is None:
+            return
+        if method != "PUT" and self._styles[address.type].orphan == "ResourceNotFound":
+            raise resource_not_found(missing)
+        raise parent_not_found(address, missing, method)
+
+
+def check_api_version(api_version: str) -> None:
+    """Raises RefusedError 400."""
+    if not api_version:
+        raise RefusedError(
+            400,
+            "MissingApiVersionParameter",
+            "The api-version query parameter (?api-version=) is required for all "
+            "requests.",
+        )
+    match = _API_VERSION.match(api_version)
+    if match is None or not _is_date(match[1]):
+        raise RefusedError(
+            400,
+            "InvalidApiVersionParameter",
+            f"The api-version '{api_version}' is invalid. It is a date, with "
+            "'-preview' behind it or not.",
+        )
+
+
+def check_body(address: Address, body: JsonObject, present: Resource | None) -> None:
+    """A body must fit its path, and the place it has. Raises RefusedError."""
+    if address.is_group and not _GROUP_NAME.match(address.name):
+        raise RefusedError(
+            400,
+            "InvalidParameter",
+            f"The provided resource group name '{address.name}' is not valid.",
+        )
+    _check_identity(address, body)
+    location = body.get("location")
+    if address.is_group and not location:
+        raise RefusedError(
+            400, "LocationRequired", "The location property is required."
+        )
+    before = (present.body.get("location") or "") if present else ""
+    if before and location and _place(before) != _place(str(location)):
+        raise RefusedError(
+            409,
+            "InvalidResourceLocation",
+            f"The resource '{address.name}' already exists in location '{before}'. "
+            "A resource with the same name cannot be created in location "
+            f"'{location}'.",
+        )
+
+
+def _check_identity(address: Address, body: JsonObject) -> None:
+    said = {
+        "id": (body.get("id"), address.id),
+        "name": (str(body.get("name") or "").rpartition("/")[2], address.name),
+        "type": (body.get("type"), address.type),
+    }
+    for field, (given, wanted) in said.items():
+        if given and str(given).lower() != wanted.lower():
+            raise RefusedError(
+                400,
+                "InvalidRequestContent",
+                f"The request content's {field} '{given}' does not match the "
+                f"resource '{address.id}' of the request.",
+            )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _place(location: str) -> str:
+    return location.replace(" ", "").lower()

@@ -1,0 +1,86 @@
+"""What Azure shows of a resource: state, children, version tag, its own casing.
+
+A few types show children in their own body (`resources.EMBEDDED`).
+"""
+
+import re
+import uuid
+from collections.abc import Mapping
+
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.arm.outputs import made_up
+from asoreconcile.testing.arm.refusals import answer
+from asoreconcile.testing.arm.resources import EMBEDDED, Resource, Resources
+from asoreconcile.testing.arm.style import Style
+from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.http import Response
+
+_ETAGS = uuid.UUID("5d0a4a52-5a0b-4f8e-8f14-8c4b3c1b7a10")
+
+
+class Views:
+    """Bodies of resources as they are answered. The caller holds the server's lock."""
+
+    def __init__(self, resources: Resources, styles: Styles, clock: Clock) -> None:
+        self._resources = resources
+        self._styles = styles
+        self._clock = clock
+
+    def body(self, resource: Resource) -> JsonObject:
+        """A copy of what a GET shows."""
+        style = self._styles[resource.address.type]
+        body: JsonObject = copy_json(resource.body)
+        body["id"] = _shown_id(resource, style)
+        state = resource.state
+        if self._clock.monotonic() < resource.lingers_until:
+            state = "Updating"  # W16
+        collections = EMBEDDED.get(resource.address.type, ())
+        if state or collections:
+            properties = body.setdefault("properties", {})
+            if state:
+                properties["provisioningState"] = state
+            for name in collections:
+                children = self._resources.children(resource.address, name)
+                properties[name] = [self.body(child) for child in children]
+        if style.etag_in_body:
+            body["etag"] = self.etag(resource)
+        return body
+
+    def response(
+        self,
+        status: int,
+        resource: Resource,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """The resource as an answer, with its ETag if it has one."""
+        etag = self.etag(resource)
+        extra = {"ETag": etag} if etag else {}
+        return answer(status, self.body(resource), {**extra, **(headers or {})})
+
+    def etag(self, resource: Resource) -> str:
+        """The tag of a resource's version; "" for types without any (H3)."""
+        kind = self._styles[resource.address.type].etag
+        if not kind:
+            return ""
+        tag = uuid.uuid5(_ETAGS, f"{resource.address.key}#{resource.version}")
+        return f'W/"{tag}"' if kind == "weak" else f'"{tag}"'
+
+
+def _shown_id(resource: Resource, style: Style) -> str:
+    """The id as the provider gives it back (I2, W22)."""
+    address = resource.address
+    if style.other_id:
+        return style.other_id.format(
+            scope=address.scope,
+            subscription=address.subscription,
+            group=address.group_name,
+            name=address.name,
+            made_up=made_up(address, "id"),
+        )
+    shown = address.id
+    for part in style.casing:
+        shown = re.sub(rf"(?i)(?<=/){re.escape(part)}(?=/)", part, shown)
+    if style.shouts_subscription:
+        shown = shown.replace(address.subscription, address.subscription.upper(), 1)
+    return shown
