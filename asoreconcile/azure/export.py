@@ -1,8 +1,9 @@
 """Values of a resource written where others can use them: Secrets and ConfigMaps.
 
-What to write comes from the catalogue (`operatorSpec.configMaps` with a status path)
-and from extensions. A target must not exist, or be owned by the resource: we never
-write into somebody else's object (R9.1). Values of Secrets stay out of logs and errors.
+What to write comes from the catalogue (`operatorSpec.configMaps` with a status path),
+from extensions and from expressions. A target must not exist, or be owned by the
+resource: we never write into somebody else's object (R9.1). Values of Secrets stay out
+of logs and errors.
 """
 
 import base64
@@ -11,9 +12,18 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from asoreconcile.azure.computed import (
+    CONFIG_MAP_EXPRESSIONS,
+    SECRET_EXPRESSIONS,
+    Computed,
+    ComputedError,
+    expression_targets,
+)
 from asoreconcile.azure.work import Work
 from asoreconcile.errors import ConditionError
-from asoreconcile.kube.errors import AlreadyExistsError, NotFoundError
+from asoreconcile.expressions.language import shared
+from asoreconcile.expressions.process import EngineMissingError
+from asoreconcile.kube.errors import AlreadyExistsError, InvalidError, NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, EXPORT_SECRETS
 from asoreconcile.middleware.requests import Export, ExportConfigMaps, ExportSecrets
@@ -48,19 +58,13 @@ def export(work: Work, current: JsonObject) -> None:
     current: the object with the status of this pass. Blocking: a read per target, a
     write per target that differs. Raises ConditionError
     `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours or
-    that two exports disagree about; what extensions raise.
+    that two exports disagree about, and for expressions that fail; what extensions
+    raise.
     """
-    gk, extensions = work.kind.group_kind, work.operator.extensions
-    _refuse_expressions(current)
-    secrets = extensions.chain(EXPORT_SECRETS, gk)(
-        ExportSecrets(ctx=work.context, obj=current)
-    ).secrets
-    config_maps = [
-        *catalogued_config_maps(current, work.version.exports.config_map_paths),
-        *extensions.chain(EXPORT_CONFIG_MAPS, gk)(
-            ExportConfigMaps(ctx=work.context, obj=current)
-        ),
-    ]
+    try:
+        secrets, config_maps = _exports(work, current)
+    except (ComputedError, EngineMissingError) as error:
+        raise _refused(str(error)) from error
     failures: list[ConditionError] = []
     for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
         for target in _merged(resource, exports):
@@ -68,8 +72,33 @@ def export(work: Work, current: JsonObject) -> None:
                 _write(work, resource, target)
             except ConditionError as error:
                 failures.append(error)  # the other targets are still tried
+            except InvalidError as error:
+                failures.append(_refused(_invalid(resource, target, error)))
     if failures:
         raise _refused("; ".join(str(error) for error in failures))
+
+
+def _exports(
+    work: Work, current: JsonObject
+) -> tuple[Iterable[Export], Iterable[Export]]:
+    """What goes into Secrets, and what into ConfigMaps.
+
+    Expressions are checked before Azure is asked for what they need (R9.6).
+    """
+    gk, extensions = work.kind.group_kind, work.operator.extensions
+    computed = Computed(shared(), work.version, current)
+    needed = computed.secret_names()
+    found = extensions.chain(EXPORT_SECRETS, gk)(
+        ExportSecrets(ctx=work.context, obj=current, extra=needed)
+    )
+    config_maps = [
+        *catalogued_config_maps(current, work.version.exports.config_map_paths),
+        *extensions.chain(EXPORT_CONFIG_MAPS, gk)(
+            ExportConfigMaps(ctx=work.context, obj=current)
+        ),
+        *computed.config_maps(),
+    ]
+    return [*found.secrets, *computed.secrets(found.raw)], config_maps
 
 
 def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Export]:
@@ -101,7 +130,11 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
 def destinations(obj: JsonObject) -> set[tuple[str, str]]:
     """(kind, name) of each Secret and ConfigMap that the spec has us write. Pure."""
     found = set()
-    for kind, field in (("Secret", "secrets"), ("ConfigMap", "configMaps")):
+    for kind, field, expressions in (
+        ("Secret", "secrets", SECRET_EXPRESSIONS),
+        ("ConfigMap", "configMaps", CONFIG_MAP_EXPRESSIONS),
+    ):
+        found |= {(kind, name) for name in expression_targets(obj, expressions)}
         wanted = dig(spec(obj), f"operatorSpec.{field}")
         if isinstance(wanted, dict):
             found |= {
@@ -230,13 +263,11 @@ def _holds(present: JsonObject, wanted: JsonObject) -> bool:
     )
 
 
-def _refuse_expressions(obj: JsonObject) -> None:
-    for field in ("secretExpressions", "configMapExpressions"):
-        if dig(spec(obj), f"operatorSpec.{field}"):
-            raise _refused(
-                f"spec.operatorSpec.{field} is not supported by this version: use "
-                "operatorSpec.secrets or operatorSpec.configMaps, or remove it"
-            )
+def _invalid(resource: ApiResource, target: _Target, error: InvalidError) -> str:
+    """What the API server refuses; its own words quote values, so only where."""
+    fields = {str(cause.get("field")) for cause in error.details.get("causes") or ()}
+    where = f" at {', '.join(sorted(fields))}" if fields else ""
+    return f"the API server refuses {resource.kind} {target.name!r}{where}: mend it"
 
 
 def _refused(message: str) -> ConditionError:

@@ -206,7 +206,7 @@ def _set(message: Any, field: str, takes: str | Plan, value: Any) -> None:
 
 def _fill_nested(nested: Any, takes: str | Plan, value: Any) -> None:
     if takes == "any":
-        nested.CopyFrom(_any(value))
+        _fill_any(nested, value)
     elif isinstance(takes, dict) and isinstance(value, dict):
         _fill(nested, takes, value)
 
@@ -245,8 +245,8 @@ def _scalar(takes: str, value: Any) -> Any:
     return int(value) if whole and -_INT64 <= value < _INT64 else None
 
 
-def _any(value: Any) -> struct_pb2.Value:
-    made = struct_pb2.Value()
+def _fill_any(made: Any, value: Any) -> None:
+    """Any JSON as a google.protobuf.Value."""
     match value:
         case None:
             made.null_value = struct_pb2.NULL_VALUE
@@ -260,7 +260,6 @@ def _any(value: Any) -> struct_pb2.Value:
             made.list_value.extend(value)
         case dict():
             made.struct_value.update(value)
-    return made
 
 
 _TEXT = {"type": "string"}

@@ -1,0 +1,178 @@
+"""The engine's process: bounded, replaced when it fails, asked no more than needed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
+
+from asoreconcile.expressions.language import (
+    MAX_LENGTH,
+    Checked,
+    ExpressionError,
+    Expressions,
+)
+from asoreconcile.expressions.process import (
+    EngineLimitError,
+    EngineMissingError,
+    EngineProcess,
+)
+from asoreconcile.objects import GroupVersionKind
+
+TEXT = {"type": "string"}
+
+
+class Version:
+    """What a kind version gives to the language."""
+
+    gvk = GroupVersionKind("example.azure.com", "v1", "Example")
+
+    def __init__(self, *fields):
+        spec = {"type": "object", "properties": dict.fromkeys(fields, TEXT)}
+        self.schema = {"type": "object", "properties": {"metadata": {}, "spec": spec}}
+
+
+VERSION = Version("location")
+OBJECT = {"metadata": {"name": "thing"}, "spec": {"location": "eastus"}}
+BOMB = "['0123456789abcdef']" + ".map(x, x + x + x + x + x + x + x + x)" * 10 + "[0]"
+
+
+@pytest.fixture
+def engine():
+    made = EngineProcess()
+    yield made
+    made.close()
+
+
+class Counted:
+    """An engine that counts what it is asked."""
+
+    def __init__(self, engine):
+        self.requests = []
+        self._engine = engine
+
+    def ask(self, request):
+        self.requests.append(request)
+        return self._engine.ask(request)
+
+
+def evaluate(expressions, text, version=VERSION, **secrets):
+    return expressions.evaluate(version, text, obj=OBJECT, secrets=secrets)
+
+
+def test_an_expression_is_checked_and_evaluated(engine):
+    expressions = Expressions(engine)
+    text = "self.spec.location + secret.key1"
+    assert expressions.check(VERSION, text) == Checked("string", frozenset({"key1"}))
+    assert evaluate(expressions, text, key1="-k") == "eastus-k"
+    assert expressions.check(VERSION, "{'a': 'b'}").gives == "map"
+
+
+def test_an_expression_is_checked_once_and_the_schema_sent_once(engine):
+    counted = Counted(engine)
+    expressions = Expressions(counted)
+    for _ in range(3):
+        expressions.check(VERSION, "self.spec.location")
+    evaluate(expressions, "self.spec.location")
+    evaluate(expressions, "self.metadata.name")
+    assert ["schema" in request for request in counted.requests] == [
+        False,  # the process is new to the kind
+        True,
+        False,
+        False,
+    ]
+
+
+def test_two_schemas_of_one_version_are_kept_apart(engine):
+    expressions = Expressions(engine)
+    other = Version("place")
+    expressions.check(VERSION, "self.spec.location")
+    expressions.check(other, "self.spec.place")
+    with pytest.raises(ExpressionError, match="undefined field 'location'"):
+        expressions.check(other, "self.spec.location")
+
+
+def test_more_kinds_than_the_process_remembers_are_served(engine):
+    expressions = Expressions(engine)
+    for _ in range(2):
+        for number in range(40):
+            field = f"field{number}"
+            found = evaluate(
+                expressions, f"self.metadata.name + self.spec.{field}", Version(field)
+            )
+            assert found == "thing"
+
+
+def test_a_hungry_expression_fails_and_the_next_one_is_served(engine):
+    expressions = Expressions(engine)
+    with pytest.raises(ExpressionError, match="memory"):
+        evaluate(expressions, BOMB)
+    assert evaluate(expressions, "self.spec.location") == "eastus"
+
+
+def test_a_late_answer_is_an_error_and_the_process_is_replaced():
+    engine = EngineProcess(deadline_seconds=0.0)
+    try:
+        for _ in range(2):
+            with pytest.raises(EngineLimitError, match="make it do less"):
+                engine.ask({"kind": "k", "text": "'a'", "schema": VERSION.schema})
+        with pytest.raises(ExpressionError, match="make it do less"):
+            Expressions(engine).check(VERSION, "'a'")
+    finally:
+        engine.close()
+
+
+def test_a_process_that_died_is_replaced_unnoticed(engine):
+    expressions = Expressions(engine)
+    assert evaluate(expressions, "self.spec.location") == "eastus"
+    process = engine._child._process
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert evaluate(expressions, "self.spec.location") == "eastus"
+
+
+def test_closing_ends_the_process_and_a_later_request_starts_another(engine):
+    expressions = Expressions(engine)
+    evaluate(expressions, "self.spec.location")
+    process = engine._child._process
+    engine.close()
+    assert process.returncode == -signal.SIGKILL
+    assert evaluate(expressions, "self.spec.location") == "eastus"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_the_process_gets_none_of_our_credentials(engine, monkeypatch):
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "S3cret-Value")
+    evaluate(Expressions(engine), "self.spec.location")
+    environment = Path(f"/proc/{engine._child._process.pid}/environ")
+    assert b"S3cret-Value" not in environment.read_bytes()
+
+
+def test_without_the_library_the_message_says_what_to_install(engine, monkeypatch):
+    real = subprocess.Popen
+
+    def without_site_packages(arguments, *, env, **rest):
+        return real([arguments[0], "-S", *arguments[1:]], env=env, **rest)
+
+    monkeypatch.setattr(subprocess, "Popen", without_site_packages)
+    path = [p for p in sys.path if "site-packages" not in p]
+    monkeypatch.setattr(sys, "path", path)
+    with pytest.raises(EngineMissingError, match=r"install asoreconcile\[cel\]"):
+        evaluate(Expressions(engine), "self.spec.location")
+
+
+def test_secrets_used_without_a_name_are_refused(engine):
+    with pytest.raises(ExpressionError, match=r"write secret\.<name>"):
+        Expressions(engine).check(VERSION, "secret.map(k, k)[0]")
+
+
+def test_overlong_expressions_are_refused_without_asking():
+    counted = Counted(SimpleNamespace(ask=None))
+    with pytest.raises(ExpressionError, match=f"more than the {MAX_LENGTH}"):
+        Expressions(counted).check(VERSION, "'" + "a" * MAX_LENGTH + "'")
+    assert counted.requests == []
