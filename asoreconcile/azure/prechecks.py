@@ -1,7 +1,8 @@
 """The checks before a PUT: may the owner take it, may the resource take it.
 
-Order and cost are the contract (R1.9): a fresh GET of the owner, its check, and only if
-that passes a fresh GET of the resource and its check. No check, no GET.
+Order and cost are the contract (R1.9): a fresh GET of the owner, its check, and only
+if that passes a fresh GET of the resource and its check. No check, no GET; and children
+that wait on one owner share its GETs (`owner_reads`).
 """
 
 from asoreconcile.arm.faults import ArmError
@@ -67,7 +68,12 @@ def _fresh_owner(work: Work, owner: Owner) -> JsonObject | None:
         "metadata": {"name": owner.arm_id.rpartition("/")[2]},
     }
     try:
-        body = work.connection.client.get(owner.arm_id, version.api_version)
+        body = work.operator.owner_reads.get(
+            work.connection.client,
+            owner.arm_id,
+            version.api_version,
+            credential=work.connection.source,
+        )
     except ArmError as error:
         if error.status == 404:
             return None

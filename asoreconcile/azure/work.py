@@ -15,6 +15,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.azure.accepted import Accepted
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
+from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.polls import Polls
 from asoreconcile.azure.references import References
@@ -90,6 +91,9 @@ class Operator:
     namespace: str
     default_policy: Policy
     build: str
+    owner_reads: OwnerReads = attrs.field(
+        default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
+    )
 
 
 @attrs.frozen
