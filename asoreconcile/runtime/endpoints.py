@@ -26,7 +26,9 @@ _log = Logger(__name__)
 
 _READ_SECONDS = 32.0
 _READ_BYTES = 1 << 20
-_OFF = ("", "0")
+OFF = ("", "0")
+"""Addresses that mean: nowhere."""
+
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -50,7 +52,7 @@ class Endpoints:
         registry: served as /metrics. checks: each under its own name.
         """
         self.name = f"endpoints {address}"
-        self._address = None if address in _OFF else _parse(address)
+        self._address = None if address in OFF else _parse(address)
         self._registry = registry
         self._checks = {item.name: item for item in checks}
         self._read_seconds = read_seconds

@@ -6,7 +6,7 @@ They run on the watch thread: short, never blocking. Rules: PQ-1, TH-3.
 from collections.abc import Callable, Iterable
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.events import Added, Deleted, Event, Updated
+from asoreconcile.cache.events import Added, Event, Updated
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,
@@ -15,6 +15,7 @@ from asoreconcile.objects import (
     owner_references,
 )
 from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.predicates import states_of
 from asoreconcile.runtime.reconciler import Request
 
 Handler = Callable[[Event], Iterable[Request]]
@@ -53,7 +54,7 @@ def map_to(requests_of: Callable[[Entry], Iterable[Request]]) -> Handler:
 
     def handle(event: Event) -> Iterable[Request]:
         unique: dict[Request, None] = {}
-        for entry in _entries(event):
+        for entry in states_of(event):
             unique.update(dict.fromkeys(requests_of(entry)))
         return unique
 
@@ -69,14 +70,6 @@ def priority_of(event: Event) -> int:
             return LOW_PRIORITY
         case _:
             return 0
-
-
-def _entries(event: Event) -> tuple[Entry, ...]:
-    match event:
-        case Added(entry=entry) | Deleted(entry=entry):
-            return (entry,)
-        case Updated(old=old, new=new):
-            return (old, new)
 
 
 def _kind_of(reference: JsonObject) -> GroupKind:

@@ -6,7 +6,8 @@ let additions and deletions pass; they hide resyncs too.
 
 from collections.abc import Callable
 
-from asoreconcile.cache.events import Event, Updated
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Event, Updated
 
 Predicate = Callable[[Event], bool]
 
@@ -35,6 +36,20 @@ def annotations_changed(event: Event) -> bool:
     )
 
 
+def concerns(test: Callable[[Entry], bool]) -> Predicate:
+    """The object passes a test, before or after the change: one that stops to pass
+    is still to be looked at once.
+    """
+    return lambda event: any(test(entry) for entry in states_of(event))
+
+
+def labelled(name: str, value: str | None = None) -> Predicate:
+    """The object has a label, before or after the change; with any value if None."""
+    if value is None:
+        return concerns(lambda entry: name in entry.labels)
+    return concerns(lambda entry: entry.labels.get(name) == value)
+
+
 def and_(*predicates: Predicate) -> Predicate:
     """All say yes; asked in order, until one says no."""
     return lambda event: all(predicate(event) for predicate in predicates)
@@ -47,3 +62,12 @@ def or_(*predicates: Predicate) -> Predicate:
 
 def not_(predicate: Predicate) -> Predicate:
     return lambda event: not predicate(event)
+
+
+def states_of(event: Event) -> tuple[Entry, ...]:
+    """The object's states that an event knows: two of an update, else one."""
+    match event:
+        case Added(entry=entry) | Deleted(entry=entry):
+            return (entry,)
+        case Updated(old=old, new=new):
+            return (old, new)

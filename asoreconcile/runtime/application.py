@@ -1,0 +1,206 @@
+"""A process of controllers in a few lines: the parts they share, made and wired once.
+
+    app = Application("mirror", health_address=":8081")
+    app.reconcile(CONFIG_MAPS, Mirror(app)).owns(SECRETS).watches(NAMESPACES, to_maps)
+    sys.exit(app.run())
+
+Every part is public and works alone: an application only saves the wiring.
+"""
+
+import threading
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from asoreconcile.backoff import RateLimiter
+from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.informers import Informers
+from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import ClusterConfig, load
+from asoreconcile.kube.events import EventRecorder
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.runtime.assignment import Assignment
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.endpoints import OFF, Endpoints
+from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
+from asoreconcile.runtime.manager import Elector, Manager
+from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.service import Group
+from asoreconcile.version import __version__
+
+_GRACE_SECONDS = 25.0
+
+MakeElector = Callable[[KubeClient, Clock], Elector]
+
+
+class Application:
+    """A client, informers, metrics, health checks and a manager that know each other.
+
+    Make one a process. Making it sends nothing; `run` starts everything. Methods are
+    safe from any thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cluster: ClusterConfig | str | None = None,
+        clock: Clock | None = None,
+        elector: MakeElector | None = None,
+        metrics_address: str = "0",
+        health_address: str = "0",
+        grace_seconds: float = _GRACE_SECONDS,
+    ) -> None:
+        """name: the user agent, and the source of events.
+        cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
+        and into the pod. Raises KubeConfigError if there is none.
+        elector: makes the leader election; None leads at once.
+        metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
+        may serve both. Raises EndpointsError if it is none of these.
+        grace_seconds: the whole budget of a stop.
+        """
+        self.name = name
+        self.clock = clock or SystemClock()
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.metrics = RuntimeMetrics(self.registry)
+        if not isinstance(cluster, ClusterConfig):
+            cluster = load(cluster)
+        self.client = KubeClient(
+            cluster,
+            user_agent=f"{name} asoreconcile/{__version__}",
+            clock=self.clock,
+            metrics=self.metrics,
+        )
+        self.recorder = EventRecorder(self.client, name, clock=self.clock)
+        self.alive, self.ready = Checks("healthz"), Checks("readyz")
+        self.manager = Manager(
+            clock=self.clock,
+            elector=elector(self.client, self.clock) if elector else None,
+            grace_seconds=grace_seconds,
+        )
+        self._informers = Informers(self.client, clock=self.clock)
+        self._synced = CachesSynced(self.clock)
+        self._lock = threading.Lock()
+        self._shown: dict[Informer, str] = {}
+        self.endpoints = self._make_endpoints(metrics_address, health_address)
+        """The servers by address; `port` tells where one listens."""
+        self._add_services()
+
+    def informer(
+        self, source: ApiResource | Informer, *, metadata_only: bool = False
+    ) -> Informer:
+        """The cached, watched objects of a kind; one for all who ask.
+
+        An informer of your own making (some namespaces, a label selector) is taken in:
+        started, stopped and reported with the others.
+        metadata_only: of a resource, leave out spec, status and data.
+        """
+        if isinstance(source, Informer):
+            informer = source
+        else:
+            informer = self._informers.of(source, metadata_only=metadata_only)
+        with self._lock:
+            if informer in self._shown:
+                return informer
+            label = self._shown[informer] = self._label(informer)
+        self._show(label, informer)
+        if informer is source:
+            self.manager.add(informer, group=Group.CACHES)
+        return informer
+
+    def reconcile(
+        self,
+        source: ApiResource | Informer,
+        reconciler: Reconciler,
+        *,
+        name: str | None = None,
+        when: Predicate | None = None,
+        max_concurrent_reconciles: int = 1,
+        limiter: RateLimiter | None = None,
+        deadline_seconds: float | None = None,
+    ) -> Assignment:
+        """Have a reconciler called for each object of a kind, whenever one changes.
+
+        name: the controller's, unique here; default the plural and the group.
+        when: which events count; all without it.
+        limiter: of retries; default 5 ms doubling to 1000 s for each object.
+        deadline_seconds: what `runtime.current.deadline()` tells the reconciler.
+        Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
+        Raises ManagerError if the name is taken.
+        """
+        informer = self.informer(source)
+        gvk = informer.resource.gvk
+        controller = Controller(
+            name or _default_name(informer.resource),
+            reconciler,
+            clock=self.clock,
+            kind=str(gvk.group_kind),
+            max_concurrent_reconciles=max_concurrent_reconciles,
+            limiter=limiter,
+            metrics=self.metrics,
+            reconcile_deadline_seconds=deadline_seconds,
+        )
+        assignment = Assignment(controller, informer, self.informer)
+        assignment.watches(informer, when=when)
+        self.manager.add(controller)
+        self.alive.add(controller.name, controller.progress)
+        return assignment
+
+    def run(self, *, signals: bool = True) -> int:
+        """Start everything, block until stopped, stop everything; the exit code.
+
+        signals: SIGINT and SIGTERM stop it; main thread only. Rules: MG-1, MG-4, MG-6.
+        """
+        try:
+            return self.manager.run(signals=signals)
+        finally:
+            self.client.close()
+
+    def stop(self) -> None:
+        """Ask `run` to end. Does not wait."""
+        self.manager.stop()
+
+    def _make_endpoints(self, metrics: str, health: str) -> dict[str, Endpoints]:
+        return {
+            address: Endpoints(
+                address,
+                registry=self.registry if address == metrics else None,
+                checks=(self.alive, self.ready) if address == health else (),
+            )
+            for address in (metrics, health)
+            if address not in OFF
+        }
+
+    def _add_services(self) -> None:
+        for endpoints in self.endpoints.values():
+            self.manager.add(endpoints, group=Group.SERVERS)
+        timers = TimersAlive(self.clock)
+        self.alive.add("timers", timers)
+        self.ready.add("caches", self._synced)
+        self.manager.add(timers, group=Group.SERVERS)
+        # With the servers, because those stop last: a stop is worth events too.
+        self.manager.add(self.recorder, group=Group.SERVERS)
+        self.manager.add(self._informers, group=Group.CACHES)
+
+    def _label(self, informer: Informer) -> str:
+        """The kind, numbered from the second informer of one kind on."""
+        kind = str(informer.resource.group_kind)
+        count = sum(one.resource == informer.resource for one in self._shown)
+        return f"{kind} ({count + 1})" if count else kind
+
+    def _show(self, label: str, informer: Informer) -> None:
+        """In readiness and metrics."""
+        self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
+        self.metrics.informer(
+            label,
+            has_synced=informer.has_synced,
+            idle_seconds=informer.seconds_since_activity,
+        )
+
+
+def _default_name(resource: ApiResource) -> str:
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural

@@ -1,0 +1,213 @@
+"""An application of one's own, run in this process against the embedded API server."""
+
+import threading
+import urllib.request
+from queue import Queue
+
+import pytest
+
+from asoreconcile.cache.informer import Informer
+from asoreconcile.errors import TerminalError
+from asoreconcile.kube.config import KubeConfigError, load
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.endpoints import EndpointsError
+from asoreconcile.runtime.handlers import map_to
+from asoreconcile.runtime.manager import ManagerError
+from asoreconcile.runtime.predicates import labelled
+from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.testing.kube import KubeServer
+
+ONE = ObjectKey("default", "one")
+
+
+class Noting:
+    """A reconciler that notes the keys it is called with."""
+
+    def __init__(self):
+        self.keys = Queue()
+
+    def reconcile(self, request):
+        self.keys.put(request.key)
+        return Result()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with KubeServer() as server:
+        server.write_kubeconfig(tmp_path / "kubeconfig")
+        yield str(tmp_path / "kubeconfig")
+
+
+@pytest.fixture
+def application(cluster):
+    made, threads = [], []
+
+    class Running:
+        def make(self, **options):
+            app = Application("tests", cluster=cluster, **options)
+            made.append(app)
+            return app
+
+        def start(self, app):
+            codes = Queue()
+            thread = threading.Thread(target=lambda: codes.put(app.run(signals=False)))
+            thread.start()
+            threads.append(thread)
+            return codes
+
+    yield Running()
+    for app in made:
+        app.stop()
+        app.client.close()
+    for thread in threads:
+        thread.join(30)
+
+
+def create(app, resource, namespace, name, **meta):
+    meta = {"namespace": namespace, "name": name, **meta}
+    return app.client.create(resource, {"metadata": meta})
+
+
+def read(address):
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_ha2_an_owned_object_brings_its_controlling_owner_back(application):
+    app, noting = application.make(), Noting()
+    app.reconcile(CONFIG_MAPS, noting, when=labelled("mine")).owns(SECRETS)
+    codes = application.start(app)
+    owner = create(app, CONFIG_MAPS, "default", "one", labels={"mine": "yes"})
+    assert noting.keys.get(timeout=20) == ONE
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "one",
+        "uid": owner["metadata"]["uid"],
+    }
+    create(app, SECRETS, "default", "stranger", ownerReferences=[reference])
+    create(
+        app,
+        SECRETS,
+        "default",
+        "child",
+        ownerReferences=[{**reference, "controller": True}],
+    )
+    assert noting.keys.get(timeout=20) == ONE
+    app.stop()
+    assert codes.get(timeout=20) == 0
+    assert noting.keys.empty()
+
+
+def test_ct2_a_kind_may_be_added_while_it_runs(application):
+    app, first, late = application.make(), Noting(), Noting()
+    app.reconcile(SECRETS, first)
+    create(app, SECRETS, "default", "one")
+    application.start(app)
+    first.keys.get(timeout=20)
+
+    create(app, NAMESPACES, "", "west")
+    app.reconcile(CONFIG_MAPS, late).watches(
+        NAMESPACES, map_to(lambda entry: [Request(ObjectKey("", entry.key.name))])
+    )
+    seen = {late.keys.get(timeout=20).name for _ in range(4)}
+    assert seen == {"default", "kube-public", "kube-system", "west"}
+
+
+def test_an_informer_of_ones_own_is_started_shown_and_stopped(application, cluster):
+    app = application.make(health_address="127.0.0.1:0")
+    noting, shared = Noting(), Noting()
+    informer = Informer(
+        app.client, SECRETS, clock=app.clock, namespaces=["kube-public"]
+    )
+    app.reconcile(SECRETS, shared, name="shared")
+    app.reconcile(informer, noting)
+    create(app, SECRETS, "default", "one")
+    create(app, SECRETS, "kube-public", "two")
+    codes = application.start(app)
+    assert noting.keys.get(timeout=20) == ObjectKey("kube-public", "two")
+    assert {shared.keys.get(timeout=20).name for _ in range(2)} == {"one", "two"}
+
+    port = app.endpoints["127.0.0.1:0"].port
+    text = read(f"http://127.0.0.1:{port}/readyz?verbose")
+    assert "Secret: synced" in text
+    assert "Secret (2): synced" in text
+    app.stop()
+    assert codes.get(timeout=20) == 0
+    assert noting.keys.empty()
+    assert informer.join(0) == []
+
+
+def test_one_address_serves_metrics_and_health(application):
+    app, noting = (
+        application.make(metrics_address="127.0.0.1:0", health_address="127.0.0.1:0"),
+        Noting(),
+    )
+    app.reconcile(CONFIG_MAPS, noting, name="maps", max_concurrent_reconciles=3)
+    create(app, CONFIG_MAPS, "default", "one")
+    application.start(app)
+    noting.keys.get(timeout=20)
+    root = f"http://127.0.0.1:{app.endpoints['127.0.0.1:0'].port}"
+    metrics = read(f"{root}/metrics")
+    assert (
+        'controller_runtime_max_concurrent_reconciles{controller="maps"} 3.0' in metrics
+    )
+    assert 'informer_synced{kind="ConfigMap"} 1.0' in metrics
+    assert "process_resident_memory_bytes" in metrics
+    assert "[+]maps ok" in read(f"{root}/healthz?verbose")
+
+
+def test_ct4_a_terminal_error_waits_for_the_next_change(application):
+    app, calls = application.make(), Queue()
+
+    class Refusing:
+        def reconcile(self, request):
+            calls.put(request.key)
+            raise TerminalError("only a change helps")
+
+    app.reconcile(CONFIG_MAPS, Refusing(), name="maps")
+    application.start(app)
+    create(app, CONFIG_MAPS, "default", "one")
+    assert calls.get(timeout=20) == ONE
+    app.client.patch(CONFIG_MAPS, ONE, {"data": {"a": "b"}})
+    assert calls.get(timeout=20) == ONE
+
+
+def test_ct8_the_name_of_a_controller_is_taken_once(application):
+    app = application.make()
+    app.reconcile(CONFIG_MAPS, Noting())
+    with pytest.raises(ManagerError, match="configmaps"):
+        app.reconcile(CONFIG_MAPS, Noting())
+    app.reconcile(CONFIG_MAPS, Noting(), name="another")
+
+
+def test_a_missing_configuration_and_a_bad_address_are_named(cluster, tmp_path):
+    with pytest.raises(KubeConfigError, match="nothing-here"):
+        Application("tests", cluster=str(tmp_path / "nothing-here"))
+    with pytest.raises(EndpointsError, match="nonsense"):
+        Application("tests", cluster=load(cluster), metrics_address="nonsense")
+
+
+def test_the_elector_is_given_the_client_and_decides(application):
+    waiting = Queue()
+
+    class Elector:
+        def __init__(self, client, clock):
+            self.client = client
+
+        def start(self, *, elected, lost):
+            waiting.put(elected)
+
+        def stop(self, timeout_seconds, *, release):
+            return []
+
+    app, noting = application.make(elector=Elector), Noting()
+    app.reconcile(CONFIG_MAPS, noting)
+    create(app, CONFIG_MAPS, "default", "one")
+    application.start(app)
+    elected = waiting.get(timeout=20)
+    assert app.manager.failure is None
+    elected()
+    assert noting.keys.get(timeout=20) == ONE
