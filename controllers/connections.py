@@ -116,11 +116,12 @@ class ScopedConnections:
         applies is malformed. Blocks for one read of the Secret when it changed or the
         object is new. Rules: R8.1 - R8.5.
         """
-        key = credential_secret(obj)
-        connection = self._from_secret(key, fresh=RESOURCE_ID not in annotations(obj))
+        key, notes = credential_secret(obj), annotations(obj)
+        named, fresh = CREDENTIAL_FROM in notes, RESOURCE_ID not in notes
+        connection = self._from_secret(key, named=named, fresh=fresh)
         if connection is not None:
             return connection
-        if CREDENTIAL_FROM in annotations(obj):
+        if named:
             raise CredentialError(
                 f"Secret {key.name!r}, which annotation {CREDENTIAL_FROM} names, does "
                 f"not exist in namespace {key.namespace}: create it, or correct the "
@@ -128,29 +129,37 @@ class ScopedConnections:
             )
         return self._settings.for_object(obj)
 
+    def forget(self, key: ObjectKey) -> None:
+        """Drop what is kept of a Secret; whoever needs it again reads it again."""
+        with self._lock:
+            self._kept.pop(key, None)
+
     def digest(self, key: ObjectKey) -> str:
         """A hash of a Secret's content now; "" when it does not exist. Blocking."""
         secret = self._read(key)
         return "" if secret is None else content_digest(secret.get("data") or {})
 
-    def _from_secret(self, key: ObjectKey, *, fresh: bool) -> Connection | None:
+    def _from_secret(
+        self, key: ObjectKey, *, named: bool, fresh: bool
+    ) -> Connection | None:
         """None when the Secret does not exist.
 
+        named: it must exist, and only the API server is believed that it does not.
         fresh: the object is not claimed. Watches have no order among them: a Secret
         applied before the object may not be in the cache yet, and the object would be
         created in another subscription.
         """
         if not fresh and self._headers.has_synced():
             header = self._headers.entry(key)
-            if header is None and key.name == NAMESPACE_SECRET:
-                self._forget(key)
+            if header is None and not named:
+                self.forget(key)
                 return None
             kept = self._kept.get(key)
             if kept is not None and header is not None and _is_of(kept, header):
                 return kept.connection
         secret = self._read(key)
         if secret is None:
-            self._forget(key)
+            self.forget(key)
             return None
         return self._made(key, secret)
 
@@ -189,10 +198,6 @@ class ScopedConnections:
                 f"the operator may not read Secret {str(key)!r}: grant its service "
                 "account get, list and watch on secrets"
             ) from error
-
-    def _forget(self, key: ObjectKey) -> None:
-        with self._lock:
-            self._kept.pop(key, None)
 
 
 def credential_secret(obj: JsonObject) -> ObjectKey:

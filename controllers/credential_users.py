@@ -24,10 +24,12 @@ _log = Logger(__name__)
 _INDEX = "credential"
 
 
-class Digests(Protocol):
-    """Hashes of Secrets (`controllers.connections.ScopedConnections`)."""
+class Kept(Protocol):
+    """What is kept of Secrets (`controllers.connections.ScopedConnections`)."""
 
     def digest(self, key: ObjectKey) -> str: ...
+
+    def forget(self, key: ObjectKey) -> None: ...
 
 
 class RunningKinds(Protocol):
@@ -39,8 +41,8 @@ class RunningKinds(Protocol):
 class CredentialUsers:
     """`runtime.reconciler.Reconciler` over Secrets: one pass, one worker at a time."""
 
-    def __init__(self, digests: Digests, kinds: RunningKinds) -> None:
-        self._digests = digests
+    def __init__(self, kept: Kept, kinds: RunningKinds) -> None:
+        self._kept = kept
         self._kinds = kinds
         self._announced: dict[ObjectKey, str] = {}
 
@@ -53,8 +55,9 @@ class CredentialUsers:
         users = list(self._users(request.key))
         if not users:
             self._announced.pop(request.key, None)
+            self._kept.forget(request.key)
             return Result()
-        digest = self._digests.digest(request.key)
+        digest = self._kept.digest(request.key)
         if digest and self._announced.get(request.key) == digest:
             return Result()
         if digest:

@@ -45,6 +45,22 @@ class Connection:
     subscription_id: str
     source: str
 
+    def require_subscription_of(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error) for another one: R8.6.
+
+        To a stranger Azure says that a resource is not there, which must not be taken
+        for its end.
+        """
+        stated = ids.subscription_of(arm_id)
+        if stated is not None and stated.lower() != self.subscription_id.lower():
+            raise ConditionError(
+                f"the resource is in subscription {stated}, but the credential from "
+                f"{self.source} is for {self.subscription_id}: use a credential of the "
+                "resource's subscription",
+                reason="SubscriptionMismatch",
+                severity="Error",
+            )
+
 
 class Connections(Protocol):
     """Finds the credential for an object (reconcile-semantics section 8)."""
@@ -143,8 +159,13 @@ class Work:
 
     @cached_property
     def connection(self) -> Connection:
-        """The way into ARM; asked for only by steps that need one (D18)."""
-        return self.operator.connections.for_object(self.obj)
+        """The way into ARM; asked for only by steps that need one (D18).
+
+        Raises ConditionError: no credential, or one that does not fit the claimed id.
+        """
+        connection = self.operator.connections.for_object(self.obj)
+        connection.require_subscription_of(self.arm_id)
+        return connection
 
     @cached_property
     def references(self) -> References:
@@ -180,16 +201,7 @@ class Work:
 
     def require_subscription(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""
-        stated = ids.subscription_of(arm_id)
-        expected = self.connection.subscription_id
-        if stated is not None and stated.lower() != expected.lower():
-            raise ConditionError(
-                f"the resource is in subscription {stated}, but the credential from "
-                f"{self.connection.source} is for {expected}: use a credential of the "
-                "resource's subscription",
-                reason="SubscriptionMismatch",
-                severity="Error",
-            )
+        self.connection.require_subscription_of(arm_id)
 
 
 class _View:

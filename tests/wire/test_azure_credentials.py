@@ -43,8 +43,9 @@ class Headers:
 
 
 @pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+def world(tmp_path, request):
+    """A test may ask for another Azure by parametrising this indirectly."""
+    with World(tmp_path, **getattr(request, "param", {})) as running:
         running.install(GROUPS, NETWORKS)
         yield running
 
@@ -254,6 +255,41 @@ def test_a_deletion_waits_for_its_credential(world, other, operator):
     run(world, operator, group)
     assert world.read(group) is None
     assert other.resources() == {}
+
+
+def waits(world, operator, obj):
+    """One pass, after which Azure's operation runs; its token."""
+    world.run(obj, operator=operator)
+    token = annotations(world.read(obj)).get(POLLER_TOKEN)
+    assert token
+    return token
+
+
+@pytest.mark.parametrize("world", [{"lro": 30.0, "retry_after": 10}], indirect=True)
+def test_r8_6_a_running_operation_is_not_asked_for_with_another_credential(
+    world, other, operator
+):
+    """To a stranger Azure would say the resource is gone: the object would be let go
+    while its resource lives.
+    """
+    group, network = resource_group(), virtual_network()
+    for obj in (group, network):
+        world.apply(obj)
+    run(world, operator, group, passes=9)
+    for begin in (lambda: None, lambda: world.delete(network)):
+        begin()
+        token = waits(world, operator, network)
+        put_secret(world, other)
+        failure(world, operator, network, "SubscriptionMismatch", "Error")
+        assert annotations(world.read(network))[POLLER_TOKEN] == token
+        drop_secret(world)
+        run(world, operator, network, passes=9)
+    assert world.read(network) is None
+    assert other.journal == []
+    assert [m for m, p in writes(world.azure) if "virtualNetworks" in p] == [
+        "PUT",
+        "DELETE",
+    ]
 
 
 def test_an_owner_in_another_subscription_is_named_before_any_write(

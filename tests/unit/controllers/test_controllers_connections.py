@@ -253,6 +253,13 @@ def test_a_named_secret_missing_from_the_cache_alone_is_found(cluster, connectio
     assert connections.for_object(claimed(**named("own"))).subscription_id == "sub"
 
 
+def test_a_secret_of_the_namespaces_name_must_exist_if_named(cluster, connections):
+    name = named(NAMESPACE_WIDE.name)
+    assert "does not exist" in refusal(connections, claimed(**name))
+    cluster.put(NAMESPACE_WIDE.name, cached=False, **VALUES)
+    assert connections.for_object(claimed(**name)).subscription_id == "sub"
+
+
 def test_objects_without_a_narrower_credential_cost_no_reads(cluster, connections):
     connections.for_object(claimed())
     assert cluster.reads == []
@@ -354,6 +361,14 @@ def test_a_secret_nobody_uses_is_not_read(cluster, users, kinds):
     users.reconcile(Request(ObjectKey("ns", "tls")))
     assert kinds.woken == {}
     assert cluster.reads == []
+
+
+def test_a_secret_nobody_uses_any_more_is_not_kept(cluster, connections, users, kinds):
+    cluster.put("own", **VALUES)
+    connections.for_object(claimed(**named("own")))
+    kinds.informer.entries.clear()
+    users.reconcile(Request(ObjectKey("ns", "own")))
+    assert connections._kept == {}
 
 
 def test_only_a_change_of_content_wakes(cluster, users, kinds):
