@@ -13,7 +13,8 @@ import attrs
 from asoreconcile.testing.replay.exchanges import Exchange, Target, target_of
 
 _MONITOR_HEADERS = ("azure-asyncoperation", "location")
-_ACCEPTED, _REFUSED = 300, 400
+_ACCEPTED = 300
+_REFUSED = 400
 
 
 @attrs.frozen
@@ -29,8 +30,8 @@ class Script:
     """puts, deletes, actions: takes in order. reads: by target and generation.
 
     monitors: the polls of long-running operations. resources: paths that are PUT.
-    Runs of equal reads, and of equal refusals of a PUT, are cut to one: how many there
-    are says when somebody asked, not what Azure does.
+    Runs of equal reads, and of PUTs that failed alike, are cut to the last: how many
+    there are says how often somebody asked, not what Azure does.
     """
 
     puts: dict[Target, list[Take]] = attrs.field(factory=lambda: defaultdict(list))
@@ -48,7 +49,28 @@ def script_of(exchanges: Sequence[Exchange]) -> Script:
     reader = _Reader()
     for exchange in exchanges:
         reader.read(exchange)
-    return reader.script
+    script = reader.script
+    for takes in script.puts.values():
+        _cut_attempts(script, takes)
+    return script
+
+
+def fewest_requests(script: Script) -> Counter[str]:
+    """How many requests the recorded client made until everything was there, by
+    method, had it asked for nothing twice. Its deletions are left out.
+    """
+    endings = {
+        monitor
+        for takes in script.deletes.values()
+        for take in takes
+        for monitor in monitors_of(take.exchange)
+    }
+    polls = (takes for m, takes in script.monitors.items() if m not in endings)
+    return Counter(
+        PUT=sum(map(len, script.puts.values())),
+        POST=sum(map(len, script.actions.values())),
+        GET=sum(map(len, script.reads.values())) + sum(map(len, polls)),
+    )
 
 
 def monitors_of(exchange: Exchange) -> list[Target]:
@@ -113,11 +135,7 @@ class _Reader:
         elif any(is_within(target.path, path) for path in self._deleted):
             return  # said of what is gone: true only after the same deletion
         elif target.method == "PUT":
-            takes = script.puts[target]
-            if exchange.status >= _REFUSED:
-                takes[:] = without_repeats([*takes, take])
-            else:
-                takes.append(take)
+            script.puts[target].append(take)
         elif target.method == "DELETE":
             script.deletes[target].append(take)
         elif target.method == "POST":
@@ -127,13 +145,45 @@ class _Reader:
             reads[:] = without_repeats([*reads, take])
 
 
+def _cut_attempts(script: Script, takes: list[Take]) -> None:
+    """Leave one of several PUTs in a row that failed alike, with what followed it."""
+    kept: list[Take] = []
+    for take in takes:
+        before = _failure(script, kept[-1]) if kept else None
+        if before is not None and before == _failure(script, take):
+            _drop_consequences(script, kept.pop())
+        kept.append(take)
+    takes[:] = kept
+
+
+def _failure(script: Script, take: Take) -> tuple[int, object] | None:
+    """How a PUT failed, at once or later; None when it did not."""
+    exchange = take.exchange
+    if exchange.status >= _REFUSED:
+        return _essence(exchange)
+    for monitor in monitors_of(exchange):
+        polls = script.monitors.get(monitor)
+        answer = polls[-1].exchange.answer if polls else None
+        if isinstance(answer, dict) and answer.get("status") == "Failed":
+            return exchange.status, (answer.get("error") or {}).get("code")
+    return None
+
+
+def _drop_consequences(script: Script, take: Take) -> None:
+    for monitor in monitors_of(take.exchange):
+        script.monitors.pop(monitor, None)
+    target = take.exchange.target
+    for moment in list(script.reads):
+        if moment[0].path == target.path and moment[1] == take.generation:
+            del script.reads[moment]
+
+
 def _essence(exchange: Exchange) -> tuple[int, object]:
     """What makes an answer another one: not how far an operation is, or when."""
     answer = exchange.answer
     if not isinstance(answer, dict):
         return exchange.status, answer
-    error = answer.get("error")
-    if isinstance(error, dict):
-        return exchange.status, error.get("code")
-    status = answer.get("status")
-    return exchange.status, status if isinstance(status, str) else answer
+    error, status = answer.get("error"), answer.get("status")
+    if isinstance(status, str):
+        return exchange.status, status
+    return exchange.status, error.get("code") if isinstance(error, dict) else answer
