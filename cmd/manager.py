@@ -42,6 +42,13 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
     help="Default: KUBECONFIG, else the pod's service account, else ~/.kube/config.",
 )
 @click.option(
+    "--extensions",
+    "extension_names",
+    multiple=True,
+    metavar="NAME",
+    help="Load this set of extensions of another installed package; repeatable.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["json", "text"]),
     default="json",
@@ -55,6 +62,7 @@ def manager(
     metrics_addr: str,
     health_addr: str,
     kubeconfig: str | None,
+    extension_names: tuple[str, ...],
     log_format: str,
     verbose: bool,
     until_stdin_closes: bool,
@@ -91,6 +99,7 @@ def manager(
         metrics_address=metrics_addr,
         health_address=health_addr,
         kubeconfig=kubeconfig,
+        extension_names=extension_names,
     )
     try:
         operation = assembly.Operation(read, options)

@@ -61,6 +61,7 @@ from asoreconcile.kube.resources import (
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.middleware.chain import Extensions
+from asoreconcile.middleware.discovery import load_sets
 from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind, ObjectKey
@@ -87,6 +88,7 @@ class Options:
     metrics_address: str = "0"
     health_address: str = "0"
     kubeconfig: str | None = None
+    extension_names: tuple[str, ...] = ()
 
 
 class Operation:
@@ -258,7 +260,7 @@ class Operation:
             objects=self._kinds,
             connections=self._connections,
             extensions=Extensions.compose(
-                builtin_sets(),
+                (*builtin_sets(), *load_sets(self._options.extension_names)),
                 terminals=Terminals(delete=delete_resource),
                 kinds=[kind.group_kind for kind in self._catalogue.kinds()],
                 metrics=ExtensionMetrics(self._registry),

@@ -56,7 +56,12 @@ def test_its_servers_end_even_if_it_is_killed(sandbox):
         watch = client.watch(NAMESPACES, timeout_seconds=60)
         sandbox.kill()
         with pytest.raises(TransportError):
-            while True:  # the server ends its watches first, then refuses new ones
-                for _ in watch:
-                    pass
-                watch = client.watch(NAMESPACES, timeout_seconds=60)
+            watch_on(client, watch)
+
+
+def watch_on(client, watch):
+    """Follow watches for ever: a server ends those it has, then refuses new ones."""
+    while True:
+        for _ in watch:
+            pass
+        watch = client.watch(NAMESPACES, timeout_seconds=60)
