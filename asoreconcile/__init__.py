@@ -1,1 +1,248 @@
-"""A controller runtime for Python, and an Azure operator built on it."""
+"""A Kubernetes controller runtime for Python; an Azure operator is built on it.
+
+These are the names for who embeds it; README.md beside this file explains them. Each is
+imported on first use: a program pays for what it names, and never for Azure.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asoreconcile.backoff import (
+        FastSlow,
+        ItemExponential,
+        MaxOf,
+        RateLimiter,
+        TokenBucket,
+        WithMaxWait,
+    )
+    from asoreconcile.cache.entry import Entry
+    from asoreconcile.cache.events import Added, Deleted, Event, Updated
+    from asoreconcile.cache.informer import Informer
+    from asoreconcile.clock import Clock, SystemClock
+    from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
+    from asoreconcile.kube.client import KubeClient
+    from asoreconcile.kube.config import ClusterConfig, KubeConfigError
+    from asoreconcile.kube.errors import (
+        AlreadyExistsError,
+        ApiError,
+        ConflictError,
+        ExpiredError,
+        ForbiddenError,
+        InvalidError,
+        NotFoundError,
+        TooManyRequestsError,
+        TransportError,
+        UnauthorizedError,
+    )
+    from asoreconcile.kube.events import EventRecorder
+    from asoreconcile.kube.patch import merge_patch
+    from asoreconcile.kube.resources import (
+        CONFIG_MAPS,
+        CUSTOM_RESOURCE_DEFINITIONS,
+        EVENTS,
+        LEASES,
+        NAMESPACES,
+        SECRETS,
+        ApiResource,
+    )
+    from asoreconcile.metrics import RuntimeMetrics
+    from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, ObjectKey
+    from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
+    from asoreconcile.runtime.application import Application
+    from asoreconcile.runtime.assignment import Assignment
+    from asoreconcile.runtime.controller import Controller
+    from asoreconcile.runtime.endpoints import Endpoints, EndpointsError
+    from asoreconcile.runtime.handlers import (
+        Handler,
+        enqueue_owner,
+        enqueue_self,
+        map_to,
+    )
+    from asoreconcile.runtime.health import Check, Checks, Verdict
+    from asoreconcile.runtime.manager import (
+        Elector,
+        LeadershipLostError,
+        Manager,
+        ManagerError,
+    )
+    from asoreconcile.runtime.predicates import (
+        Predicate,
+        and_,
+        annotations_changed,
+        concerns,
+        generation_changed,
+        labelled,
+        labels_changed,
+        not_,
+        or_,
+        resource_version_changed,
+    )
+    from asoreconcile.runtime.reconciler import Reconciler, Request, Result
+    from asoreconcile.runtime.service import Group, Service, Standby, Task
+    from asoreconcile.version import __version__
+
+__all__ = [
+    "CONFIG_MAPS",
+    "CUSTOM_RESOURCE_DEFINITIONS",
+    "EVENTS",
+    "LEASES",
+    "LOW_PRIORITY",
+    "NAMESPACES",
+    "SECRETS",
+    "Added",
+    "AlreadyExistsError",
+    "ApiError",
+    "ApiResource",
+    "Application",
+    "AsoError",
+    "Assignment",
+    "Check",
+    "Checks",
+    "Clock",
+    "ClusterConfig",
+    "ConflictError",
+    "Controller",
+    "Deleted",
+    "Elector",
+    "Endpoints",
+    "EndpointsError",
+    "Entry",
+    "Event",
+    "EventRecorder",
+    "ExpiredError",
+    "FastSlow",
+    "ForbiddenError",
+    "Group",
+    "GroupKind",
+    "GroupVersionKind",
+    "Handler",
+    "Informer",
+    "InvalidError",
+    "Item",
+    "ItemExponential",
+    "JsonObject",
+    "KubeClient",
+    "KubeConfigError",
+    "LeadershipLostError",
+    "Manager",
+    "ManagerError",
+    "MaxOf",
+    "NotFoundError",
+    "ObjectKey",
+    "Predicate",
+    "RateLimiter",
+    "Reconciler",
+    "Request",
+    "Result",
+    "RetryError",
+    "RuntimeMetrics",
+    "Service",
+    "Standby",
+    "StoppedError",
+    "SystemClock",
+    "Task",
+    "TerminalError",
+    "TokenBucket",
+    "TooManyRequestsError",
+    "TransportError",
+    "UnauthorizedError",
+    "Updated",
+    "Verdict",
+    "WithMaxWait",
+    "WorkQueue",
+    "__version__",
+    "and_",
+    "annotations_changed",
+    "concerns",
+    "enqueue_owner",
+    "enqueue_self",
+    "generation_changed",
+    "labelled",
+    "labels_changed",
+    "map_to",
+    "merge_patch",
+    "not_",
+    "or_",
+    "resource_version_changed",
+]
+
+_HOMES = {
+    "backoff": (
+        "FastSlow",
+        "ItemExponential",
+        "MaxOf",
+        "RateLimiter",
+        "TokenBucket",
+        "WithMaxWait",
+    ),
+    "cache.entry": ("Entry",),
+    "cache.events": ("Added", "Deleted", "Event", "Updated"),
+    "cache.informer": ("Informer",),
+    "clock": ("Clock", "SystemClock"),
+    "errors": ("AsoError", "RetryError", "StoppedError", "TerminalError"),
+    "kube.client": ("KubeClient",),
+    "kube.config": ("ClusterConfig", "KubeConfigError"),
+    "kube.errors": (
+        "AlreadyExistsError",
+        "ApiError",
+        "ConflictError",
+        "ExpiredError",
+        "ForbiddenError",
+        "InvalidError",
+        "NotFoundError",
+        "TooManyRequestsError",
+        "TransportError",
+        "UnauthorizedError",
+    ),
+    "kube.events": ("EventRecorder",),
+    "kube.patch": ("merge_patch",),
+    "kube.resources": (
+        "CONFIG_MAPS",
+        "CUSTOM_RESOURCE_DEFINITIONS",
+        "EVENTS",
+        "LEASES",
+        "NAMESPACES",
+        "SECRETS",
+        "ApiResource",
+    ),
+    "metrics": ("RuntimeMetrics",),
+    "objects": ("GroupKind", "GroupVersionKind", "JsonObject", "ObjectKey"),
+    "queue.workqueue": ("LOW_PRIORITY", "Item", "WorkQueue"),
+    "runtime.application": ("Application",),
+    "runtime.assignment": ("Assignment",),
+    "runtime.controller": ("Controller",),
+    "runtime.endpoints": ("Endpoints", "EndpointsError"),
+    "runtime.handlers": ("Handler", "enqueue_owner", "enqueue_self", "map_to"),
+    "runtime.health": ("Check", "Checks", "Verdict"),
+    "runtime.manager": ("Elector", "LeadershipLostError", "Manager", "ManagerError"),
+    "runtime.predicates": (
+        "Predicate",
+        "and_",
+        "annotations_changed",
+        "concerns",
+        "generation_changed",
+        "labelled",
+        "labels_changed",
+        "not_",
+        "or_",
+        "resource_version_changed",
+    ),
+    "runtime.reconciler": ("Reconciler", "Request", "Result"),
+    "runtime.service": ("Group", "Service", "Standby", "Task"),
+    "version": ("__version__",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+if not TYPE_CHECKING:  # a type checker is to know no other names
+
+    def __getattr__(name: str) -> Any:
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{home}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

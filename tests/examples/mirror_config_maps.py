@@ -12,15 +12,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from asoreconcile import log
-from asoreconcile.cache.entry import Entry
-from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
-from asoreconcile.objects import ObjectKey
-from asoreconcile.runtime.application import Application
-from asoreconcile.runtime.handlers import map_to
-from asoreconcile.runtime.predicates import labelled
-from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    Application,
+    Entry,
+    NotFoundError,
+    ObjectKey,
+    Request,
+    Result,
+    labelled,
+    log,
+    map_to,
+)
 
 MIRROR = "mirror"  # the label of sources, and of the namespaces that get copies
 SOURCE = "mirror/source"  # the annotation of copies

@@ -1,4 +1,7 @@
-"""The README's example controller, as a process against the embedded API server."""
+"""The README's example controller, as a process against the embedded API server.
+
+The process refuses to import Azure's packages: who embeds the runtime needs none.
+"""
 
 import os
 import signal
@@ -16,6 +19,7 @@ from asoreconcile.objects import ObjectKey, key_of
 from asoreconcile.testing.kube import KubeServer
 
 PROGRAM = Path(__file__).with_name("mirror_config_maps.py")
+WITHOUT_AZURE = Path(__file__).parent.parent / "withoutazure.py"
 COPY = ObjectKey("beta", "colours")
 
 
@@ -29,7 +33,7 @@ class Cluster:
 
     def start(self):
         self.process = subprocess.Popen(
-            [sys.executable, PROGRAM],
+            [sys.executable, WITHOUT_AZURE, PROGRAM],
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
         )
 

@@ -1,0 +1,168 @@
+"""What embedders may rely on: the names of `asoreconcile`, and their signatures.
+
+After an intended change: python tests/unit/test_public_surface.py, and read the diff.
+"""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import asoreconcile
+
+HERE = Path(__file__).parent
+STORED = HERE / "public_surface.txt"
+WITHOUT_AZURE = HERE.parent / "withoutazure.py"
+LIBRARY = ("backoff", "clock", "conditions", "errors", "log", "metrics", "objects")
+ROOMS = ("cache", "kube", "queue", "runtime", "testing/kube")
+
+
+def surface():
+    """A text with each name's signature, and those of its public methods.
+
+    Taken from the source, so that it is the same with every Python version.
+    """
+    return "\n".join(line for name in asoreconcile.__all__ for line in described(name))
+
+
+def described(name):
+    value = getattr(asoreconcile, name)
+    if not inspect.isclass(value) and not inspect.isfunction(value):
+        return [f"{name}: {type(value).__name__}" if name.isupper() else name]
+    tree = ast.parse(inspect.getsource(value)).body[0]
+    if isinstance(tree, ast.FunctionDef):
+        return [signature(tree)]
+    bases = ", ".join(ast.unparse(base) for base in tree.bases)
+    decorators = [f"@{ast.unparse(node)}" for node in tree.decorator_list]
+    return [*decorators, f"class {name}({bases})", *members(tree)]
+
+
+def members(tree):
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and is_public(node.name):
+            mark = "property " if is_property(node) else ""
+            yield f"    {mark}{signature(node)}"
+        if isinstance(node, ast.AnnAssign | ast.Assign) and is_public(target_of(node)):
+            yield f"    {ast.unparse(node)}"
+
+
+def signature(node):
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"{node.name}({ast.unparse(node.args)}){returns}"
+
+
+def is_property(node):
+    return any(ast.unparse(one) == "property" for one in node.decorator_list)
+
+
+def is_public(name):
+    return name == "__init__" or not name.startswith("_")
+
+
+def target_of(node):
+    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+    return target.id
+
+
+def run_without_azure(program, folder):
+    path = folder / "program.py"
+    path.write_text(program)
+    return subprocess.run(
+        [sys.executable, WITHOUT_AZURE, path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_each_name_is_said_once():
+    # Their order is the linter's business.
+    assert len(asoreconcile.__all__) == len(set(asoreconcile.__all__))
+
+
+def test_every_name_comes_from_the_place_that_type_checkers_are_told():
+    tree = ast.parse(Path(asoreconcile.__file__).read_text())
+    told = {
+        alias.name: node.module.removeprefix("asoreconcile.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("asoreconcile.")
+        for alias in node.names
+    }
+    assert told == asoreconcile._HOME_OF
+    assert set(told) == set(asoreconcile.__all__)
+
+
+@pytest.mark.parametrize("name", asoreconcile.__all__)
+def test_every_name_can_be_had_and_is_listed(name):
+    home = importlib.import_module(f"asoreconcile.{asoreconcile._HOME_OF[name]}")
+    assert getattr(asoreconcile, name) is getattr(home, name)
+    assert name in dir(asoreconcile)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'asoreconcile' has no attribute 'Nope'"):
+        _ = asoreconcile.Nope
+
+
+def test_every_public_class_and_function_says_what_it_is_for():
+    silent = [
+        name
+        for name in asoreconcile.__all__
+        if inspect.isclass(getattr(asoreconcile, name))
+        and not getattr(asoreconcile, name).__doc__
+    ]
+    assert silent == []
+
+
+def test_signatures_are_as_stored():
+    hint = f"if the change is meant: python {Path(__file__).name}, then read the diff"
+    assert surface() + "\n" == STORED.read_text(), hint
+
+
+def test_import_is_cheap_and_brings_nothing_along(tmp_path):
+    program = """
+import sys, time
+before = set(sys.modules)
+begun = time.perf_counter()
+import asoreconcile
+print(time.perf_counter() - begun)
+print(*sorted(set(sys.modules) - before))
+"""
+    answer = run_without_azure(program, tmp_path)
+    seconds, modules = answer.stdout.splitlines()
+    assert modules == "asoreconcile"
+    assert float(seconds) < 0.1
+
+
+def test_the_library_rooms_need_nothing_of_azure(tmp_path):
+    root = Path(asoreconcile.__file__).parent
+    modules = [f"asoreconcile.{name}" for name in LIBRARY] + [
+        ".".join(["asoreconcile", *path.relative_to(root).with_suffix("").parts])
+        for room in ROOMS
+        for path in sorted((root / room).glob("*.py"))
+    ]
+    names = ", ".join(asoreconcile.__all__)
+    program = f"""
+import sys
+from importlib import import_module
+for name in {modules}:
+    import_module(name)
+from asoreconcile import {names}
+try:
+    import azure.core
+except ImportError as error:
+    print(error)
+print(any(name.startswith("asoreconcile.arm") for name in sys.modules))
+"""
+    answer = run_without_azure(program, tmp_path)
+    assert answer.stderr == ""
+    assert answer.stdout.splitlines() == ["azure is refused here", "False"]
+
+
+if __name__ == "__main__":
+    STORED.write_text(surface() + "\n")

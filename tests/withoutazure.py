@@ -1,0 +1,24 @@
+"""Runs a program in a process that refuses to import Azure's packages.
+
+python withoutazure.py PROGRAM [ARGUMENT...]
+"""
+
+import runpy
+import sys
+
+REFUSED = ("azure", "msal", "msal_extensions")
+
+
+class NoAzure:
+    """A finder that comes first, and knows of nothing but what to refuse."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in REFUSED:
+            raise ImportError(f"{name} is refused here")
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, NoAzure)
+    sys.argv = sys.argv[1:]
+    runpy.run_path(sys.argv[0], run_name="__main__")
