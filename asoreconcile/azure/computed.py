@@ -84,10 +84,7 @@ class Computed:
         return found
 
     def secret_names(self) -> frozenset[str]:
-        """The secrets that the expressions need. Raises ComputedError."""
-        found = self.problems()
-        if found:
-            raise ComputedError(found)
+        """The secrets that the expressions need, once `problems` are none."""
         texts = (text for one in self._secrets for text in one.texts())
         return frozenset().union(*(self._check(text).secrets for text in texts))
 

@@ -61,8 +61,9 @@ def export(work: Work, current: JsonObject) -> None:
     that two exports disagree about, and for expressions that fail; what extensions
     raise.
     """
+    computed = checked_expressions(work, current)
     try:
-        secrets, config_maps = _exports(work, current)
+        secrets, config_maps = _exports(work, current, computed)
     except (ComputedError, EngineMissingError) as error:
         raise _refused(str(error)) from error
     failures: list[ConditionError] = []
@@ -78,18 +79,29 @@ def export(work: Work, current: JsonObject) -> None:
         raise _refused("; ".join(str(error) for error in failures))
 
 
-def _exports(
-    work: Work, current: JsonObject
-) -> tuple[Iterable[Export], Iterable[Export]]:
-    """What goes into Secrets, and what into ConfigMaps.
+def checked_expressions(work: Work, obj: JsonObject) -> Computed:
+    """The expressions of an object, after a look at each for mistakes.
 
-    Expressions are checked before Azure is asked for what they need (R9.6).
+    Costs nothing when there are none. Raises ConditionError as `export` does, naming
+    every mistake; nothing is evaluated, and Azure is not asked.
     """
+    computed = Computed(shared(), work.version, obj)
+    try:
+        problems = computed.problems()
+    except EngineMissingError as error:
+        raise _refused(str(error)) from error
+    if problems:
+        raise _refused(str(ComputedError(problems)))
+    return computed
+
+
+def _exports(
+    work: Work, current: JsonObject, computed: Computed
+) -> tuple[Iterable[Export], Iterable[Export]]:
+    """What goes into Secrets, and what into ConfigMaps. Rule: R9.6."""
     gk, extensions = work.kind.group_kind, work.operator.extensions
-    computed = Computed(shared(), work.version, current)
-    needed = computed.secret_names()
     found = extensions.chain(EXPORT_SECRETS, gk)(
-        ExportSecrets(ctx=work.context, obj=current, extra=needed)
+        ExportSecrets(ctx=work.context, obj=current, extra=computed.secret_names())
     )
     config_maps = [
         *catalogued_config_maps(current, work.version.exports.config_map_paths),

@@ -1,9 +1,11 @@
 """What expressions write into Secrets and ConfigMaps, over real servers on both sides."""
 
 import base64
+import json
 import logging
 
 import pytest
+from operation import Operation
 from world import World, resource_group
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
@@ -22,6 +24,7 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, owner_references
+from asoreconcile.testing.http import Response
 
 GROUPS = "resources.azure.com/ResourceGroup"
 ACCOUNTS = "storage.azure.com/StorageAccount"
@@ -309,6 +312,25 @@ def test_unchanged_targets_are_not_written_again(world):
     assert world.client.get(SECRETS, key)["metadata"]["resourceVersion"] == before
 
 
+def test_a_target_that_the_api_server_refuses_is_named_by_field(world):
+    refusal = {
+        "kind": "Status",
+        "reason": "Invalid",
+        "message": 'ConfigMap "c" is invalid: data[k]: Invalid value: "S3cret"',
+        "details": {"causes": [{"field": "data[k]", "message": '"S3cret"'}]},
+    }
+    world.cluster.faults.respond(
+        "POST", "/configmaps", Response(422, json.dumps(refusal).encode())
+    )
+    shown, _ = failing(
+        world,
+        configMapExpressions=[into("c", "'S3cret'", "k"), into("d", "'fine'", "k")],
+    )
+    assert "the API server refuses ConfigMap 'c' at data[k]" in shown
+    assert "S3cret" not in shown
+    assert config_map(world, "d")["data"] == {"k": "fine"}
+
+
 class Woken:
     """The running kinds, as far as waking goes."""
 
@@ -337,3 +359,25 @@ def test_deleting_a_target_wakes_the_object_that_writes_it(group_kind, name):
     gone = Entry({"metadata": {"name": name, "namespace": "default"}})
     Wakeups(woken, dependents).on_secret_or_config_map(group_kind, Deleted(gone))
     assert woken.nodes == [node]
+
+
+def test_a_running_operator_brings_a_deleted_target_back(tmp_path):
+    group = resource_group()
+    obj = account(secretExpressions=[into("s", "secret.key1 + '!'", "k")])
+    exported = {"kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}
+    with Operation(tmp_path) as operation:
+        operation.install(group, obj)
+        operation.start_manager(AZURE_SYNC_PERIOD="never")
+        operation.apply(group)
+        operation.apply(obj)
+        operation.wait_ready(obj)
+        first = operation.client.get(SECRETS, ObjectKey("default", "s"))
+        operation.delete(exported)
+        again = operation.wait_for(
+            exported,
+            lambda found: (
+                found is not None
+                and found["metadata"]["uid"] != first["metadata"]["uid"]
+            ),
+        )
+    assert again["data"] == first["data"]

@@ -1,0 +1,151 @@
+"""An object's expressions as a whole: what is wrong, what is needed, what comes out."""
+
+import pytest
+
+pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
+
+from asoreconcile.azure.computed import (
+    CONFIG_MAP_EXPRESSIONS,
+    SECRET_EXPRESSIONS,
+    Computed,
+    ComputedError,
+    expression_targets,
+)
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.expressions.language import shared
+from asoreconcile.objects import GroupVersionKind
+
+VERSION = builtin().version(
+    GroupVersionKind("eventhub.azure.com", "v1api20240101", "Namespace")
+)
+
+
+def into(name, value, key=None, **more):
+    return {"name": name, "value": value, **({"key": key} if key else {}), **more}
+
+
+def namespace(secrets=(), config_maps=()):
+    return {
+        "metadata": {"name": "ns"},
+        "spec": {
+            "location": "weu",
+            "tags": {"a": "1", "b": "2"},
+            "operatorSpec": {
+                SECRET_EXPRESSIONS: list(secrets),
+                CONFIG_MAP_EXPRESSIONS: list(config_maps),
+            },
+        },
+    }
+
+
+def computed(secrets=(), config_maps=()):
+    return Computed(shared(), VERSION, namespace(secrets, config_maps))
+
+
+def test_an_object_without_expressions_asks_nobody():
+    class Nobody:
+        """Any use of it fails the test."""
+
+    nothing = Computed(Nobody(), VERSION, {"spec": {"operatorSpec": {}}})
+    assert nothing.problems() == []
+    assert nothing.secret_names() == frozenset()
+    assert nothing.secrets({}) == nothing.config_maps() == []
+
+
+def test_r9_6_secrets_are_needed_by_labels_and_annotations_too():
+    found = computed(
+        [
+            into("a", "secret.primaryKey", "k", annotations={"n": "secret.other"}),
+            into("b", "{'x': secret.?secondaryKey.orValue('-')}"),
+        ]
+    ).secret_names()
+    assert found == {"primaryKey", "other", "secondaryKey"}
+
+
+def test_every_export_of_a_map_carries_labels_and_annotations():
+    exports = computed(
+        config_maps=[
+            into(
+                "c",
+                "self.spec.tags",
+                labels={"at": "self.spec.location"},
+                annotations={"n": "'the ' + self.metadata.name"},
+            )
+        ]
+    ).config_maps()
+    assert {(e.name, e.key, e.value) for e in exports} == {
+        ("c", "a", "1"),
+        ("c", "b", "2"),
+    }
+    for one in exports:
+        assert dict(one.labels) == {"at": "weu"}
+        assert dict(one.annotations) == {"n": "the ns"}
+
+
+def test_an_expression_sees_only_the_secrets_it_names():
+    exports = computed(
+        [into("s", "secret.a", "a"), into("s", "string(has(secret.b))", "b")]
+    ).secrets({"a": "A", "c": "C"})
+    assert [(e.key, e.value) for e in exports] == [("a", "A"), ("b", "false")]
+    assert "A" not in repr(exports).replace("Annotations", "")
+
+
+def test_problems_come_with_their_places_all_at_once():
+    found = computed(
+        [into("s", "7", "k"), into("s", "'x'"), into("s", "self.spec.tags", "k")],
+        [into("c", "secret.a", "k"), into("c", "'x'", "k", labels={"l": "[]"})],
+    ).problems()
+    assert [one.path.removeprefix("spec.operatorSpec.") for one in found] == [
+        "secretExpressions[0].value",
+        "secretExpressions[1].key",
+        "secretExpressions[2].key",
+        "configMapExpressions[0].value",
+        "configMapExpressions[1].labels[l]",
+    ]
+
+
+def test_failures_of_several_expressions_are_told_together():
+    failing = computed(
+        config_maps=[
+            into("c", "self.spec.tags.none", "k"),
+            into("c", "self.status.id", "l"),
+        ]
+    )
+    with pytest.raises(ComputedError) as caught:
+        failing.config_maps()
+    assert [one.path[-8:-6] for one in caught.value.problems] == ["0]", "1]"]
+
+
+@pytest.mark.parametrize(
+    ("label", "fits"),
+    [
+        ("'a'", True),
+        ("'a-b_c.d9'", True),
+        ("'a/b'", False),
+        ("'-a'", False),
+        (f"'{'a' * 63}'", True),
+        (f"'{'a' * 64}'", False),
+    ],
+)
+def test_labels_must_be_labels(label, fits):
+    one = computed(config_maps=[into("c", "'v'", "k", labels={"l": label})])
+    if fits:
+        assert len(one.config_maps()) == 1
+    else:
+        with pytest.raises(ComputedError, match="cannot be a label"):
+            one.config_maps()
+
+
+def test_targets_are_known_without_evaluating():
+    obj = namespace([into("a", "nonsense("), into("b", "'x'", "k")], [into("c", "7")])
+    assert expression_targets(obj, SECRET_EXPRESSIONS) == {"a", "b"}
+    assert expression_targets(obj, CONFIG_MAP_EXPRESSIONS) == {"c"}
+
+
+@pytest.mark.parametrize(
+    "broken", ["text", [None, "x"], [{"name": 5, "value": None}], {"a": "b"}]
+)
+def test_malformed_lists_never_raise(broken):
+    obj = {"spec": {"operatorSpec": {SECRET_EXPRESSIONS: broken}}}
+    assert isinstance(expression_targets(obj, SECRET_EXPRESSIONS), set)
+    assert isinstance(Computed(shared(), VERSION, obj).problems(), list)
