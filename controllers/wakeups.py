@@ -10,11 +10,11 @@ from typing import Protocol
 
 from asoreconcile.azure.dependents import Dependents, Node, Relation, targets_of
 from asoreconcile.azure.policy import crosses_skip
-from asoreconcile.azure.wire import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.conditions import is_ready
+from asoreconcile.conditions import find_ready, is_ready
 from asoreconcile.objects import GroupKind
 
 
@@ -50,7 +50,7 @@ class Wakeups:
             case Deleted():
                 self._wake_leaving(node)
                 self._dependents.update(node, {})
-                self._wake_waiting(node)
+                self._wake_unready(node)
 
     def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
         """A Secret or ConfigMap changed: wake who reads it, or, if it went, who writes
@@ -84,7 +84,14 @@ class Wakeups:
         self._dependents.update(node, targets_of(version, entry.load()))
 
     def _wake_waiting(self, target: Node) -> None:
-        for node, _ in self._dependents.of(target):
+        for node, relation in self._dependents.of(target):
+            entry = self._kinds.entry(node)
+            if entry is not None and _waits(entry, relation):
+                self._kinds.wake(node)
+
+    def _wake_unready(self, gone: Node) -> None:
+        """What was polled on its way out may be found gone with its owner."""
+        for node, _ in self._dependents.of(gone):
             entry = self._kinds.entry(node)
             if entry is not None and not is_ready(entry.load()):
                 self._kinds.wake(node)
@@ -95,6 +102,23 @@ class Wakeups:
             entry = self._kinds.entry(target)
             if entry is not None and entry.deleting:
                 self._kinds.wake(target)
+
+
+def _waits(entry: Entry, relation: Relation) -> bool:
+    """Whether a change of what an object names can help it on.
+
+    Not while an operation runs: Azure says when to ask about that. And what waits for
+    its owner is woken by its owner: it may be in that very pass now, and a second one
+    would send the same PUT again.
+    """
+    if POLLER_TOKEN in entry.annotations:
+        return False
+    ready = find_ready((entry.load().get("status") or {}).get("conditions"))
+    if ready is None:
+        return True
+    if ready.get("status") == "True":
+        return False
+    return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
 
 
 def _signals(entry: Entry) -> tuple[str, str | None, bool]:

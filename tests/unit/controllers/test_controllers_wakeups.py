@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.azure.dependents import Dependents, Node
-from asoreconcile.azure.wire import RECONCILE_POLICY
+from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.controllers.catalogue import builtin
@@ -57,8 +57,8 @@ def version_of(obj):
     return builtin().version(gvk_of(obj))
 
 
-def with_status(obj, status, **meta):
-    conditions = [{"type": "Ready", "status": status}]
+def with_status(obj, status, reason="Failed", **meta):
+    conditions = [{"type": "Ready", "status": status, "reason": reason}]
     return {
         **obj,
         "metadata": {**obj["metadata"], **meta},
@@ -86,6 +86,42 @@ def test_d13_a_new_owner_wakes_who_waits_for_it(wakeups, kinds):
 
 def test_d13_what_is_ready_is_left_alone(wakeups, kinds):
     add(wakeups, kinds, with_status(NETWORK, "True"))
+    add(wakeups, kinds, GROUP)
+    assert kinds.woken == []
+
+
+def peering():
+    other = {"name": "other", "group": "network.azure.com", "kind": "VirtualNetwork"}
+    return {
+        "apiVersion": NETWORK["apiVersion"],
+        "kind": "VirtualNetworksVirtualNetworkPeering",
+        "metadata": {"name": "peering", "namespace": "ns", "uid": "4"},
+        "spec": {
+            "owner": {"name": "vnet"},
+            "remoteVirtualNetwork": {"reference": other},
+        },
+    }
+
+
+def test_what_waits_for_its_owner_is_not_woken_by_another(wakeups, kinds):
+    add(wakeups, kinds, with_status(peering(), "False", "WaitingForOwner"))
+    remote = {**NETWORK, "metadata": {**NETWORK["metadata"], "name": "other"}}
+    add(wakeups, kinds, remote)
+    assert kinds.woken == []
+    add(wakeups, kinds, NETWORK)
+    assert kinds.woken == ["peering"]
+
+
+def test_what_failed_is_woken_by_what_it_refers_to(wakeups, kinds):
+    add(wakeups, kinds, with_status(peering(), "False", "InvalidResourceReference"))
+    remote = {**NETWORK, "metadata": {**NETWORK["metadata"], "name": "other"}}
+    add(wakeups, kinds, remote)
+    assert kinds.woken == ["peering"]
+
+
+def test_an_operation_that_runs_is_polled_when_azure_said(wakeups, kinds):
+    running = with_status(NETWORK, "False", annotations={POLLER_TOKEN: "{}"})
+    add(wakeups, kinds, running)
     add(wakeups, kinds, GROUP)
     assert kinds.woken == []
 
