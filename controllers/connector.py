@@ -1,10 +1,15 @@
 """Clients of ARM: one a credential, over one pool of connections an endpoint."""
 
 import threading
+from collections.abc import Callable
 
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import CredentialSource
+from asoreconcile.arm.credentials import (
+    CloudConfig,
+    CredentialSource,
+    sign_in_transport,
+)
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.azure.work import Connection
@@ -15,7 +20,7 @@ class Connector:
     """`controllers.connections.Connect`: makes connections, sends nothing.
 
     Thread-safe. A connection that is dropped leaves nothing open behind: its pool
-    belongs to all credentials of the endpoint.
+    belongs to all credentials of the endpoint, and so does the one they sign in by.
     """
 
     def __init__(
@@ -38,16 +43,16 @@ class Connector:
 
         Raises CredentialError for a malformed credential.
         """
-        endpoint = source.cloud.endpoint
+        cloud = source.cloud
         client = ArmClient(
-            endpoint,
-            source.credential(),
-            scope=source.cloud.scope,
+            cloud.endpoint,
+            source.credential(self._to_authority(cloud)),
+            scope=cloud.scope,
             clock=self._clock,
             metrics=self._metrics,
             budget=self._budget,
             user_agent=self._user_agent,
-            transport=self._transport(endpoint),
+            transport=self._to_arm(cloud),
         )
         return Connection(client, subscription_id=source.subscription_id, source=name)
 
@@ -58,10 +63,15 @@ class Connector:
         for transport in transports.values():
             transport.close()
 
-    def _transport(self, endpoint: str) -> ArmTransport:
+    def _to_arm(self, cloud: CloudConfig) -> ArmTransport:
+        return self._shared(cloud.endpoint, lambda: ArmTransport(url=cloud.endpoint))
+
+    def _to_authority(self, cloud: CloudConfig) -> ArmTransport:
+        return self._shared(cloud.authority_host, lambda: sign_in_transport(cloud))
+
+    def _shared(self, url: str, make: Callable[[], ArmTransport]) -> ArmTransport:
         with self._lock:
-            transport = self._transports.get(endpoint)
+            transport = self._transports.get(url)
             if transport is None:
-                transport = ArmTransport(url=endpoint)
-                self._transports[endpoint] = transport
+                transport = self._transports[url] = make()
             return transport

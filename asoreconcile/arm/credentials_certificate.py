@@ -15,6 +15,7 @@ from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialError,
     Explained,
+    SignInTransport,
     holder,
     identity_options,
 )
@@ -43,11 +44,13 @@ class ClientCertificate:
     additional_tenants: tuple[str, ...] = ()
     origin: str = ""
 
-    def credential(self) -> TokenCredential:
-        return client_certificate(self)
+    def credential(self, transport: SignInTransport = None) -> TokenCredential:
+        return client_certificate(self, transport)
 
 
-def client_certificate(source: ClientCertificate) -> TokenCredential:
+def client_certificate(
+    source: ClientCertificate, transport: SignInTransport = None
+) -> TokenCredential:
     """azure-identity's credential for a service principal with a certificate.
 
     Makes no request; raises CredentialError that says what is wrong with the content.
@@ -66,7 +69,7 @@ def client_certificate(source: ClientCertificate) -> TokenCredential:
             certificate_data=content,
             password=password or None,
             additionally_allowed_tenants=list(source.additional_tenants),
-            **identity_options(source.cloud),
+            **identity_options(source.cloud, transport),
         )
     except ValueError as error:
         # Not chained: what parsed the content may hold on to it.

@@ -14,6 +14,7 @@ from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialError,
     Explained,
+    SignInTransport,
     holder,
     identity_options,
 )
@@ -42,8 +43,8 @@ class WorkloadIdentity:
     token_file: str = TOKEN_FILE
     origin: str = ""
 
-    def credential(self) -> TokenCredential:
-        return workload_identity(self)
+    def credential(self, transport: SignInTransport = None) -> TokenCredential:
+        return workload_identity(self, transport)
 
 
 @attrs.frozen
@@ -58,11 +59,13 @@ class ManagedIdentity:
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     origin: str = ""
 
-    def credential(self) -> TokenCredential:
+    def credential(self, transport: SignInTransport = None) -> TokenCredential:  # noqa: ARG002 - it asks no authority
         return managed_identity(self)
 
 
-def workload_identity(source: WorkloadIdentity) -> TokenCredential:
+def workload_identity(
+    source: WorkloadIdentity, transport: SignInTransport = None
+) -> TokenCredential:
     """azure-identity's credential for a federated token in a file.
 
     Makes no request and reads nothing yet. `get_token` raises CredentialError, also
@@ -82,7 +85,7 @@ def workload_identity(source: WorkloadIdentity) -> TokenCredential:
         source.client_id,
         lambda: _projected(path),
         additionally_allowed_tenants=list(source.additional_tenants),
-        **identity_options(source.cloud),
+        **identity_options(source.cloud, transport),
     )
     return Explained(credential, who=holder(source.client_id, source.origin))
 

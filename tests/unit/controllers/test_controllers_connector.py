@@ -1,0 +1,74 @@
+"""Clients of ARM for many credentials, over few connections."""
+
+import attrs
+import pytest
+
+from asoreconcile.arm.credentials import ClientSecret, CloudConfig, CredentialError
+from asoreconcile.clock import SystemClock
+from asoreconcile.controllers import connector as module
+from asoreconcile.controllers.connector import Connector
+
+PUBLIC = ClientSecret("tenant", "client", "secret", "sub")
+OTHER = attrs.evolve(
+    PUBLIC,
+    cloud=CloudConfig(
+        authority_host="https://login.example", endpoint="https://arm.example"
+    ),
+)
+
+
+class Transport:
+    def __init__(self, url):
+        self.url = url
+        self.closed = False
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def made(monkeypatch):
+    made = []
+
+    def make(url):
+        made.append(Transport(url))
+        return made[-1]
+
+    monkeypatch.setattr(module, "ArmTransport", lambda *, url: make(url))
+    monkeypatch.setattr(
+        module, "sign_in_transport", lambda cloud: make(cloud.authority_host)
+    )
+    return made
+
+
+def test_credentials_of_one_cloud_share_its_connections(made):
+    connect = Connector(clock=SystemClock())
+    sources = [attrs.evolve(PUBLIC, client_id=str(n)) for n in range(3)]
+    connections = [connect(source, f"ns{n}/s") for n, source in enumerate(sources)]
+    assert len({id(connection.client) for connection in connections}) == 3
+    assert [connection.source for connection in connections] == [
+        "ns0/s",
+        "ns1/s",
+        "ns2/s",
+    ]
+    assert {t.url for t in made} == {
+        PUBLIC.cloud.endpoint,
+        PUBLIC.cloud.authority_host,
+    }
+    assert len(made) == 2
+    connect(OTHER, "ns/other")
+    assert len(made) == 4
+
+
+def test_close_closes_all(made):
+    connect = Connector(clock=SystemClock())
+    connect(PUBLIC, "a")
+    connect(OTHER, "b")
+    connect.close()
+    assert [t.closed for t in made] == [True] * 4
+
+
+def test_a_malformed_credential_makes_no_connection(made):
+    connect = Connector(clock=SystemClock())
+    with pytest.raises(CredentialError):
+        connect(attrs.evolve(PUBLIC, tenant_id="no/tenant"), "ns/s")
