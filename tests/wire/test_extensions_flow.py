@@ -1,0 +1,307 @@
+"""What is special about a kind, through the whole reconciler against the simulator."""
+
+import base64
+
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, annotations
+
+GROUPS = "resources.azure.com/ResourceGroup"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=5.0, retry_after=1) as running:
+        running.install(GROUPS)
+        group = resource_group()
+        running.apply(group)
+        running.settle(group)
+        yield running
+
+
+def cr(api_version, kind, name, owner="rg", **spec):
+    obj = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    if owner:
+        obj["spec"]["owner"] = {"name": owner}
+    return obj
+
+
+def ready(world, *objs):
+    for obj in objs:
+        world.apply(obj)
+        world.settle(obj)
+
+
+def vault(mode):
+    return cr(
+        "keyvault.azure.com/v1api20230701",
+        "Vault",
+        "shop",
+        location="westeurope",
+        properties={
+            "createMode": mode,
+            "sku": {"family": "A", "name": "standard"},
+            "tenantId": "00000000-0000-0000-0000-000000000001",
+        },
+    )
+
+
+def gone(world, obj):
+    world.delete(obj)
+    assert world.settle(obj) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "sent", "purges"),
+    [("createOrRecover", "recover", 0), ("purgeThenCreate", "default", 1)],
+)
+def test_a_deleted_vault_is_recovered_or_purged(world, mode, sent, purges):
+    world.install("keyvault.azure.com/Vault")
+    obj = vault(mode)
+    ready(world, obj)
+    gone(world, obj)
+    ready(world, vault(mode))
+    assert world.requests("PUT", "vaults")[-1].body["properties"]["createMode"] == sent
+    assert len(world.requests("POST", "/purge")) == purges
+
+
+def subnet(name="web"):
+    return cr(
+        "network.azure.com/v20250301",
+        "VirtualNetworksSubnet",
+        name,
+        owner="vnet",
+        addressPrefix="10.0.1.0/24",
+    )
+
+
+def test_a_network_s_subnets_survive_its_own_puts(world):
+    world.install(
+        "network.azure.com/VirtualNetwork", "network.azure.com/VirtualNetworksSubnet"
+    )
+    ready(world, virtual_network(), subnet())
+    ready(world, virtual_network(tags={"edited": "yes"}))
+    put = world.requests("PUT", "virtualNetworks/vnet")[-1]
+    assert [s["name"] for s in put.body["properties"]["subnets"]] == ["web"]
+    assert any(id_.endswith("/subnets/web") for id_ in world.azure.resources())
+
+
+def test_a_private_endpoint_waits_for_its_approval(world):
+    world.install(
+        "network.azure.com/VirtualNetwork",
+        "network.azure.com/VirtualNetworksSubnet",
+        "network.azure.com/PrivateEndpoint",
+    )
+    ready(world, virtual_network(), subnet())
+    target = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+    endpoint = cr(
+        "network.azure.com/v20250301",
+        "PrivateEndpoint",
+        "blobs",
+        location="westeurope",
+        subnet={
+            "reference": {
+                "group": "network.azure.com",
+                "kind": "VirtualNetworksSubnet",
+                "name": "web",
+            }
+        },
+        manualPrivateLinkServiceConnections=[
+            {
+                "name": "blobs",
+                "groupIds": ["blob"],
+                "requestMessage": "please",
+                "privateLinkServiceReference": {
+                    "armId": f"{target}/providers/Microsoft.Storage/storageAccounts/x"
+                },
+            }
+        ],
+    )
+    world.apply(endpoint)
+    world.run(endpoint)
+    world.clock.advance(5.0)
+    pending = {"status": "Pending", "description": "please"}
+    _set_connection(world, pending)
+    for _ in range(3):
+        world.run(endpoint)
+        world.clock.advance(5.0)
+    assert world.ready(endpoint)["reason"] == "PostReconciliationFailure"
+    assert "Pending" in world.ready(endpoint)["message"]
+    _set_connection(world, {"status": "Approved"})
+    world.settle(endpoint)
+
+
+def _set_connection(world, state):
+    (id_,) = [i for i in world.azure.resources() if "/privateEndpoints/" in i]
+    body = world.azure.resources()[id_]
+    (connection,) = body["properties"]["manualPrivateLinkServiceConnections"]
+    connection["properties"]["privateLinkServiceConnectionState"] = state
+    world.azure.seed(id_, body)
+
+
+def test_an_alias_cancels_its_subscription_first(world):
+    world.install("subscription.azure.com/Alias")
+    alias = cr(
+        "subscription.azure.com/v20211001",
+        "Alias",
+        "team",
+        owner="",
+        properties={"displayName": "team", "workload": "Production"},
+    )
+    body = {"properties": {"subscriptionId": "11111111-0000-0000-0000-000000000001"}}
+    world.azure.seed("/providers/Microsoft.Subscription/aliases/team", body)
+    cancel = "/subscriptions/11111111-0000-0000-0000-000000000001/providers"
+    world.apply(alias)
+    world.run(alias)
+    world.azure.seed("/providers/Microsoft.Subscription/aliases/team", body)
+    present = world.settle(alias)
+    override = "serviceoperator.azure.com/child-resource-id-override"
+    assert annotations(present)[override] == (
+        "/subscriptions/11111111-0000-0000-0000-000000000001"
+    )
+    world.azure.faults.answer("POST", "Subscription/cancel", 200, body={})
+    gone(world, alias)
+    (cancelled,) = world.requests("POST", "/cancel")
+    assert cancelled.path.startswith(cancel)
+    order = [r.method for r in world.azure.journal if r.method in ("POST", "DELETE")]
+    assert order == ["POST", "DELETE"]
+
+
+def test_a_product_goes_with_its_subscriptions(world):
+    world.install("apimanagement.azure.com/Service", "apimanagement.azure.com/Product")
+    service = cr(
+        "apimanagement.azure.com/v20240501",
+        "Service",
+        "shop",
+        location="westeurope",
+        publisherEmail="shop@example.com",
+        publisherName="shop",
+        sku={"name": "Developer", "capacity": 1},
+    )
+    product = cr(
+        "apimanagement.azure.com/v20240501",
+        "Product",
+        "starter",
+        owner="shop",
+        displayName="Starter",
+    )
+    ready(world, service, product)
+    gone(world, product)
+    first = world.requests("DELETE", "/products/starter")[0]
+    assert first.headers["if-match"] == "*"
+    assert first.api_version == "2022-08-01"
+
+
+def test_backup_protection_in_error_is_synced(world):
+    world.install(
+        "dataprotection.azure.com/BackupVault",
+        "dataprotection.azure.com/BackupVaultsBackupInstance",
+    )
+    settings = [{"datastoreType": "VaultStore", "type": "LocallyRedundant"}]
+    backups = cr(
+        "dataprotection.azure.com/v20231101",
+        "BackupVault",
+        "backups",
+        location="westeurope",
+        properties={"storageSettings": settings},
+    )
+    instance = cr(
+        "dataprotection.azure.com/v20231101",
+        "BackupVaultsBackupInstance",
+        "disk",
+        owner="backups",
+    )
+    ready(world, backups)
+    faults = world.azure.faults
+    unprotected = _protection("ProtectionError", "UserErrorMissingPermission")
+    faults.answer("PUT", "/backupInstances/disk$", 200, body=unprotected)
+    faults.answer("GET", "/backupInstances/disk$", 200, body=unprotected)
+    faults.answer("POST", "/sync$", 200, body={})
+    world.apply(instance)
+    world.run(instance)
+    ready_condition = world.ready(instance)
+    assert ready_condition["reason"] == "PostReconciliationFailure"
+    assert "UserErrorMissingPermission" in ready_condition["message"]
+    (sync,) = world.requests("POST", "/sync")
+    assert sync.body == {"syncType": "Default"}
+    world.clock.advance(60.0)
+    world.settle(instance)
+
+
+def _protection(status, code):
+    details = {"status": status, "errorDetails": {"code": code, "message": "No."}}
+    name = "backupVaults/backups/backupInstances/disk"
+    return {
+        "id": f"/subscriptions/s/resourceGroups/rg/providers/x/{name}",
+        "name": "disk",
+        "properties": {"protectionStatus": details},
+    }
+
+
+def test_a_credential_is_asked_for_once_and_waited_for(world):
+    world.install("redhatopenshift.azure.com/HcpOpenShiftCluster")
+    cluster = cr(
+        "redhatopenshift.azure.com/v1api20260630preview",
+        "HcpOpenShiftCluster",
+        "hcp",
+        location="westeurope",
+        operatorSpec={
+            "secrets": {"adminCredentials": {"name": "hcp", "key": "kubeconfig"}}
+        },
+    )
+    monitor = (
+        f"{world.azure.url}/subscriptions/{world.azure.subscription_id}/providers"
+        "/Microsoft.RedHatOpenShift/locations/global/operationresults/1"
+        "?api-version=2026-06-30-preview"
+    )
+    world.azure.faults.answer(
+        "POST",
+        "requestAdminCredential",
+        202,
+        headers={"Location": monitor, "Retry-After": "1"},
+        body={},
+    )
+    waiting = {"Location": monitor, "Retry-After": "1"}
+    polls = "operationresults/1$"
+    world.azure.faults.answer("GET", polls, 202, headers=waiting, body={}, times=2)
+    world.azure.faults.answer("GET", polls, 200, body={"kubeconfig": "apiVersion: v1"})
+    ready(world, cluster)
+    secret = world.client.get(SECRETS, ObjectKey("default", "hcp"))
+    assert base64.b64decode(secret["data"]["kubeconfig"]) == b"apiVersion: v1"
+    assert len(world.requests("POST", "requestAdminCredential")) == 1
+
+
+def test_children_of_a_busy_owner_cost_a_handful_of_its_reads(world):
+    world.install("kusto.azure.com/Cluster", "kusto.azure.com/Database")
+    cluster = cr(
+        "kusto.azure.com/v1api20240413",
+        "Cluster",
+        "trail",
+        location="westeurope",
+        sku={"name": "Standard_E2ads_v5", "tier": "Standard"},
+    )
+    ready(world, cluster)
+    arm_id = annotations(world.read(cluster))[RESOURCE_ID]
+    world.arm.put(arm_id, "2024-04-13", {"location": "westeurope", "tags": {"x": "y"}})
+    before = len(world.requests("GET", arm_id))
+    for number in range(50):
+        database = cr(
+            "kusto.azure.com/v1api20240413",
+            "Database",
+            f"d{number}",
+            owner="trail",
+            readWriteDatabase={"location": "westeurope", "kind": "ReadWrite"},
+        )
+        world.apply(database)
+        world.run(database)
+        assert world.ready(database)["reason"] == "ReconciliationBlocked"
+    assert len(world.requests("GET", arm_id)) - before == 1
+    assert world.requests("GET", "/databases") == []
