@@ -1,22 +1,34 @@
-"""What goes wrong in Azure on demand: refusals, lost answers, failing operations."""
+"""What goes wrong in Azure on demand: refusals, lost answers, failing operations.
 
-from collections.abc import Mapping
+Patterns are searched for without regard to case: in paths, or in the ids of resources.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from asoreconcile.testing.arm.operations import Failure, Failures
-from asoreconcile.testing.arm.refusals import JSON_TYPE, error
+from asoreconcile.testing.arm.operations import Failure
+from asoreconcile.testing.arm.planned import Planned
+from asoreconcile.testing.arm.refusals import JSON_TYPE, RefusedError, error
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import Request, Response
+
+_TIMED_OUT = (
+    "The gateway did not receive a response from the resource provider within the "
+    "specified time period."
+)
 
 
 class ArmFaults(Faults):
-    """Faults with ARM's words. Paths are patterns, without regard to case."""
+    """Faults with ARM's words."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.failures = Failures()
+        self.failures: Planned[Failure] = Planned()
+        self.broken_polls: Planned[Response] = Planned()
+        self.refusals: Planned[RefusedError] = Planned()
+        self._late: Planned[Response] = Planned()
 
     def answer(
         self,
@@ -28,15 +40,16 @@ class ArmFaults(Faults):
         message: str = "",
         headers: Mapping[str, str] | None = None,
         body: Any = None,
+        envelope: str = "arm",
         times: int = 1,
     ) -> None:
         """Answer an error instead of what ARM would.
 
-        code, message: of the usual envelope. body: instead of that envelope; text is
-        sent as a page, anything else as JSON.
+        code, message: of the envelope (one of `envelopes.NAMES`). body: instead of an
+        envelope; text is sent as a page, anything else as JSON.
         """
         if body is None:
-            response = error(status, code, message, headers)
+            response = error(status, code, message, headers, envelope=envelope)
         elif isinstance(body, str):
             response = Response(
                 status, body.encode(), {"Content-Type": "text/html", **(headers or {})}
@@ -49,8 +62,96 @@ class ArmFaults(Faults):
             )
         self.respond(method, path, response, times=times)
 
-    def fail_operation(
-        self, path: str, code: str, message: str, *, times: int = 1
+    def refuse(
+        self,
+        method: str,
+        resource: str,
+        status: int,
+        code: str,
+        *,
+        message: str = "Not now.",
+        details: Sequence[tuple[str, str]] = (),
+        retry_after: int | None = None,
+        times: int = 1,
     ) -> None:
-        """Let the next operations of resources end as failed."""
-        self.failures.plan(path, Failure(code, message), times=times)
+        """Let the provider refuse, in its own envelope, after all of ARM's checks.
+
+        details: codes and messages inside.
+        """
+        listed = [{"code": code, "message": text} for code, text in details]
+        refused = RefusedError(
+            status,
+            code,
+            message,
+            from_gateway=False,
+            headers={} if retry_after is None else {"Retry-After": str(retry_after)},
+            extra={"details": listed} if listed else None,
+        )
+        self.refusals.plan(f"^{method} .*{resource}", refused, times=times)
+
+    def busy(
+        self,
+        resource: str,
+        *,
+        method: str = "PUT",
+        retry_after: int | None = None,
+        times: int = 1,
+    ) -> None:
+        """Refuse writes for another operation's sake (W17): 429 `RetryableError`."""
+        reason = "RetryableErrorDueToAnotherOperation"
+        self.refuse(
+            method,
+            resource,
+            429,
+            "RetryableError",
+            message="A retryable error occurred.",
+            details=[(reason, "Another operation is updating the resource.")],
+            retry_after=retry_after,
+            times=times,
+        )
+
+    def fail_operation(
+        self,
+        path: str,
+        code: str,
+        message: str,
+        *,
+        status: str = "Failed",
+        times: int = 1,
+    ) -> None:
+        """Let the next operations of resources end badly: Failed or Canceled."""
+        self.failures.plan(path, Failure(code, message, status), times=times)
+
+    def cancel_operation(self, path: str, *, times: int = 1) -> None:
+        """Let the next operations of resources end as canceled (W15)."""
+        message = "The operation was canceled."
+        self.fail_operation(
+            path, "OperationCancelled", message, status="Canceled", times=times
+        )
+
+    def break_polls(self, path: str, *, status: int = 500, times: int = 1) -> None:
+        """Answer looks at operations of resources with a front door's page (W13)."""
+        response = error(status, "Server Error", "", envelope="html")
+        self.broken_polls.plan(path, response, times=times)
+
+    def time_out(
+        self, method: str, path: str, *, applied: bool = False, times: int = 1
+    ) -> None:
+        """Answer 504 (V8, W26). applied: though the provider did what was asked."""
+        response = error(504, "GatewayTimeout", _TIMED_OUT)
+        if applied:
+            self._late.plan(f"^{method} .*{path}", response, times=times)
+        else:
+            self.respond(method, path, response, times=times)
+
+    def around(
+        self, request: Request, handle: Callable[[Request], Response]
+    ) -> Response:
+        """Handle a request with its faults. Raises DropConnection."""
+
+        def handled(request: Request) -> Response:
+            response = handle(request)
+            late = self._late.take(f"{request.method} {request.path}")
+            return late or response
+
+        return super().around(request, handled)

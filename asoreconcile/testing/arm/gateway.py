@@ -48,7 +48,11 @@ class Gateway:
         self._estate = estate
         self._provider = Provider(estate)
         self._polling = Polling(
-            estate.monitors, estate.operations, estate.resources, estate.views
+            estate.monitors,
+            estate.operations,
+            estate.resources,
+            estate.views,
+            estate.faults,
         )
 
     @property

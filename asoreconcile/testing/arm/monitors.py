@@ -12,9 +12,10 @@ from typing import Literal
 
 import attrs
 
+from asoreconcile.testing.arm.address import Address
 from asoreconcile.testing.arm.operations import Operation
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.style import Monitor
+from asoreconcile.testing.arm.style import Answer, Monitor
 from asoreconcile.testing.http import Request
 
 Kind = Literal["async", "location"]
@@ -41,6 +42,16 @@ class Monitors:
         self._key = secrets.token_bytes(16)
         self._known: dict[str, Look] = {}
         self._bases: dict[tuple[str, Kind], str] = {}
+
+    def plain_headers(
+        self, address: Address, told: Answer, api_version: str
+    ) -> dict[str, str]:
+        """What a write that is over at once is answered with (W5)."""
+        if "self" in told.monitors:
+            return {"Location": address.id}
+        if "resource" in told.monitors:
+            return {"Location": self._resource_url(address, api_version)}
+        return {}
 
     def headers(self, operation: Operation, *, location: str) -> dict[str, str]:
         """What a write that began an operation is answered with.
@@ -119,8 +130,11 @@ class Monitors:
                 return operation.address.id
             case "foreign":
                 return _FOREIGN_HOST + operation.address.id
-        path = urllib.parse.quote(operation.address.id)
-        return f"{self._url}{path}?api-version={operation.api_version}"
+        return self._resource_url(operation.address, operation.api_version)
+
+    def _resource_url(self, address: Address, api_version: str) -> str:
+        path = urllib.parse.quote(address.id)
+        return f"{self._url}{path}?api-version={api_version}"
 
     def _url_of(self, operation: Operation, kind: Kind) -> str:
         base = self._bases[operation.id, kind]
@@ -163,6 +177,8 @@ def _paths(operation: Operation, location: str) -> dict[Kind, str]:
     namespace = address.type_name.partition("/")[0]
     if form.place == "resource":
         base = resource
+    elif form.place == "group":
+        base = f"{urllib.parse.quote(address.group)}/providers/{namespace}"
     elif address.is_group:
         base = scope
     else:
@@ -171,4 +187,13 @@ def _paths(operation: Operation, location: str) -> dict[Kind, str]:
     if form.shared:
         shared = f"{base}/{first}/{id_}?p={id_[:8]}"
         return {"async": shared, "location": f"{shared}&monitor=true"}
-    return {"async": f"{base}/{first}/{id_}", "location": f"{base}/{second}/{id_}"}
+    return {
+        "async": f"{base}/{_below(first, operation)}",
+        "location": f"{base}/{_below(second, operation)}",
+    }
+
+
+def _below(path: str, operation: Operation) -> str:
+    name = urllib.parse.quote(operation.address.name)
+    full = path if "{id}" in path else f"{path}/{{id}}"
+    return full.format(id=operation.id, name=name)

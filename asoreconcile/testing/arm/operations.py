@@ -2,8 +2,6 @@
 looked at.
 """
 
-import re
-import threading
 import uuid
 from collections.abc import Callable
 
@@ -131,25 +129,3 @@ class Operations:
         operation.is_over = True
         self._running.pop(operation.address.key, None)
         operation.finish(operation.failure)
-
-
-class Failures:
-    """Operations that are to fail, by their resource. Safe from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._planned: list[tuple[re.Pattern[str], Failure]] = []
-
-    def plan(self, path: str, failure: Failure, *, times: int) -> None:
-        """path: a pattern of ids, without regard to case."""
-        with self._lock:
-            self._planned += [(re.compile(path, re.IGNORECASE), failure)] * times
-
-    def take(self, id_: str) -> Failure | None:
-        """The failure of the operation that begins now, if it is to have one."""
-        with self._lock:
-            for index, (pattern, failure) in enumerate(self._planned):
-                if pattern.search(id_):
-                    del self._planned[index]
-                    return failure
-        return None

@@ -1,9 +1,15 @@
 """Answers to those who look at operations (L10-L26, W7-W10, W12)."""
 
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.monitors import Look, Monitors
 from asoreconcile.testing.arm.operations import Operation, Operations
-from asoreconcile.testing.arm.refusals import RefusedError, answer, resource_not_found
+from asoreconcile.testing.arm.refusals import (
+    RefusedError,
+    answer,
+    group_not_found,
+    resource_not_found,
+)
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.http import Request, Response
@@ -18,22 +24,36 @@ class Polling:
         operations: Operations,
         resources: Resources,
         views: Views,
+        faults: ArmFaults,
     ) -> None:
         self._monitors = monitors
         self._operations = operations
         self._resources = resources
         self._views = views
+        self._faults = faults
 
     def handle(self, look: Look, request: Request) -> Response:
         """Raises RefusedError."""
         self._monitors.check_signature(look, request)
         operation = look.operation
-        if operation.is_lost and operation.style.monitors.place != "locations":
-            raise resource_not_found(operation.address)  # L29
+        broken = self._faults.broken_polls.take(operation.address.id)
+        if broken is not None:
+            return broken
+        self._check_place(operation)
         self._operations.note_poll(operation)
         if look.kind == "async":
             return self._status(look)
         return self._result(look)
+
+    def _check_place(self, operation: Operation) -> None:
+        """A monitor below what is gone is gone too (L29)."""
+        address, place = operation.address, operation.style.monitors.place
+        if place == "locations":
+            return
+        if address.group and self._resources.find(address.group) is None:
+            raise group_not_found(address.group_name)
+        if place != "group" and operation.is_lost:
+            raise resource_not_found(address)
 
     def _status(self, look: Look) -> Response:
         """The operation's own status."""

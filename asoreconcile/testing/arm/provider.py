@@ -11,8 +11,9 @@ from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import Address, parse
 from asoreconcile.testing.arm.dependants import check_unused
+from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.monitors import Monitors
-from asoreconcile.testing.arm.operations import Failure, Failures, Operation, Operations
+from asoreconcile.testing.arm.operations import Failure, Operation, Operations
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
     answer,
@@ -41,7 +42,7 @@ class Estate:
     operations: Operations
     monitors: Monitors
     scopes: Scopes
-    failures: Failures
+    faults: ArmFaults
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)
 
 
@@ -73,15 +74,16 @@ class Provider:
         self._check_put(address, body, present)
         style = self._styles[address.type]
         told = style.create if present is None else style.update
-        failure = self._estate.failures.take(address.id)
+        self._check_planned("PUT", address)
+        failure = self._estate.faults.failures.take(address.id)
         if failure is not None and not told.is_slow:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
         is_new = present is None
         resource = self._store(address, body, present)
         if not told.is_slow:
             resource.enter(style.done)
-            location = {"Location": address.id} if "self" in told.monitors else {}
-            return self._views.response(told.status, resource, location)
+            headers = self._estate.monitors.plain_headers(address, told, api_version)
+            return self._views.response(told.status, resource, headers)
         resource.enter(told.state if style.done else "")
         operation = self._operations.begin(
             resource.address,
@@ -103,7 +105,8 @@ class Provider:
             return self._absent_delete(address, style)
         check_unused(self._resources, address)
         told = style.delete
-        failure = self._estate.failures.take(address.id)
+        self._check_planned("DELETE", address)
+        failure = self._estate.faults.failures.take(address.id)
         if not told.is_slow:
             if failure is not None:
                 raise RefusedError(
@@ -126,6 +129,11 @@ class Provider:
             )
         headers = self._estate.monitors.headers(running, location=_location(resource))
         return _deleted(told, headers)
+
+    def _check_planned(self, method: str, address: Address) -> None:
+        refused = self._estate.faults.refusals.take(f"{method} {address.id}")
+        if refused is not None:
+            raise refused
 
     def store_seed(self, address: Address, body: JsonObject) -> None:
         """Put a resource there without a request."""

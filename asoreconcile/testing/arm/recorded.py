@@ -55,12 +55,15 @@ web | 200 | 200 | 200
 apimanagement/service | 201 A+L 20 Created | 200 Succeeded | 202 A+L
 apimanagement/service/apis | 202 A+L 20 empty | 200 | 200
 cache/redis | 201 A+resource Creating | 200 Succeeded | 202 L
+cache/redis/accesspolicies | 201 A+L Updating | 201 A+L Updating | 202 A+L
+cache/redis/accesspolicyassignments | 201 A+L Updating | 201 A+L Updating | 202 A+L
 cache/redis/firewallrules | 201 resource | 200 | 200
 cache/redis/linkedservers | 201 A Creating | 201 A Creating | 202 A+L
 cache/redis/patchschedules | 200 | 200 | 200
 cache/redisenterprise | 201 A+L Creating | 200 Succeeded | 202 A+L object
 cache/redisenterprise/* | 201 A+L Creating | 200 A+L Updating | 202 A+L object
 cache/redisenterprise/databases/* | 201 A+resource Creating | 200 Succeeded | 202 A+resource object
+cdn/profiles | 201 A 10 Creating | 202 A+L 10 Succeeded | 202 A+L 10
 cdn/profiles/afdendpoints | 201 A 10 Creating | 200 Succeeded | 202 A+L 10
 cdn/profiles/origingroups | 201 Succeeded | 202 A+L 10 Updating | 202 A+L 10
 cdn/profiles/rulesets | 201 Succeeded | 200 Succeeded | 200
@@ -100,6 +103,7 @@ insights/webtests | 200 Succeeded | 200 Succeeded | 200
 machinelearningservices/workspaces | 202 A+L empty | 202 A+L empty | 202 A+L
 machinelearningservices/workspaces/computes | 201 A Creating | 200 A Updating | 202 A
 network/applicationgateways | 201 A 5 Updating | 200 A 5 Updating | 202 A+L 10
+network/applicationgatewaywebapplicationfirewallpolicies | 201 A Updating | 200 A Updating | 202 A+L 10
 network/applicationsecuritygroups | 201 A 1 Updating | 200 A Succeeded | 202 A+L 1
 network/dnsforwardingrulesets | 202 A+L 5 Succeeded op | 202 A+L 5 op | 202 A+L 5
 network/dnsforwardingrulesets/* | 202 A+L 5 Succeeded op | 202 A+L 5 op | 202 A+L 5

@@ -53,7 +53,9 @@ class Scopes:
             raise group_not_found(address.group_name)
         self._check_parent(address, method)
         base = parse(address.scope) if "/providers/" in address.scope.lower() else None
-        if base is not None and self._resources.find(base.id) is None:
+        if base is None or base.type.endswith("/locations"):
+            return  # locations are always there
+        if self._resources.find(base.id) is None:
             raise resource_not_found(base)
 
     def _check_parent(self, address: Address, method: str) -> None:

@@ -97,7 +97,7 @@ class ArmServer:
             operations=Operations(clock, seconds=lro),
             monitors=Monitors(self._arm.url, retry_after=retry_after),
             scopes=Scopes(subscriptions, self._resources, self.styles),
-            failures=self.faults.failures,
+            faults=self.faults,
         )
         self._gateway = Gateway(self._estate)
         self._control = Control(

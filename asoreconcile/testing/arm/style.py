@@ -79,14 +79,15 @@ def _answer(value: str | Answer) -> Answer:
 class Monitors:
     """What monitors look like.
 
-    place: below `locations` of the subscription, below the resource (L29), or the
-    resource's own path with a query (W7). paths: the segments of the async monitor and
-    of the location. shared: both on one path, told apart by a query (W9). signed: with
-    a signature that is another at each poll; renewed: whether polls send it: on each,
-    on every other one, or never (W10). poll_status: of a running async monitor (W8).
+    place: below `locations` of the subscription, below the group or the resource (both
+    go with it, L29), or the resource's own path with a query (W7). paths: of the async
+    monitor and of the location, with {id} and {name} or the id behind. shared: both on
+    one path, told apart by a query (W9). signed: with a signature that is another at
+    each poll; renewed: whether polls send it: on each, on every other one, or never
+    (W10). poll_status: of a running async monitor (W8).
     """
 
-    place: Literal["locations", "resource", "query"] = "locations"
+    place: Literal["locations", "group", "resource", "query"] = "locations"
     paths: tuple[str, str] = ("operations", "operationResults")
     shared: bool = False
     signed: bool = True

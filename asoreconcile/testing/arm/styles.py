@@ -138,7 +138,10 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "cdn",
         {
-            "monitors": Monitors(place="resource", paths=("operationresults",) * 2),
+            "monitors": Monitors(
+                place="group",
+                paths=("operationresults", "operationresults/{id}/results/{name}"),
+            ),
             "report": "error",
             "casing": _CDN,
         },
@@ -174,7 +177,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     ("signalrservice", {"casing": ("SignalR",), "report": "id"}),
     ("signalrservice", {"monitors": Monitors(place="resource")}),
-    ("synapse", {"monitors": Monitors(place="resource", signed=True)}),
+    ("synapse", {"monitors": Monitors(place="resource")}),
     ("dataprotection", {"report": "id", "absent": "UserErrorGenericResourceNotFound"}),
     (
         "containerregistry",
