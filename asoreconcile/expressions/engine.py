@@ -11,6 +11,7 @@ from typing import Any, Literal
 import attrs
 from google.protobuf.message import Message
 
+from asoreconcile.expressions.balance import balanced, original_column
 from asoreconcile.expressions.environment import environment
 from asoreconcile.expressions.messages import PACKAGE, SelfType
 from asoreconcile.expressions.syntax import SecretUse, completed, secret_use
@@ -23,6 +24,7 @@ MAX_OUTPUT_BYTES = 1024 * 1024
 _KINDS: dict[str, Kind] = {"STRING": "string", "MAP<STRING, STRING>": "map"}
 _COMPLAINT = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDEFINED = re.compile(r"undefined field '(\w+)' not found in struct '([\w.]+)'")
+_TOO_DEEP = "recursion"
 _MAX_COMPLAINTS = 3
 _MAX_PROGRAMS = 256
 _DECLARED = (
@@ -91,10 +93,7 @@ class Engine:
         return self._programs[text]
 
     def _compiled(self, text: str) -> Program:
-        try:
-            run = self._environment.compile(text)
-        except RuntimeError as error:
-            raise CompileError(self._complaints(str(error))) from None
+        run = self._parsed(text)
         type_name = str(run.return_type().name())
         if type_name not in _KINDS:
             raise CompileError(_wrong_type(type_name))
@@ -104,23 +103,35 @@ class Engine:
             run = self._environment.deserialize(replaced)
         return Program(_KINDS[type_name], secret_use(serialized), run)
 
-    def _complaints(self, text: str) -> str:
-        """The engine's report in one line."""
-        if "recursion" in text:
-            return (
-                "is nested too deeply, 32 levels at most and each + of a chain is one: "
-                "use format() or join()"
-            )
+    def _parsed(self, text: str) -> Any:
+        """The engine's own form of an expression, checked. Raises CompileError."""
+        given = text
+        try:
+            try:
+                return self._environment.compile(text)
+            except RuntimeError as error:
+                if _TOO_DEEP not in str(error):
+                    raise
+            given = balanced(text)
+            return self._environment.compile(given)
+        except RuntimeError as error:
+            raise CompileError(self._complaints(str(error), text, given)) from None
+
+    def _complaints(self, report: str, text: str, given: str) -> str:
+        """The engine's report on what it was given for a text, in one line."""
+        if _TOO_DEEP in report:
+            return "is nested too deeply, 32 levels at most: take it apart"
         found = []
-        for line, column, what in _COMPLAINT.findall(text):
+        for line, column, what in _COMPLAINT.findall(report):
             if "'*error*'" in what:
                 continue  # follows from another complaint
-            told = f"at {line}:{column}: {self._explained(what)}"
+            place = original_column(text, given, int(line), int(column))
+            told = f"at {line}:{place}: {self._explained(what)}"
             if told not in found:
                 found.append(told)
         if any("undeclared reference" in told for told in found):
             found = [*found[:_MAX_COMPLAINTS], _DECLARED]
-        return "; ".join(found[: _MAX_COMPLAINTS + 1]) or text.partition("\n")[0]
+        return "; ".join(found[: _MAX_COMPLAINTS + 1]) or report.partition("\n")[0]
 
     def _explained(self, what: str) -> str:
         undefined = _UNDEFINED.search(what)
