@@ -18,7 +18,6 @@ from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.work import Kind, Operator
-from asoreconcile.backoff import ItemExponential, MaxOf, RateLimiter, TokenBucket
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.kinds import KindVersion
@@ -45,6 +44,7 @@ from asoreconcile.controllers.kind_set import (
     wants_pass,
 )
 from asoreconcile.controllers.lifecycle import Lifecycle
+from asoreconcile.controllers.limiters import Limiters
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
@@ -76,8 +76,6 @@ _log = Logger(__name__)
 
 _NOWHERE = "0"
 _EVENT_SOURCE = "asoreconcile"
-# ASO's limiter for passes that fail before a condition can be written (4d).
-_BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0
 
 
 @attrs.frozen
@@ -114,7 +112,8 @@ class Operation:
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())
-        self._bucket = _bucket(settings, self._clock)
+        self._limiters = Limiters(settings.rate_limit, clock=self._clock)
+        self._connector = self._make_connector()
         self._connections = self._connect()
         self._operator = self._make_operator()
         self._lifecycle = Lifecycle(self._kinds, self._build_kind, self._forget_kind)
@@ -145,6 +144,7 @@ class Operation:
             return self._manager.run(signals=True)
         finally:
             self._client.close()
+            self._connector.close()
 
     def stop(self) -> None:
         """Ask `run` to end. Any thread; does not wait."""
@@ -197,7 +197,7 @@ class Operation:
             "credentials",
             CredentialUsers(self._connections, self._kinds),
             clock=self._clock,
-            limiter=self._limiter(),
+            limiter=self._limiters.make(),
             metrics=self._metrics,
         )
         secrets = self._informers.of(SECRETS, metadata_only=True)
@@ -222,7 +222,7 @@ class Operation:
             clock=self._clock,
             kind=str(version.group_kind),
             max_concurrent_reconciles=self._settings.max_concurrent_reconciles,
-            limiter=self._limiter(),
+            limiter=self._limiters.make(),
             metrics=self._metrics,
         )
         # First the index of who names what, then the queue: a worker that finds its
@@ -239,11 +239,6 @@ class Operation:
             idle_seconds=informer.seconds_since_activity,
         )
         return RunningKind(version, informer, controller)
-
-    def _limiter(self) -> RateLimiter:
-        """One controller's; the bucket is the whole process's (RATE_LIMIT_MODE)."""
-        own = ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=self._clock)
-        return own if self._bucket is None else MaxOf(own, self._bucket)
 
     def _forget_kind(self, kind: RunningKind) -> None:
         name = str(kind.version.group_kind)
@@ -272,20 +267,22 @@ class Operation:
             build=f"asoreconcile-{__version__}",
         )
 
-    def _connect(self) -> ScopedConnections:
-        settings, metrics = self._settings, ArmMetrics(self._registry)
-        connect = Connector(
+    def _make_connector(self) -> Connector:
+        metrics = ArmMetrics(self._registry)
+        return Connector(
             clock=self._clock,
             metrics=metrics,
             budget=Budget(self._clock, gauge=metrics.remaining),
-            user_agent=settings.user_agent_suffix,
+            user_agent=self._settings.user_agent_suffix,
         )
+
+    def _connect(self) -> ScopedConnections:
         return ScopedConnections(
             self._client,
             self._informers.of(SECRETS, metadata_only=True),
-            connect=connect,
-            rules=settings.credentials,
-            settings=_global(settings, connect),
+            connect=self._connector,
+            rules=self._settings.credentials,
+            settings=_global(self._settings, self._connector),
         )
 
     def _namespace_annotations(self, namespace: str) -> Mapping[str, str]:
@@ -301,10 +298,3 @@ def _global(settings: Settings, connect: Connector) -> GlobalConnection:
     return GlobalConnection(
         made.client, subscription_id=made.subscription_id, source=source
     )
-
-
-def _bucket(settings: Settings, clock: Clock) -> TokenBucket | None:
-    limit = settings.rate_limit
-    if limit is None:
-        return None
-    return TokenBucket(limit.qps, limit.bucket_size, clock=clock)

@@ -2,6 +2,8 @@
 
 import base64
 import traceback
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import attrs
 import pytest
@@ -270,6 +272,28 @@ def test_nothing_kept_or_shown_holds_a_secret(cluster, connections):
     connection = connections.for_object(claimed())
     assert CANARY not in repr(connection)
     assert CANARY not in repr(connections._kept)
+
+
+def test_workers_meet_one_connection_for_each_content(cluster, connections, made):
+    rotations, workers = 20, 6
+    together = Barrier(workers)
+
+    def work():
+        for _ in range(rotations):
+            if together.wait() == 0:
+                secret = f"secret {len(cluster.reads)}"
+                cluster.put(
+                    NAMESPACE_WIDE.name, **VALUES | {"AZURE_CLIENT_SECRET": secret}
+                )
+            together.wait()
+            connections.for_object(claimed())
+
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [pool.submit(work) for _ in range(workers)]:
+            done.result()
+    assert len(made) == rotations
+    last = connections.for_object(claimed())
+    assert last.client == f"client {rotations}"
 
 
 def test_the_digest_changes_with_keys_and_values():
