@@ -1,8 +1,10 @@
 """One poll of a running PUT (reconcile-semantics 1g)."""
 
+from urllib.parse import parse_qs, urlsplit
+
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
-from asoreconcile.arm.tokens import TokenError
+from asoreconcile.arm.tokens import Shape, Token, TokenError
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.outcome import LOST_SECONDS, Again, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
@@ -10,7 +12,7 @@ from asoreconcile.azure.success import finish
 from asoreconcile.azure.wire import PUT_POLLER
 from asoreconcile.azure.work import Work
 from asoreconcile.errors import AsoError, ConditionError, StoppedError
-from asoreconcile.objects import uid_of
+from asoreconcile.objects import JsonObject, uid_of
 
 
 def monitor(work: Work) -> Outcome:
@@ -44,15 +46,28 @@ def monitor(work: Work) -> Outcome:
             clear_poller(work)
             return Again(LOST_SECONDS)
         case Done() | ReadResource():
-            return _ended(work)
+            return _ended(work, _resource_read(work, token, outcome))
 
 
-def _ended(work: Work) -> Outcome:
+def _resource_read(
+    work: Work, token: Token, outcome: Done | ReadResource
+) -> JsonObject | None:
+    """The resource, if what was polled was the resource itself: no need to read it
+    again. None for another monitor, and for a poll at another api-version.
+    """
+    if not isinstance(outcome, Done) or token.shape is not Shape.BODY:
+        return None
+    query = parse_qs(urlsplit(token.url).query)
+    asked_at_ours = query.get("api-version") == [work.version.api_version]
+    return outcome.body if asked_at_ours else None
+
+
+def _ended(work: Work, body: JsonObject | None) -> Outcome:
     """The operation is over. Its token goes once the resource was read: until then a
     failed read must come back here, not to another PUT.
     """
     try:
-        outcome = finish(work)
+        outcome = finish(work, body)
     except (ArmTransportError, StoppedError):
         raise
     except ArmError as error:

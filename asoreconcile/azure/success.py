@@ -13,13 +13,14 @@ from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Suc
 from asoreconcile.objects import JsonObject, generation, uid_of
 
 
-def finish(work: Work) -> Outcome:
+def finish(work: Work, body: JsonObject | None = None) -> Outcome:
     """Settle an object whose PUT was accepted and has ended.
 
+    body: the resource, if it has just been read; else it is read here.
     Settled, or Again at once when the spec was edited since the PUT (R1.13, D5).
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
     """
-    observe(work)
+    observe(work, body)
     work.kind.accepted.forget(uid_of(work.obj))
     latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if latest != str(generation(work.obj)):
@@ -27,10 +28,10 @@ def finish(work: Work) -> Outcome:
     return Settled()
 
 
-def observe(work: Work) -> None:
+def observe(work: Work, body: JsonObject | None = None) -> None:
     """Read the resource into the status, check it, export from it. Writes no ARM."""
     work.require_subscription(work.arm_id)
-    work.session.replace_status(_observed(work))
+    work.session.replace_status(_observed(work, body))
     _post_check(work)
     current = {**work.obj, "status": work.session.status}
     export(work, current)
@@ -55,20 +56,25 @@ class _AbsentError(ConditionError):
     """The resource is not in Azure."""
 
 
-def _observed(work: Work) -> JsonObject:
+def _observed(work: Work, body: JsonObject | None) -> JsonObject:
     if "Get" not in work.version.operations:
         # Azure offers HEAD alone for the kind: there is no status to show (V4).
         if work.connection.client.head(work.arm_id, work.version.api_version):
             return {}
         raise _absent(work)
+    if body is None:
+        body = _read(work)
+    work.context.observed(body)
+    return status_of(work.version, body)
+
+
+def _read(work: Work) -> JsonObject:
     try:
-        body = work.connection.client.get(work.arm_id, work.version.api_version)
+        return work.connection.client.get(work.arm_id, work.version.api_version)
     except ArmError as error:
         if error.status == 404:
             raise _absent(work) from error
         raise
-    work.context.observed(body)
-    return status_of(work.version, body)
 
 
 def _absent(work: Work) -> _AbsentError:

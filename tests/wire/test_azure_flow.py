@@ -143,6 +143,24 @@ def test_r1_12_long_operation_takes_one_put_and_one_poll_a_pass(world, group):
     assert len(world.requests("PUT", "virtualNetworks")) == 1
 
 
+def test_a_resource_polled_at_itself_is_not_read_once_more(world, group):
+    world.install("eventhub.azure.com/Namespace")
+    namespace = {
+        "apiVersion": "eventhub.azure.com/v1api20240101",
+        "kind": "Namespace",
+        "metadata": {"name": "hubs", "namespace": "default"},
+        "spec": {"owner": {"name": "rg"}, "location": "westeurope"},
+    }
+    world.apply(namespace)
+    world.run(namespace)
+    assert world.ready(namespace)["reason"] == "Reconciling"
+    world.clock.advance(30.0)
+    world.run(namespace)
+    assert world.ready(namespace)["status"] == "True"
+    assert world.read(namespace)["status"]["provisioningState"] == "Succeeded"
+    assert len(world.requests("GET", "namespaces/hubs")) == 1
+
+
 def test_r1_13_edit_during_an_operation_is_put_after_it(world, group):
     child = virtual_network()
     world.apply(child)
