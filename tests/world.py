@@ -197,16 +197,16 @@ class World:
 
     def read(self, obj):
         """The object as the API server has it now, or None."""
-        return self._read(self.resource_for(obj), key_of(obj))
+        return self._read(self.resource_for(obj), _key(obj))
 
     def delete(self, obj):
-        self.client.delete(self.resource_for(obj), key_of(obj))
+        self.client.delete(self.resource_for(obj), _key(obj))
 
     def run(self, obj, *, operator=None):
         """One pass over an object; its Result."""
         kind = self._kinds[gvk_of(obj).group_kind]
         reconciler = ArmReconciler(operator or self.operator, kind, self.reader(kind))
-        return reconciler.reconcile(Request(key_of(obj)))
+        return reconciler.reconcile(Request(_key(obj)))
 
     def reader(self, kind):
         return _Reader(lambda key: self._read(kind.resource, key))
@@ -251,6 +251,11 @@ class World:
 class _Reader:
     def __init__(self, get):
         self.get = get
+
+
+def _key(obj):
+    """An object's key; manifests say no namespace."""
+    return ObjectKey("default", key_of(obj).name)
 
 
 def resource_group(name="rg", **spec):

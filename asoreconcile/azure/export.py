@@ -19,6 +19,7 @@ from asoreconcile.azure.computed import (
     ComputedError,
     expression_targets,
 )
+from asoreconcile.azure.exported import EXPORTED, note, noted_versions
 from asoreconcile.azure.work import Work
 from asoreconcile.errors import ConditionError
 from asoreconcile.expressions.language import shared
@@ -34,6 +35,7 @@ from asoreconcile.objects import (
     dig,
     labels,
     owner_references,
+    resource_version,
     spec,
     status,
     uid_of,
@@ -55,28 +57,54 @@ class _Target:
 def export(work: Work, current: JsonObject) -> None:
     """Write all that the resource exports.
 
-    current: the object with the status of this pass. Blocking: a read per target, a
-    write per target that differs. Raises ConditionError
+    current: the object with the status of this pass. Secrets whose note still holds are
+    left as they are, and Azure is not asked for them (`exported`). Blocking: a read per
+    target, a write per target that differs. Raises ConditionError
     `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours or
     that two exports disagree about, and for expressions that fail; what extensions
     raise.
     """
     computed = checked_expressions(work, current)
+    names = {name for kind, name in destinations(current) if kind == "Secret"}
+    fetch = not _up_to_date(work, current, names)
     try:
-        secrets, config_maps = _exports(work, current, computed)
+        secrets = _secrets(work, current, computed) if fetch else []
+        config_maps = _config_maps(work, current, computed)
     except (ComputedError, EngineMissingError) as error:
         raise _refused(str(error)) from error
     failures: list[ConditionError] = []
+    written: dict[str, str] = {}
     for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
         for target in _merged(resource, exports):
             try:
-                _write(work, resource, target)
+                version = _write(work, resource, target)
+                if resource is SECRETS:
+                    written[target.name] = version
             except ConditionError as error:
                 failures.append(error)  # the other targets are still tried
             except InvalidError as error:
                 failures.append(_refused(_invalid(resource, target, error)))
     if failures:
         raise _refused("; ".join(str(error) for error in failures))
+    if written:
+        work.session.annotate({EXPORTED: note(current, written)})
+
+
+def _up_to_date(work: Work, current: JsonObject, names: set[str]) -> bool:
+    """Whether all Secrets to write are as we left them, and made from the same."""
+    noted = noted_versions(current, work.session.annotation(EXPORTED))
+    if not names or noted.keys() != names:
+        return False
+    for name in sorted(names):
+        try:
+            present = work.operator.client.get(
+                SECRETS, ObjectKey(work.key.namespace, name)
+            )
+        except NotFoundError:
+            return False
+        if resource_version(present) != noted[name] or not _owned(present, work.obj):
+            return False
+    return True
 
 
 def checked_expressions(work: Work, obj: JsonObject) -> Computed:
@@ -95,22 +123,23 @@ def checked_expressions(work: Work, obj: JsonObject) -> Computed:
     return computed
 
 
-def _exports(
-    work: Work, current: JsonObject, computed: Computed
-) -> tuple[Iterable[Export], Iterable[Export]]:
-    """What goes into Secrets, and what into ConfigMaps. Rule: R9.6."""
-    gk, extensions = work.kind.group_kind, work.operator.extensions
-    found = extensions.chain(EXPORT_SECRETS, gk)(
+def _secrets(work: Work, current: JsonObject, computed: Computed) -> list[Export]:
+    """What goes into Secrets. Rule: R9.6."""
+    chain = work.operator.extensions.chain(EXPORT_SECRETS, work.kind.group_kind)
+    found = chain(
         ExportSecrets(ctx=work.context, obj=current, extra=computed.secret_names())
     )
-    config_maps = [
+    return [*found.secrets, *computed.secrets(found.raw)]
+
+
+def _config_maps(work: Work, current: JsonObject, computed: Computed) -> list[Export]:
+    """What goes into ConfigMaps. Rule: R9.6."""
+    chain = work.operator.extensions.chain(EXPORT_CONFIG_MAPS, work.kind.group_kind)
+    return [
         *catalogued_config_maps(current, work.version.exports.config_map_paths),
-        *extensions.chain(EXPORT_CONFIG_MAPS, gk)(
-            ExportConfigMaps(ctx=work.context, obj=current)
-        ),
+        *chain(ExportConfigMaps(ctx=work.context, obj=current)),
         *computed.config_maps(),
     ]
-    return [*found.secrets, *computed.secrets(found.raw)], config_maps
 
 
 def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Export]:
@@ -201,7 +230,8 @@ def _agreed(
     return merged
 
 
-def _write(work: Work, resource: ApiResource, target: _Target) -> None:
+def _write(work: Work, resource: ApiResource, target: _Target) -> str:
+    """Write one target if it differs; its resource version afterwards."""
     client = work.operator.client
     key = ObjectKey(work.key.namespace, target.name)
     wanted = _manifest(work, resource, target)
@@ -209,21 +239,21 @@ def _write(work: Work, resource: ApiResource, target: _Target) -> None:
         present = client.get(resource, key)
     except NotFoundError:
         try:
-            client.create(resource, wanted, field_manager=FIELD_MANAGER)
+            return resource_version(
+                client.create(resource, wanted, field_manager=FIELD_MANAGER)
+            )
         except AlreadyExistsError:
             # Somebody was faster; whose it is must be looked at first.
             present = client.get(resource, key)
-        else:
-            return
     if not _owned(present, work.obj):
         raise _refused(
             f"{resource.kind} {target.name!r} exists and is not owned by this "
             "resource: delete it, or choose another name"
         )
     if _holds(present, wanted):
-        return
+        return resource_version(present)
     wanted["metadata"]["uid"] = uid_of(present)
-    client.patch(
+    answer = client.patch(
         resource,
         key,
         wanted,
@@ -231,6 +261,7 @@ def _write(work: Work, resource: ApiResource, target: _Target) -> None:
         field_manager=FIELD_MANAGER,
         force=True,
     )
+    return resource_version(answer)
 
 
 def _manifest(work: Work, resource: ApiResource, target: _Target) -> JsonObject:

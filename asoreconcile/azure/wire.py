@@ -33,3 +33,8 @@ OWNER_UID = _PREFIX + "owner-uid"
 LAST_RECONCILED_VERSION = _PREFIX + "last-reconciled-version"
 
 MAX_LABEL_LENGTH = 63
+
+
+def is_operators_own(name: str) -> bool:
+    """Whether a label or annotation is one that operators write."""
+    return name.startswith((_PREFIX, OWN_PREFIX))
