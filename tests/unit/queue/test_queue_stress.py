@@ -3,12 +3,14 @@
 import random
 import sys
 import threading
+import tracemalloc
 from functools import partial
 
 import pytest
 
 from asoreconcile.clock import SystemClock
 from asoreconcile.queue.workqueue import WorkQueue
+from asoreconcile.testing.clock import FakeClock
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def run_all(targets):
 
 
 @pytest.mark.usefixtures("impatient_interpreter")
-def test_wq1_50_producers_and_10_workers():
+def test_wq1_th11_50_producers_and_10_workers():
     queue = WorkQueue("stress", clock=SystemClock())
     workers = Workers(queue, 10)
 
@@ -79,7 +81,7 @@ def test_wq1_50_producers_and_10_workers():
 
 @pytest.mark.usefixtures("impatient_interpreter")
 @pytest.mark.parametrize("seed", range(3))
-def test_wq5_mixed_adds_lose_nothing_and_never_share_a_key(seed):
+def test_wq5_th11_mixed_adds_lose_nothing_and_never_share_a_key(seed):
     queue = WorkQueue("stress", clock=SystemClock(), fairness=lambda key: key % 3)
     workers = Workers(queue, 20)
 
@@ -122,3 +124,17 @@ def test_pq9_shutdown_amid_adds_does_not_deadlock():
         run_all([*adders, queue.shut_down, queue.shut_down])
         workers.join()
         assert workers.twice == []
+
+
+@pytest.mark.parametrize(("delay_seconds", "bytes_a_key"), [(0, 260), (3600, 340)])
+def test_th11_a_queued_key_costs_a_few_hundred_bytes(delay_seconds, bytes_a_key):
+    keys = [f"key-{number}" for number in range(5000)]
+    queue = WorkQueue("big", clock=FakeClock())
+    tracemalloc.start()
+    try:
+        for key in keys:
+            queue.add_after(key, delay_seconds)
+        spent = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert spent / len(keys) < bytes_a_key

@@ -15,7 +15,9 @@ from asoreconcile.runtime.handlers import (
 from asoreconcile.runtime.predicates import (
     and_,
     annotations_changed,
+    concerns,
     generation_changed,
+    labelled,
     labels_changed,
     not_,
     or_,
@@ -45,29 +47,29 @@ def request(name, namespace="ns"):
     [Added(entry()), Updated(entry(), entry()), Deleted(entry())],
     ids=["added", "updated", "deleted"],
 )
-def test_enqueue_self_names_the_object(event):
+def test_ha1_an_event_concerns_the_object_itself(event):
     assert list(enqueue_self(event)) == [request("a")]
 
 
-def test_enqueue_owner_matches_group_and_kind_in_any_version():
+def test_ha2_owners_match_group_and_kind_in_any_version():
     owners = [owner("v"), owner("w", version="v2"), owner("s", kind="Subnet")]
     event = Added(entry(owners=owners))
     assert list(enqueue_owner(OWNER)(event)) == [request("v"), request("w")]
 
 
-def test_enqueue_owner_may_want_only_the_controller():
+def test_ha2_owners_may_be_only_the_controller():
     owners = [owner("v"), owner("w", controller=True)]
     handler = enqueue_owner(OWNER, only_controller=True)
     assert list(handler(Added(entry(owners=owners)))) == [request("w")]
 
 
-def test_enqueue_owner_of_a_cluster_scoped_kind_has_no_namespace():
+def test_ha2_owners_of_a_cluster_scoped_kind_have_no_namespace():
     handler = enqueue_owner(OWNER, namespaced=False)
     requests = list(handler(Deleted(entry(owners=[owner("v")]))))
     assert requests == [request("v", namespace="")]
 
 
-def test_enqueue_owner_names_the_owners_before_and_after_an_update_once():
+def test_ha2_owners_are_those_before_and_after_an_update_once():
     event = Updated(
         entry(owners=[owner("old"), owner("both")]),
         entry(owners=[owner("both"), owner("new")]),
@@ -76,7 +78,7 @@ def test_enqueue_owner_names_the_owners_before_and_after_an_update_once():
     assert requests == [request("old"), request("both"), request("new")]
 
 
-def test_map_to_asks_for_both_states_and_names_each_request_once():
+def test_ha3_a_mapping_asks_for_both_states_and_names_each_request_once():
     asked = []
 
     def requests_of(item):
@@ -118,7 +120,7 @@ def test_what_nobody_waits_for_is_low(event, priority):
     ],
     ids=["generation", "resource version", "labels", "annotations"],
 )
-def test_a_predicate_passes_its_change_and_hides_the_others(predicate, change):
+def test_ha4_a_predicate_passes_its_change_and_hides_the_others(predicate, change):
     before = entry(generation=1)
     assert predicate(Updated(before, entry(**{"generation": 1, **change})))
     others = {"generation": 1, "finalizers": ["f"]}
@@ -151,3 +153,33 @@ def test_combined_predicates_ask_in_order_until_decided(combine, values, result,
     assert predicate(Added(entry())) is result
     assert len(calls) == asked
     assert not_(predicate)(Added(entry())) is not result
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "result"),
+    [
+        ({}, {}, False),
+        ({"mine": "no"}, {"mine": "no"}, False),
+        ({}, {"mine": "yes"}, True),
+        ({"mine": "yes"}, {}, True),
+    ],
+    ids=["never", "another value", "labelled now", "labelled before"],
+)
+def test_ha4_a_label_counts_before_and_after_the_change(before, after, result):
+    event = Updated(entry(labels=before), entry(labels=after))
+    assert labelled("mine", "yes")(event) is result
+    assert labelled("mine")(event) is bool(before or after)
+
+
+def test_ha4_an_object_is_asked_about_in_each_state_until_it_passes():
+    asked = []
+
+    def test(one):
+        asked.append(one.generation)
+        return one.generation == 2
+
+    predicate = concerns(test)
+    assert predicate(Updated(entry(generation=1), entry(generation=2)))
+    assert predicate(Deleted(entry(generation=2)))
+    assert not predicate(Added(entry(generation=3)))
+    assert asked == [1, 2, 2, 3]
