@@ -14,7 +14,12 @@ import attrs
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.nearest import nearest
 from asoreconcile.catalogue.problems import Problem
-from asoreconcile.expressions.language import Checked, ExpressionError, Expressions
+from asoreconcile.expressions.language import (
+    Checked,
+    ExpressionError,
+    ExpressionLimitError,
+    Expressions,
+)
 from asoreconcile.middleware.requests import Export
 from asoreconcile.objects import JsonObject, dig
 
@@ -25,12 +30,23 @@ _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
 
 
+# A map is one expression, so this is far more than anybody writes by hand.
+MAX_EXPRESSIONS = 100
+_MAX_TOLD = 10
+
+
 class ComputedError(Exception):
     """Expressions that are wrong, or failed; says which, where and why."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(str(problem) for problem in problems))
+        told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])
+        more = len(problems) - _MAX_TOLD
+        super().__init__(f"{told}; and {more} more" if more > 0 else told)
         self.problems = problems
+
+
+class _LimitError(ComputedError):
+    """One that asks for too much, after which no other is evaluated."""
 
 
 @attrs.frozen
@@ -77,6 +93,10 @@ class Computed:
 
     def problems(self) -> list[Problem]:
         """All that is wrong with the expressions, without evaluating any."""
+        texts = [t for o in (*self._secrets, *self._config_maps) for t in o.texts()]
+        if len(texts) > MAX_EXPRESSIONS:
+            message = f"holds {len(texts)} expressions, more than {MAX_EXPRESSIONS}"
+            return [Problem("spec.operatorSpec", message)]
         found = [p for one in self._secrets for p in self._destination_problems(one)]
         for one in self._config_maps:
             mistakes = [*self._destination_problems(one)]
@@ -131,6 +151,8 @@ class Computed:
         for one in destinations:
             try:
                 found += self._of(one, raw)
+            except _LimitError:
+                raise
             except ComputedError as error:
                 problems += error.problems
         if problems:
@@ -174,6 +196,9 @@ class Computed:
             return self._expressions.evaluate(
                 self._version, text.text, obj=self._obj, secrets=known
             )
+        except ExpressionLimitError as error:
+            # Whoever wrote this one may have written more of them: look no further.
+            raise _LimitError([Problem(text.at, str(error))]) from error
         except ExpressionError as error:
             missing = self._missing(names - known.keys())
             raise _failed(text, f"{error}{missing}") from error

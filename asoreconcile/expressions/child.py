@@ -64,7 +64,7 @@ def answer(engines: _Engines, request: JsonObject) -> JsonObject:
     except (CompileError, EvaluationError) as error:
         return {"error": str(error)}
     except MemoryError:
-        return {"error": "needs too much memory"}
+        return {"limit": "takes too much memory: make it do less"}
 
 
 def serve(channel: Connection, memory_bytes: int) -> None:

@@ -24,12 +24,17 @@ from asoreconcile.objects import GroupVersionKind, JsonObject
 
 # CEL's own limit is six times as much; what nobody writes by hand only costs memory.
 MAX_LENGTH = 16 * 1024
+_MAX_MESSAGE = 500
 
 
 class ExpressionError(AsoError):
     """An expression is wrong, or failed on an object; the message says where and what,
     and holds no value of a secret.
     """
+
+
+class ExpressionLimitError(ExpressionError):
+    """An expression asks for more time or memory than it may have."""
 
 
 class Typed(Hashable, Protocol):
@@ -108,10 +113,19 @@ class Expressions:
             if "needs" in answer:
                 answer = self._engine.ask({**request, "schema": version.schema})
         except EngineLimitError as error:
-            raise ExpressionError(str(error)) from error
+            raise ExpressionLimitError(str(error)) from error
+        if "limit" in answer:
+            raise ExpressionLimitError(answer["limit"])
         if "error" in answer:
-            raise ExpressionError(answer["error"])
+            raise ExpressionError(_shortened(answer["error"]))
         return answer
+
+
+def _shortened(message: str) -> str:
+    """Errors quote keys and names, which may be of any length."""
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    return f"{message[:_MAX_MESSAGE]}..."
 
 
 def _kind(version: Typed) -> str:

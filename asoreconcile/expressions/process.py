@@ -16,11 +16,15 @@ from multiprocessing.connection import Connection
 import orjson
 
 from asoreconcile.errors import AsoError
+from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
 
 DEADLINE_SECONDS = 2.0
 MEMORY_BYTES = 192 * 1024 * 1024
 _START_SECONDS = 30.0
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
+
+_log = Logger(__name__)
 
 
 class EngineMissingError(AsoError):
@@ -41,14 +45,14 @@ class _Child:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [
                     sys.executable,
+                    "-P",
                     "-m",
                     "asoreconcile.expressions.child",
                     str(theirs.fileno()),
                     str(memory_bytes),
                 ],
                 pass_fds=[theirs.fileno()],
-                # Credentials in our environment are not for an engine of expressions.
-                env={"PYTHONPATH": os.pathsep.join(sys.path)},
+                env=_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -77,6 +81,12 @@ class _Child:
         self._channel.close()
         self._process.kill()
         self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """What an interpreter needs to start; our credentials are none of its business."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 class EngineProcess:
@@ -111,6 +121,7 @@ class EngineProcess:
                 if answer is not None:
                     return answer
                 self._end()
+                _log.warning("Ended the expression engine: no answer within its bounds")
                 if not used:
                     raise EngineLimitError(
                         "takes too much time or memory: make it do less"

@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from world import World, resource_group, virtual_network
+from world import World, resource_group, role_assignment, virtual_network
 
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.kube.resources import SECRETS
@@ -305,3 +305,42 @@ def test_children_of_a_busy_owner_cost_a_handful_of_its_reads(world):
         assert world.ready(database)["reason"] == "ReconciliationBlocked"
     assert len(world.requests("GET", arm_id)) - before == 1
     assert world.requests("GET", "/databases") == []
+
+
+def test_a_load_balancer_keeps_rules_of_others(world):
+    world.install("network.azure.com/LoadBalancer")
+
+    def balancer(**more):
+        mine = {"name": "mine", "protocol": "Tcp", "frontendPort": 80}
+        return cr(
+            "network.azure.com/v20250301",
+            "LoadBalancer",
+            "front",
+            location="westeurope",
+            inboundNatRules=[mine],
+            **more,
+        )
+
+    ready(world, balancer())
+    (id_,) = [i for i in world.azure.resources() if "/loadBalancers/" in i]
+    body = world.azure.resources()[id_]
+    theirs = {"name": "theirs", "properties": {"protocol": "Udp", "frontendPort": 53}}
+    body["properties"]["inboundNatRules"] += [theirs]
+    world.azure.seed(id_, body)
+    ready(world, balancer(tags={"edited": "yes"}))
+    rules = world.requests("PUT", "loadBalancers")[-1].body["properties"]
+    assert {rule["name"] for rule in rules["inboundNatRules"]} == {"mine", "theirs"}
+
+
+def test_a_role_is_found_by_its_name(world):
+    world.install("authorization.azure.com/RoleAssignment")
+    who = {"principalId": "00000000-0000-0000-0000-000000000001"}
+    ready(
+        world, role_assignment("reader", **who), role_assignment("Reader", "r2", **who)
+    )
+    ids = {
+        r.body["properties"]["roleDefinitionId"].rpartition("/")[2]
+        for r in world.requests("PUT", "roleAssignments")
+    }
+    assert ids == {"acdd72a7-3385-48ef-bd42-f606fba81ae7"}
+    assert len(world.requests("GET", "roleDefinitions")) <= 1

@@ -6,13 +6,14 @@ pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
 from asoreconcile.azure.computed import (
     CONFIG_MAP_EXPRESSIONS,
+    MAX_EXPRESSIONS,
     SECRET_EXPRESSIONS,
     Computed,
     ComputedError,
     expression_targets,
 )
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.expressions.language import shared
+from asoreconcile.expressions.language import Checked, ExpressionLimitError, shared
 from asoreconcile.objects import GroupVersionKind
 
 VERSION = builtin().version(
@@ -114,6 +115,40 @@ def test_failures_of_several_expressions_are_told_together():
     with pytest.raises(ComputedError) as caught:
         failing.config_maps()
     assert [one.path[-8:-6] for one in caught.value.problems] == ["0]", "1]"]
+
+
+def test_the_number_of_expressions_is_bounded():
+    entries = [into("c", "'x'", f"k{n}") for n in range(MAX_EXPRESSIONS + 1)]
+    assert computed(config_maps=entries[1:]).problems() == []
+    (problem,) = computed(config_maps=entries).problems()
+    assert problem.path == "spec.operatorSpec"
+    assert "holds 101 expressions" in problem.message
+
+
+def test_many_problems_are_summed_up():
+    found = computed(config_maps=[into("c", f"x{n}", "k") for n in range(15)])
+    error = ComputedError(found.problems())
+    assert str(error).endswith("; and 5 more")
+
+
+def test_after_one_that_asks_for_too_much_no_other_is_evaluated():
+    class Engine:
+        """Checks what it is given, and fails to evaluate it."""
+
+        evaluated = 0
+
+        def check(self, version, text):
+            return Checked("string", frozenset())
+
+        def evaluate(self, version, text, *, obj, secrets):
+            self.evaluated += 1
+            raise ExpressionLimitError("takes too much")
+
+    engine = Engine()
+    obj = namespace(config_maps=[into("c", "'x'", "k"), into("c", "'y'", "l")])
+    with pytest.raises(ComputedError, match="takes too much"):
+        Computed(engine, VERSION, obj).config_maps()
+    assert engine.evaluated == 1
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from asoreconcile.expressions.language import (
     MAX_LENGTH,
     Checked,
     ExpressionError,
+    ExpressionLimitError,
     Expressions,
 )
 from asoreconcile.expressions.process import (
@@ -110,7 +111,7 @@ def test_more_kinds_than_the_process_remembers_are_served(engine):
 
 def test_a_hungry_expression_fails_and_the_next_one_is_served(engine):
     expressions = Expressions(engine)
-    with pytest.raises(ExpressionError, match="memory"):
+    with pytest.raises(ExpressionLimitError, match="memory"):
         evaluate(expressions, BOMB)
     assert evaluate(expressions, "self.spec.location") == "eastus"
 
@@ -121,7 +122,7 @@ def test_a_late_answer_is_an_error_and_the_process_is_replaced():
         for _ in range(2):
             with pytest.raises(EngineLimitError, match="make it do less"):
                 engine.ask({"kind": "k", "text": "'a'", "schema": VERSION.schema})
-        with pytest.raises(ExpressionError, match="make it do less"):
+        with pytest.raises(ExpressionLimitError, match="make it do less"):
             Expressions(engine).check(VERSION, "'a'")
     finally:
         engine.close()
@@ -176,3 +177,10 @@ def test_overlong_expressions_are_refused_without_asking():
     with pytest.raises(ExpressionError, match=f"more than the {MAX_LENGTH}"):
         Expressions(counted).check(VERSION, "'" + "a" * MAX_LENGTH + "'")
     assert counted.requests == []
+
+
+def test_messages_are_short_whatever_they_quote(engine):
+    text = "self.metadata.labels['a' + 'b" + "x" * 9000 + "']"
+    with pytest.raises(ExpressionError, match="Key not found") as caught:
+        evaluate(Expressions(engine), text)
+    assert len(str(caught.value)) < 600
