@@ -34,7 +34,7 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.terminals import Terminals
-from asoreconcile.objects import ObjectKey, annotations, gvk_of, key_of
+from asoreconcile.objects import ObjectKey, annotations, copy_json, gvk_of, key_of
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -56,6 +56,7 @@ class World:
         self._extra_sets = tuple(extensions)
         self._kinds = {}
         self.events = []
+        self.writes = []
 
     def __enter__(self):
         self.cluster = self._stack.enter_context(self._kube_server)
@@ -174,7 +175,8 @@ class World:
         )
 
     def record_write(self, obj):
-        """Reads are always fresh: there is no cache to tell."""
+        """Reads are always fresh: there is no cache to tell. Kept for tests to read."""
+        self.writes.append(obj)
 
     def apply(self, obj, *, marked=True):
         """Apply an object server-side; marked: as this operator's own already."""
@@ -202,10 +204,13 @@ class World:
     def delete(self, obj):
         self.client.delete(self.resource_for(obj), _key(obj))
 
-    def run(self, obj, *, operator=None):
-        """One pass over an object; its Result."""
+    def run(self, obj, *, operator=None, stale=None):
+        """One pass over an object; its Result. stale: what a cache still holds."""
         kind = self._kinds[gvk_of(obj).group_kind]
-        reconciler = ArmReconciler(operator or self.operator, kind, self.reader(kind))
+        reader = self.reader(kind)
+        if stale is not None:
+            reader = _Reader(lambda _key: copy_json(stale))
+        reconciler = ArmReconciler(operator or self.operator, kind, reader)
         return reconciler.reconcile(Request(_key(obj)))
 
     def reader(self, kind):

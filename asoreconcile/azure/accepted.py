@@ -1,15 +1,18 @@
-"""Which PUT bodies Azure has accepted while the object is not yet settled (D15).
+"""What Azure has accepted for an object that is not settled yet (D15).
 
-After an accepted PUT the post-check or an export may still fail. The retry must not PUT
-the same body again: it goes on where it failed. Kept in memory only; a restart costs
-one identical PUT. Digests, not bodies: bodies hold secrets.
+After an accepted PUT the record of its operation, the post-check, an export or the
+status may still fail. The retry must not PUT the same body again: it goes on where it
+failed. Kept in memory only; a restart costs one identical PUT. Digests, not bodies:
+bodies hold secrets.
 """
 
 import hashlib
 import threading
 
+import attrs
 import orjson
 
+from asoreconcile.arm.outcomes import Pending
 from asoreconcile.objects import JsonObject
 
 
@@ -20,22 +23,36 @@ def digest(arm_id: str, api_version: str, body: JsonObject) -> bytes:
     return hasher.digest()
 
 
+@attrs.frozen
+class AcceptedPut:
+    """A PUT that Azure accepted.
+
+    generation: of the spec it was made from. unrecorded: its operation, as long as the
+    object's annotations do not hold it; inputs: what goes into the same record.
+    """
+
+    digest: bytes
+    generation: int
+    unrecorded: Pending | None = None
+    inputs: str = ""
+
+
 class Accepted:
-    """uid -> digest of the PUT that Azure accepted last. Safe from any thread."""
+    """uid -> the PUT that Azure accepted last. Safe from any thread."""
 
     def __init__(self) -> None:
-        self._digests: dict[str, bytes] = {}
+        self._puts: dict[str, AcceptedPut] = {}
         self._lock = threading.Lock()
 
-    def remember(self, uid: str, put: bytes) -> None:
+    def remember(self, uid: str, put: AcceptedPut) -> None:
         with self._lock:
-            self._digests[uid] = put
+            self._puts[uid] = put
 
-    def is_remembered(self, uid: str, put: bytes) -> bool:
+    def of(self, uid: str) -> AcceptedPut | None:
         with self._lock:
-            return self._digests.get(uid) == put
+            return self._puts.get(uid)
 
     def forget(self, uid: str) -> None:
         """The object settled, changed course or went."""
         with self._lock:
-            self._digests.pop(uid, None)
+            self._puts.pop(uid, None)

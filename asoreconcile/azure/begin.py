@@ -3,23 +3,25 @@
 The order is the contract of reconcile-semantics 1e.
 """
 
+import attrs
+
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.outcomes import Failed, Pending
-from asoreconcile.azure.accepted import digest
+from asoreconcile.azure.accepted import AcceptedPut, digest
+from asoreconcile.azure.claim import restore_owner
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.identity import Identity, identify
 from asoreconcile.azure.outcome import Again, Outcome
-from asoreconcile.azure.owner import Owner
 from asoreconcile.azure.poller import clear_poller, store_poller
 from asoreconcile.azure.prechecks import run_prechecks
 from asoreconcile.azure.progress import reconciling
 from asoreconcile.azure.success import finish
 from asoreconcile.azure.wire import (
+    INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     MAX_LABEL_LENGTH,
     PUT_POLLER,
-    RESOURCE_ID,
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
@@ -31,27 +33,34 @@ from asoreconcile.objects import JsonObject, spec, uid_of
 def begin(work: Work) -> Outcome:
     """PUT the resource, unless a check says not now. One PUT at most (R1.12).
 
-    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
+    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError.
     """
+    accepted = work.kind.accepted.of(uid_of(work.obj))
+    if accepted is not None and accepted.unrecorded is not None:
+        # It runs, whatever the spec says by now: end it first (L27).
+        return _go_on(work, accepted)
     owner = work.owner()
-    _derive_lost_id(work, owner)
+    restore_owner(work, owner)
     postponed = run_prechecks(work, owner)
     if isinstance(postponed, Postpone):
-        _note_generation(work)
+        work.session.restore_ready()
         return Again(postponed.after_seconds)
     identity = identify(work, owner)
     work.require_subscription(identity.arm_id)
     body = _payload(work, identity)
     put = digest(identity.arm_id, work.version.api_version, body)
     work.session.set_ready(reconciling(work.session.generation), reason_aware=True)
-    if work.kind.accepted.is_remembered(uid_of(work.obj), put):
-        return finish(work)
+    if accepted is not None and accepted.digest == put:
+        generation = work.session.generation
+        return _go_on(work, attrs.evolve(accepted, generation=generation))
     return _put(work, identity, body, put)
 
 
 def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcome:
+    work.session.confirm()
     work.log.info("Putting resource", armId=identity.arm_id)
-    uid = uid_of(work.obj)
+    # From here on Azure may have this body, whatever its answer and what it had before.
+    work.kind.accepted.forget(uid_of(work.obj))
     try:
         outcome = work.connection.client.put(
             identity.arm_id, work.version.api_version, body
@@ -59,23 +68,39 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
     except ArmError as error:
         outcome = Failed(error)
     if isinstance(outcome, Failed):
-        work.kind.accepted.forget(uid)
-        clear_poller(work, notes=_generation_note(work))
+        clear_poller(work, notes=_generation_note(work.session.generation))
         raise put_failed(work, outcome.error)
-    if isinstance(outcome, Pending):
-        # Recorded before anything else: dying between the answer and this write costs
-        # one identical PUT, nothing more.
-        store_poller(work, PUT_POLLER, outcome, notes=_generation_note(work))
-    work.kind.accepted.remember(uid, put)
+    accepted = AcceptedPut(
+        put,
+        work.session.generation,
+        unrecorded=outcome if isinstance(outcome, Pending) else None,
+        inputs=work.references.mark(),
+    )
+    work.kind.accepted.remember(uid_of(work.obj), accepted)
     work.event(
         "Normal",
         "BeginCreateOrUpdate",
         f'Azure accepted the create or update of "{identity.arm_id}"',
     )
-    if isinstance(outcome, Pending):
-        return Again(outcome.delay_seconds)
-    _note_generation(work)
-    return finish(work)
+    return _go_on(work, accepted)
+
+
+def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
+    """What follows an accepted PUT: record its operation, or finish."""
+    notes = _generation_note(accepted.generation)
+    running = accepted.unrecorded
+    if running is None:
+        work.session.annotate(
+            notes,
+            labelled={LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]},
+        )
+        return finish(work)
+    # Dying between Azure's answer and this write costs one identical PUT, no more.
+    noted = {**notes, INPUTS: accepted.inputs or None}
+    store_poller(work, PUT_POLLER, running, notes=noted)
+    recorded = attrs.evolve(accepted, unrecorded=None)
+    work.kind.accepted.remember(uid_of(work.obj), recorded)
+    return Again(running.delay_seconds)
 
 
 def _payload(work: Work, identity: Identity) -> JsonObject:
@@ -86,19 +111,5 @@ def _payload(work: Work, identity: Identity) -> JsonObject:
     return modify(ModifyPayload(ctx=work.context, obj=work.obj, payload=body))
 
 
-def _derive_lost_id(work: Work, owner: Owner | None) -> None:
-    """Write the resource id anew when someone removed it after the claim (D10)."""
-    if not work.arm_id:
-        identity = identify(work, owner)
-        work.session.annotate({RESOURCE_ID: identity.arm_id})
-
-
-def _generation_note(work: Work) -> dict[str, str | None]:
-    return {LATEST_RECONCILED_GENERATION: str(work.session.generation)}
-
-
-def _note_generation(work: Work) -> None:
-    work.session.annotate(
-        _generation_note(work),
-        labelled={LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]},
-    )
+def _generation_note(generation: int) -> dict[str, str | None]:
+    return {LATEST_RECONCILED_GENERATION: str(generation)}

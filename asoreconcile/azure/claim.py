@@ -19,16 +19,13 @@ from asoreconcile.azure.wire import (
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     MAX_LABEL_LENGTH,
+    OWNER_UID,
     RESOURCE_ID,
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import ConditionError
-from asoreconcile.objects import (
-    finalizers,
-    owner_references,
-    spec,
-)
+from asoreconcile.objects import finalizers, labels, owner_references, spec
 
 
 def claim(work: Work) -> None:
@@ -65,6 +62,33 @@ def claim(work: Work) -> None:
         "CredentialFrom",
         f"Using credential from {work.connection.source!r}",
     )
+
+
+def restore_id(work: Work) -> None:
+    """Write the ARM id anew when someone removed it after the claim (D10).
+
+    Raises ConditionError when it cannot be derived, GoneError.
+    """
+    if work.arm_id:
+        return
+    identity = identify(work, work.owner())
+    work.log.warning("Writing the lost resource-id anew", armId=identity.arm_id)
+    work.session.annotate({RESOURCE_ID: identity.arm_id})
+
+
+def restore_owner(work: Work, owner: Owner | None) -> None:
+    """Name the owner anew when another object has its name since the claim.
+
+    The label of the claim is the record: a reference that a user took away stays away.
+    Raises ConflictError, GoneError.
+    """
+    named = labels(work.obj).get(OWNER_UID)
+    wanted = owner_labels(owner)
+    if not named or not wanted or named == wanted[OWNER_UID]:
+        return
+    references = with_owner_reference(owner_references(work.obj), owner)
+    work.log.info("Naming the new owner", ownerUid=wanted[OWNER_UID])
+    work.session.write_shared({"labels": wanted, "ownerReferences": references})
 
 
 def _owner(work: Work) -> Owner | None:

@@ -12,7 +12,12 @@ from asoreconcile.azure.faults import delete_failed
 from asoreconcile.azure.outcome import LOST_SECONDS, Again, Finished, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.progress import deleting
-from asoreconcile.azure.wire import DELETE_POLLER, FINALIZER, RECONCILE_POLICY
+from asoreconcile.azure.wire import (
+    DELETE_POLLER,
+    FINALIZER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.errors import ConditionError, RetryClass
@@ -20,7 +25,7 @@ from asoreconcile.middleware import terminals
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.points import DELETE
 from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult
-from asoreconcile.objects import finalizers, uid_of
+from asoreconcile.objects import finalizers, status, uid_of
 
 
 def begin_delete(work: Work) -> Outcome:
@@ -101,14 +106,26 @@ def let_go(work: Work) -> Outcome:
 
     Raises ConflictError when the object changed meanwhile; the pass starts again.
     """
-    work.kind.accepted.forget(uid_of(work.obj))
+    work.kind.forget(uid_of(work.obj))
     present = finalizers(work.obj)
     if FINALIZER in present:
+        _name_what_stays(work)
         work.log.info("Removing finalizer")
         work.session.write_shared(
             {"finalizers": [f for f in present if f != FINALIZER]}
         )
     return Finished()
+
+
+def _name_what_stays(work: Work) -> None:
+    """Without the annotation nothing may be deleted: say what is left (D10, R5.2)."""
+    seen = status(work.obj).get("id")
+    if not work.arm_id and seen:
+        work.event(
+            "Warning",
+            "NotDeletedInAzure",
+            f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure",
+        )
 
 
 def _is_absent(ctx: ReconcileContext) -> bool:

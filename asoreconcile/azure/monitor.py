@@ -9,10 +9,11 @@ from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.outcome import LOST_SECONDS, Again, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.success import finish
-from asoreconcile.azure.wire import PUT_POLLER
+from asoreconcile.azure.wire import INPUTS, LATEST_RECONCILED_GENERATION, PUT_POLLER
 from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import AsoError, ConditionError, StoppedError
-from asoreconcile.objects import JsonObject, uid_of
+from asoreconcile.objects import JsonObject, spec, uid_of
 
 
 def monitor(work: Work) -> Outcome:
@@ -38,6 +39,7 @@ def monitor(work: Work) -> Outcome:
         case Failed(error=fault):
             work.kind.accepted.forget(uid_of(work.obj))
             clear_poller(work)
+            _blame_begun_generation(work)
             raise put_failed(work, fault)
         case Restart():
             # The operation left nothing behind: the next pass puts again (L16).
@@ -62,6 +64,29 @@ def _resource_read(
     return outcome.body if asked_at_ours else None
 
 
+def _blame_begun_generation(work: Work) -> None:
+    """A failed operation speaks of the spec it was begun with, not of later edits."""
+    begun = work.session.annotation(LATEST_RECONCILED_GENERATION)
+    if begun.isdecimal():
+        work.session.generation = int(begun)
+
+
+def _inputs_changed(work: Work) -> bool:
+    """Whether a Secret or ConfigMap is another than when the PUT was made.
+
+    The event of that change was spent on a poll, and the spec's generation does not
+    tell. What cannot be read now is another too: the next PUT says so.
+    """
+    begun = work.session.annotation(INPUTS)
+    if not begun:
+        return False
+    try:
+        to_arm(work.version, spec(work.obj), name="", inputs=work.references)
+    except ConditionError:
+        return True
+    return work.references.mark() != begun
+
+
 def _ended(work: Work, body: JsonObject | None) -> Outcome:
     """The operation is over. Its token goes once the resource was read: until then a
     failed read must come back here, not to another PUT.
@@ -77,5 +102,6 @@ def _ended(work: Work, body: JsonObject | None) -> Outcome:
     except AsoError:
         clear_poller(work)
         raise
+    changed = _inputs_changed(work)
     clear_poller(work)
-    return outcome
+    return Again() if changed else outcome

@@ -39,8 +39,8 @@ class Step(Enum):
 class Plan:
     """A step, and whether the object must be claimed before it.
 
-    drop_poller: the stored operation is not of a kind that this operator wrote, or is
-    half there; it is cleared and the pass begins anew (D16, R2.1).
+    drop_poller: the stored operation is no PUT's, or is half there; it is cleared and
+    the pass begins anew (D16, R2.1).
     """
 
     step: Step
@@ -66,12 +66,10 @@ def plan(
     claim = FINALIZER not in finalizers(obj)
     if not policy.writes:
         return Plan(Step.OBSERVE, claim=claim)
-    if _has_poller(obj):
-        ours = notes[POLLER_ID] == PUT_POLLER
-        return Plan(
-            Step.MONITOR if ours else Step.BEGIN, claim=claim, drop_poller=not ours
-        )
-    return Plan(Step.BEGIN, claim=claim)
+    if _has_poller(obj) and notes[POLLER_ID] == PUT_POLLER:
+        return Plan(Step.MONITOR, claim=claim)
+    leftover = bool(notes.get(POLLER_TOKEN) or notes.get(POLLER_ID))
+    return Plan(Step.BEGIN, claim=claim, drop_poller=leftover)
 
 
 def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Plan:

@@ -2,7 +2,7 @@
 
 from asoreconcile.arm.outcomes import Outcome, Pending, ReadResource
 from asoreconcile.arm.tokens import Token, TokenError, concerns, dumps, loads
-from asoreconcile.azure.wire import POLLER_ID, POLLER_TOKEN
+from asoreconcile.azure.wire import INPUTS, POLLER_ID, POLLER_TOKEN
 from asoreconcile.azure.work import Work
 from asoreconcile.objects import is_deleting, uid_of
 
@@ -26,7 +26,7 @@ def clear_poller(work: Work, *, notes: dict[str, str | None] | None = None) -> N
     work.kind.polls.forget(uid_of(work.obj))
     present = {
         name: None
-        for name in (POLLER_TOKEN, POLLER_ID)
+        for name in (POLLER_TOKEN, POLLER_ID, INPUTS)
         if work.session.annotation(name)
     }
     work.session.annotate({**present, **(notes or {})})

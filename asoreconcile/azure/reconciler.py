@@ -10,16 +10,22 @@ from typing import Protocol
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.begin import begin
-from asoreconcile.azure.claim import claim
+from asoreconcile.azure.claim import claim, restore_id
 from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
 from asoreconcile.azure.faults import read_failed, unreachable
 from asoreconcile.azure.monitor import monitor
-from asoreconcile.azure.outcome import Again, Finished, Outcome, Settled
+from asoreconcile.azure.outcome import (
+    AT_ONCE_SECONDS,
+    Again,
+    Finished,
+    Outcome,
+    Settled,
+)
 from asoreconcile.azure.plan import Plan, Step, plan
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.poller import clear_poller
 from asoreconcile.azure.progress import reconciling
-from asoreconcile.azure.session import GoneError, Session
+from asoreconcile.azure.session import GoneError, Session, StaleError
 from asoreconcile.azure.success import observe_skipped
 from asoreconcile.azure.wire import OPERATOR_NAMESPACE
 from asoreconcile.azure.work import Kind, Operator, Work
@@ -84,7 +90,10 @@ class ArmReconciler:
         try:
             outcome = self._run(work)
         except GoneError:
+            self._kind.forget(uid_of(work.obj))
             return self._finish(work, Finished())
+        except StaleError:
+            return Result(requeue_after_seconds=AT_ONCE_SECONDS)
         except Pending as pending:
             return self._finish(work, Again(pending.after_seconds))
         except (ConflictError, StoppedError):
@@ -126,16 +135,20 @@ class ArmReconciler:
         if decided.step is Step.IGNORE_FOREIGN:
             return self._leave_alone(work)
         if decided.step is Step.MARK:
-            work.session.annotate({OPERATOR_NAMESPACE: self._operator.namespace})
+            # On the resource version: of two operators only one may win it.
+            mark = {OPERATOR_NAMESPACE: self._operator.namespace}
+            work.session.write_shared({"annotations": mark})
             return Again()
         self._prepare(work, decided)
         return _STEPS[decided.step](work)
 
     def _prepare(self, work: Work, decided: Plan) -> None:
-        if not is_deleting(work.obj):
-            work.session.set_ready(reconciling(work.session.generation))
+        if is_deleting(work.obj):
+            return
+        work.session.set_ready(reconciling(work.session.generation))
         if decided.claim:
             claim(work)
+        restore_id(work)
         if decided.drop_poller:
             work.log.warning("Dropping an operation token that is not ours")
             clear_poller(work)
@@ -174,13 +187,13 @@ class ArmReconciler:
                 return self._commit(work, Result(requeue_after_seconds=after_seconds))
             case Settled():
                 work.session.set_ready(succeeded(work.session.generation))
-                return self._commit(
-                    work,
-                    Result(
-                        requeue_after_seconds=intervals.resync(),
-                        priority=LOW_PRIORITY,
-                    ),
+                resync = intervals.resync()
+                result = self._commit(
+                    work, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )
+                # Not before the status stands: until then a retry must not PUT again.
+                self._kind.accepted.forget(uid_of(work.obj))
+                return result
 
     def _fail(self, work: Work, error: ConditionError) -> Result:
         """Show the failure, and try again as its class says. Rules: 3c, 4d."""
@@ -208,7 +221,7 @@ class ArmReconciler:
         delay = self._kind.intervals.failed(work.key, error)
         if work.session.generation != generation(work.obj):
             # Edited meanwhile: the failure speaks of an older spec (D5).
-            delay = min(delay, Again().after_seconds)
+            delay = min(delay, AT_ONCE_SECONDS)
         return self._commit(work, Result(requeue_after_seconds=delay))
 
     def _commit(self, work: Work, result: Result) -> Result:
@@ -216,7 +229,7 @@ class ArmReconciler:
             work.session.commit_status()
         except GoneError:
             self._kind.intervals.succeeded(work.key)
-            self._kind.accepted.forget(uid_of(work.obj))
+            self._kind.forget(uid_of(work.obj))
             return Result()
         return result
 

@@ -6,6 +6,7 @@ Secret values pass through here into the ARM body and nowhere else.
 
 import base64
 import binascii
+import hashlib
 from typing import Protocol
 
 from asoreconcile.azure.owner import Objects
@@ -13,7 +14,14 @@ from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, annotations
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    resource_version,
+    uid_of,
+)
 
 
 class Getter(Protocol):
@@ -92,6 +100,19 @@ class References:
                 "ConfigMapNotFound", f"ConfigMap {name!r} has no key {key!r}: add it"
             )
         return data[key]
+
+    def mark(self) -> str:
+        """Which Secrets and ConfigMaps were read so far, at which version; "" is none.
+
+        No values in it: it is written where everybody may read it.
+        """
+        versions = sorted(
+            f"{kind}/{name}={uid_of(obj)}/{resource_version(obj)}"
+            for (kind, name), obj in self._read.items()
+        )
+        if not versions:
+            return ""
+        return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
 
     def _secret_data(self, name: str) -> dict[str, str]:
         obj = self._read_once(SECRETS, name, reason="SecretNotFound")

@@ -13,6 +13,7 @@ An object that is gone ends the pass (`GoneError`), silently: R1.17, D2.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from asoreconcile.azure.wire import FINALIZER
 from asoreconcile.clock import Clock
 from asoreconcile.conditions import Ready, merge_ready
 from asoreconcile.errors import AsoError
@@ -24,7 +25,9 @@ from asoreconcile.objects import (
     ObjectKey,
     annotations,
     copy_json,
+    finalizers,
     generation,
+    is_deleting,
     key_of,
     labels,
     resource_version,
@@ -37,8 +40,14 @@ class GoneError(AsoError):
     """The object is no longer there, or another one has its name: end the pass."""
 
 
+class StaleError(AsoError):
+    """The object is newer than the copy this pass began with: begin the pass anew."""
+
+
 class Patcher(Protocol):
-    """The one write this room makes to its own kind (`kube.client.KubeClient`)."""
+    """What this room asks of its own kind (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
 
     def patch(
         self,
@@ -78,6 +87,7 @@ class Session:
         self._client = client
         self._cache = cache
         self._clock = clock
+        self._is_live = False  # whether `obj` is an answer of the API server
 
     def annotation(self, name: str) -> str:
         return annotations(self.obj).get(name) or ""
@@ -109,6 +119,30 @@ class Session:
         }
         self._patch({"metadata": {**base, **meta}})
 
+    def confirm(self) -> None:
+        """Make sure that the object is still there, as this pass knows it.
+
+        Caches lag, the more so when another process acted until just now: a PUT for an
+        object that went would leave a resource that nobody deletes (D2). One GET,
+        unless this pass has written already. Raises GoneError, StaleError.
+        """
+        if self._is_live:
+            return
+        try:
+            live = self._client.get(self._resource, self.key)
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        self._cache.record_write(live)
+        if uid_of(live) != uid_of(self.obj):
+            raise GoneError(f"{self.key} was replaced")
+        if (
+            generation(live) != generation(self.obj)
+            or is_deleting(live)
+            or FINALIZER not in finalizers(live)
+        ):
+            raise StaleError(f"{self.key} has changed")
+        self._is_live = True
+
     def set_ready(self, ready: Ready, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit_status`."""
         self.status["conditions"] = merge_ready(
@@ -117,6 +151,12 @@ class Session:
             self._clock.now(),
             reason_aware=reason_aware,
         )
+
+    def restore_ready(self) -> None:
+        """Take back what was offered: Ready stays as it was read, if there was one."""
+        before = status(self.obj).get("conditions")
+        if before:
+            self.status["conditions"] = copy_json(before)
 
     def replace_status(self, observed: JsonObject) -> None:
         """Take what Azure answered as the status; conditions are carried over (D1)."""
@@ -145,6 +185,7 @@ class Session:
             raise GoneError(f"{self.key} was replaced") from error
         self._cache.record_write(answer)
         self.obj = answer
+        self._is_live = True
 
 
 def _changes(

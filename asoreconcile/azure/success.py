@@ -21,7 +21,6 @@ def finish(work: Work, body: JsonObject | None = None) -> Outcome:
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
     """
     observe(work, body)
-    work.kind.accepted.forget(uid_of(work.obj))
     latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if latest != str(generation(work.obj)):
         return Again()

@@ -22,6 +22,9 @@ POLLER_TOKEN = _PREFIX + "poller-resume-token"
 POLLER_ID = _PREFIX + "poller-resume-id"
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 
+# What the running PUT was made of beside the spec: ours alone.
+INPUTS = OWN_PREFIX + "inputs"
+
 # What POLLER_ID says: which kind of write the stored operation belongs to.
 PUT_POLLER = "GenericClient.CreateOrUpdateByID"
 DELETE_POLLER = "GenericClient.DeleteByID"

@@ -127,6 +127,11 @@ class Kind:
     def group_kind(self) -> GroupKind:
         return self.version.group_kind
 
+    def forget(self, uid: str) -> None:
+        """An object went: drop what is remembered of it."""
+        self.accepted.forget(uid)
+        self.polls.forget(uid)
+
 
 class Work:
     """One pass. Not for sharing between threads."""

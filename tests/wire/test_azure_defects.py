@@ -1,0 +1,283 @@
+"""The defects of section 12 that need a whole pass to show, and those found here."""
+
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.wire import (
+    OPERATOR_NAMESPACE,
+    OWNER_UID,
+    POLLER_TOKEN,
+    RESOURCE_ID,
+)
+from asoreconcile.kube.errors import ConflictError, TransportError
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.middleware.points import POST_RECONCILE
+from asoreconcile.middleware.requests import NotReady
+from asoreconcile.objects import (
+    GroupKind,
+    annotations,
+    generation,
+    key_of,
+    labels,
+    owner_references,
+)
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+RESTING = "resourcegroups/rg$"
+
+
+class Gate:
+    """A post-check that a test opens and shuts."""
+
+    def __init__(self):
+        self.shut = False
+        self.set = ExtensionSet("gate")
+        for group, _, kind in (GROUPS.partition("/"), NETWORKS.partition("/")):
+            self.set.on(POST_RECONCILE, GroupKind(group, kind))(self._check)
+
+    def _check(self, request, call_next):
+        return NotReady("not yet") if self.shut else call_next(request)
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+@pytest.fixture
+def world(tmp_path, gate):
+    with World(tmp_path, extensions=[gate.set], lro=30.0, retry_after=10) as running:
+        running.install(GROUPS, NETWORKS)
+        yield running
+
+
+@pytest.fixture
+def group(world):
+    obj = resource_group()
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def edit(world, obj, body):
+    return world.client.patch(world.resource_for(obj), key_of(obj), body)
+
+
+def bodies(world, fragment):
+    return [r.body for r in world.requests("PUT", fragment)]
+
+
+def test_d1_conditions_and_their_time_survive_every_pass(world, group):
+    before = world.ready(group)
+    for _ in range(3):
+        world.clock.advance(3600.0)
+        world.run(group)
+    assert world.ready(group) == before
+
+
+def test_d2_an_object_deleted_while_it_is_claimed_is_not_put(world):
+    obj = resource_group()
+    stale = world.apply(obj)
+    world.delete(obj)
+    result = world.run(obj, stale=stale)
+    assert result.requeue_after_seconds is None
+    assert world.azure.journal == []
+
+
+def test_d2_an_object_that_went_is_not_put_out_of_an_old_cache(world, group):
+    """A standby that takes over may be a step behind: the object is asked for."""
+    stale = world.read(group)
+    world.delete(group)
+    assert world.settle(group) is None
+    world.restart()
+    puts = len(world.requests("PUT"))
+    world.run(group, stale=stale)
+    assert len(world.requests("PUT")) == puts
+    assert world.azure.resources() == {}
+
+
+def test_d2_a_successor_of_the_same_name_is_not_put_out_of_an_old_cache(world, group):
+    stale = world.read(group)
+    world.delete(group)
+    world.settle(group)
+    world.apply(resource_group(tags={"second": "yes"}))
+    puts = len(world.requests("PUT"))
+    world.run(group, stale=stale)
+    assert len(world.requests("PUT")) == puts
+
+
+def test_d21_an_old_spec_is_not_put_out_of_an_old_cache(world, group):
+    stale = world.read(group)
+    world.apply(resource_group(tags={"new": "yes"}))
+    world.run(group)
+    result = world.run(group, stale=stale)
+    assert result.requeue_after_seconds < 1.0
+    assert bodies(world, "resourceGroups")[-1]["tags"] == {"new": "yes"}
+
+
+@pytest.mark.parametrize("code", ["AllocationFailed", "LocationRequired"])
+def test_d5_an_edit_during_an_operation_that_fails_is_put_at_once(world, group, code):
+    child = virtual_network()
+    world.azure.faults.fail_operation("virtualNetworks", code, "No.")
+    world.apply(child)
+    world.run(child)
+    world.apply(virtual_network(tags={"edited": "yes"}))
+    world.clock.advance(30.0)
+    result = world.run(child)
+    assert result.requeue_after_seconds < 1.0
+    ready = world.ready(child)
+    assert ready["reason"] == code
+    assert ready["observedGeneration"] == 1  # what failed was the older spec
+    world.run(child)
+    assert bodies(world, "virtualNetworks")[-1]["tags"] == {"edited": "yes"}
+    assert world.ready(child)["reason"] == "Reconciling"
+    world.settle(child)
+
+
+def test_d15_a_failing_check_does_not_put_again(world, gate):
+    gate.shut = True
+    obj = resource_group()
+    world.apply(obj)
+    for _ in range(3):
+        world.run(obj)
+    assert world.ready(obj)["reason"] == "PostReconciliationFailure"
+    assert len(world.requests("PUT")) == 1
+    world.restart()
+    world.run(obj)
+    assert len(world.requests("PUT")) == 2
+    gate.shut = False
+    world.settle(obj)
+    assert len(world.requests("PUT")) == 2
+
+
+def test_d15_edited_there_and_back_again_is_put(world, gate):
+    """The middle one's answer was lost: Azure may have it, so the last one is sent."""
+    gate.shut = True
+    obj = resource_group(tags={"v": "a"})
+    world.apply(obj)
+    world.run(obj)
+    world.azure.faults.drop("PUT", RESTING, phase="after")
+    world.apply(resource_group(tags={"v": "b"}))
+    world.run(obj)
+    assert world.azure.resources()[arm_id(world, obj)]["tags"] == {"v": "b"}
+    world.apply(resource_group(tags={"v": "a"}))
+    gate.shut = False
+    world.settle(obj)
+    assert world.azure.resources()[arm_id(world, obj)]["tags"] == {"v": "a"}
+
+
+def arm_id(world, obj):
+    return annotations(world.read(obj))[RESOURCE_ID]
+
+
+def test_an_edit_that_changes_no_body_is_not_put_twice(world, gate):
+    gate.shut = True
+    obj = resource_group()
+    world.apply(obj)
+    world.run(obj)
+    edit(world, obj, {"spec": {"tags": {}}})
+    edit(world, obj, {"spec": {"tags": None}})
+    gate.shut = False
+    present = world.settle(obj)
+    assert world.ready(obj)["observedGeneration"] == generation(present) == 3
+    assert len(world.requests("PUT")) == 1
+
+
+@pytest.fixture
+def claimed(world, group):
+    """A network that is claimed, and whose first PUT was refused."""
+    child = virtual_network()
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.apply(child)
+    world.run(child)
+    return child
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+def test_an_operation_that_cannot_be_recorded_is_not_begun_again(world, claimed, tries):
+    """The API server is away after Azure accepted: memory holds the operation."""
+    world.cluster.faults.drop("PATCH", "virtualnetworks/vnet$", times=tries)
+    for _ in range(tries):
+        with pytest.raises(TransportError):
+            world.run(claimed)
+    world.settle(claimed)
+    assert len(world.requests("PUT", "virtualNetworks")) == 2
+    assert POLLER_TOKEN not in annotations(world.read(claimed))
+
+
+def test_an_operation_that_was_not_recorded_is_not_taken_for_another_spec(
+    world, claimed
+):
+    world.cluster.faults.drop("PATCH", "virtualnetworks/vnet$")
+    with pytest.raises(TransportError):
+        world.run(claimed)
+    world.apply(virtual_network(tags={"edited": "yes"}))
+    world.settle(claimed)
+    assert bodies(world, "virtualNetworks")[-1]["tags"] == {"edited": "yes"}
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+def test_a_status_that_cannot_be_written_does_not_put_again(world, tries):
+    obj = resource_group()
+    world.apply(obj)
+    world.cluster.faults.drop("PATCH", "resourcegroups/rg/status", times=tries)
+    for _ in range(tries):
+        with pytest.raises(TransportError):
+            world.run(obj)
+    world.settle(obj)
+    assert len(world.requests("PUT")) == 1
+    world.run(obj)
+    assert len(world.requests("PUT")) == 2  # a sync again (R1.15)
+
+
+def test_r1_3_two_operators_cannot_both_mark_an_object(world):
+    obj = resource_group()
+    stale = world.apply(obj, marked=False)
+    world.run(obj)
+    other = world.make_operator(namespace="another")
+    with pytest.raises(ConflictError):
+        world.run(obj, operator=other, stale=stale)
+    world.run(obj, operator=other)
+    assert annotations(world.read(obj))[OPERATOR_NAMESPACE] == "azure-operator"
+    assert world.azure.journal == []
+
+
+def test_d10_deleting_without_an_id_says_what_is_left_alone(world, group):
+    left = arm_id(world, group)
+    edit(world, group, {"metadata": {"annotations": {RESOURCE_ID: None}}})
+    world.delete(group)
+    world.run(group)
+    assert world.read(group) is None
+    assert world.requests("DELETE") == []
+    assert [e[1:3] for e in world.events if left in e[3]][-1] == (
+        "Warning",
+        "NotDeletedInAzure",
+    )
+
+
+def test_an_owner_made_anew_becomes_the_owner_again(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    old = world.read(group)["metadata"]["uid"]
+    edit(world, group, {"metadata": {"finalizers": None}})
+    edit(world, child, {"metadata": {"ownerReferences": None}})  # as orphaning does
+    world.delete(group)
+    assert world.read(group) is None
+    world.apply(resource_group())
+    world.settle(group)
+    world.run(child)
+    present, uid = world.read(child), world.read(group)["metadata"]["uid"]
+    assert uid != old
+    assert labels(present)[OWNER_UID] == uid
+    assert [r["uid"] for r in owner_references(present)] == [uid]
+
+
+def test_an_owner_reference_that_a_user_removed_stays_away(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    edit(world, child, {"metadata": {"ownerReferences": None}})
+    world.run(child)
+    assert owner_references(world.read(child)) == []

@@ -1,0 +1,89 @@
+"""Secrets and ConfigMaps that change while an operation runs."""
+
+import pytest
+from world import World, resource_group
+
+from asoreconcile.azure.wire import INPUTS, POLLER_TOKEN
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, annotations
+
+GROUPS = "resources.azure.com/ResourceGroup"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+PASSWORD = ObjectKey("default", "db-admin")
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=5.0, retry_after=1) as running:
+        running.install(GROUPS, SERVERS)
+        running.client.create(
+            SECRETS,
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "db-admin", "namespace": "default"},
+                "stringData": {"password": "Sesame-1"},
+            },
+        )
+        group = resource_group()
+        running.apply(group)
+        running.settle(group)
+        yield running
+
+
+@pytest.fixture
+def server(world):
+    """A server whose creation runs."""
+    obj = {
+        "apiVersion": "dbforpostgresql.azure.com/v20250801",
+        "kind": "FlexibleServer",
+        "metadata": {"name": "db"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "administratorLogin": "admin",
+            "administratorLoginPassword": {"name": "db-admin", "key": "password"},
+        },
+    }
+    world.apply(obj)
+    world.run(obj)
+    assert annotations(world.read(obj))[POLLER_TOKEN]
+    return obj
+
+
+def rotate(world, value):
+    world.client.patch(SECRETS, PASSWORD, {"stringData": {"password": value}})
+
+
+def sent(world):
+    return [
+        r.body["properties"]["administratorLoginPassword"]
+        for r in world.requests("PUT", "flexibleServers")
+    ]
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["running", "restarted"])
+def test_a_secret_rotated_during_an_operation_is_put_after_it(world, server, restarted):
+    rotate(world, "Sesame-2")
+    if restarted:
+        world.restart()
+    world.settle(server)
+    assert sent(world) == ["Sesame-1", "Sesame-2"]
+    assert INPUTS not in annotations(world.read(server))
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["running", "restarted"])
+def test_a_secret_that_stays_is_put_once(world, server, restarted):
+    if restarted:
+        world.restart()
+    world.settle(server)
+    assert sent(world) == ["Sesame-1"]
+
+
+def test_a_secret_deleted_during_an_operation_is_missed_after_it(world, server):
+    world.client.delete(SECRETS, PASSWORD)
+    for _ in range(8):
+        world.clock.advance(1.0)
+        world.run(server)
+    assert world.ready(server)["reason"] == "SecretNotFound"
+    assert sent(world) == ["Sesame-1"]
