@@ -131,7 +131,7 @@ def test_d5_an_edit_during_an_operation_that_fails_is_put_at_once(world, group, 
     assert ready["observedGeneration"] == 1  # what failed was the older spec
     world.run(child)
     assert bodies(world, "virtualNetworks")[-1]["tags"] == {"edited": "yes"}
-    assert world.ready(child)["reason"] == "Reconciling"
+    assert world.ready(child)["observedGeneration"] == 2
     world.settle(child)
 
 
