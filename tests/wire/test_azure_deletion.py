@@ -1,0 +1,238 @@
+"""The rules of deleting that need a whole pass to show (section 5)."""
+
+import attrs
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.wire import (
+    DELETE_POLLER,
+    FINALIZER,
+    POLLER_ID,
+    POLLER_TOKEN,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.objects import annotations, finalizers, key_of
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+ACCOUNTS = "storage.azure.com/StorageAccount"
+SERVICES = "storage.azure.com/StorageAccountsBlobService"
+MONITORS = "/operation"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=30.0, retry_after=10) as running:
+        running.install(GROUPS, NETWORKS, ACCOUNTS, SERVICES)
+        group = resource_group()
+        running.apply(group)
+        running.settle(group)
+        yield running
+
+
+@pytest.fixture
+def network(world):
+    """A network that is Ready."""
+    obj = virtual_network()
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def annotate(world, obj, **notes):
+    body = {"metadata": {"annotations": notes}}
+    return world.client.patch(world.resource_for(obj), key_of(obj), body)
+
+
+def deletes(world):
+    return len(world.requests("DELETE", "virtualNetworks"))
+
+
+def test_r5_1_skip_and_detach_ask_azure_nothing(world, network):
+    asked = len(world.azure.journal)
+    annotate(world, network, **{RECONCILE_POLICY: "skip"})
+    world.delete(network)
+    world.run(network)
+    assert world.read(network) is None
+    assert len(world.azure.journal) == asked
+
+
+def test_r5_2_d18_never_created_goes_without_credentials(world):
+    obj = virtual_network(owner="nowhere")
+    obj["metadata"]["finalizers"] = [FINALIZER]
+    world.apply(obj)
+    world.delete(obj)
+    asked = len(world.azure.journal)
+    unconnected = attrs.evolve(world.operator, connections=GlobalConnection(None))
+    world.run(obj, operator=unconnected)
+    assert world.read(obj) is None
+    assert len(world.azure.journal) == asked
+
+
+@pytest.mark.parametrize("status", [500, 403], ids=["R5.4-500", "R5.4-403"])
+def test_r5_4_a_get_that_fails_does_not_stop_the_delete(world, network, status):
+    world.azure.faults.answer("GET", "virtualNetworks/vnet$", status, code="Odd")
+    world.delete(network)
+    world.run(network)
+    assert deletes(world) == 1
+    assert world.ready(network)["reason"] == "Deleting"
+    assert world.settle(network) is None
+
+
+def test_r5_6_a_monitor_that_is_gone_is_no_warning(world, network):
+    """Ours: the resource is read in the same pass; 404 there is done."""
+    world.delete(network)
+    world.run(network)
+    world.azure.remove(annotations(world.read(network))[RESOURCE_ID])
+    world.azure.faults.answer("GET", MONITORS, 404, code="NotFound")
+    world.clock.advance(10.0)
+    world.run(network)
+    assert world.read(network) is None
+    assert deletes(world) == 1
+    assert [e for e in world.events if e[1] == "Warning"] == []
+
+
+def test_r5_6_a_monitor_that_is_gone_and_a_resource_that_is_not(world, network):
+    world.delete(network)
+    world.run(network)
+    world.azure.faults.answer("GET", MONITORS, 404, code="NotFound")
+    world.clock.advance(10.0)
+    world.run(network)
+    assert finalizers(world.read(network)) == [FINALIZER]
+    assert world.settle(network) is None
+
+
+def test_r5_7_a_running_create_is_not_waited_for(world):
+    obj = virtual_network()
+    world.apply(obj)
+    world.run(obj)
+    world.delete(obj)
+    world.run(obj)
+    assert deletes(world) == 1
+    assert annotations(world.read(obj))[POLLER_ID] == DELETE_POLLER
+    assert world.settle(obj) is None
+    assert list(world.azure.resources()) == [group_id(world)]
+
+
+def group_id(world):
+    return f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+
+
+def test_r5_8_the_owner_s_absence_does_not_spare_the_delete(world, network):
+    group = resource_group()
+    group["metadata"]["namespace"] = "default"
+    annotate(world, group, **{RECONCILE_POLICY: "detach-on-delete"})
+    orphaned = {"metadata": {"ownerReferences": None}}
+    world.client.patch(world.resource_for(network), key_of(network), orphaned)
+    world.delete(group)
+    world.run(group)
+    assert world.read(group) is None
+    world.delete(network)
+    assert world.settle(network) is None
+    assert deletes(world) == 1
+
+
+def test_r5_5_trouble_while_polling_keeps_the_finalizer_and_the_token(world, network):
+    world.delete(network)
+    world.run(network)
+    token = annotations(world.read(network))[POLLER_TOKEN]
+    world.azure.faults.answer("GET", MONITORS, 503, times=2, body="<html>")
+    for _ in range(2):
+        world.clock.advance(10.0)
+        world.run(network)
+        present = world.read(network)
+        assert annotations(present)[POLLER_TOKEN] == token
+        assert finalizers(present) == [FINALIZER]
+    assert world.settle(network) is None
+    assert deletes(world) == 1
+
+
+def test_a_delete_that_fails_in_the_end_is_begun_again(world, network):
+    world.azure.faults.fail_operation("virtualNetworks", "LocationRequired", "No.")
+    world.delete(network)
+    world.run(network)
+    world.clock.advance(30.0)
+    world.run(network)
+    ready = world.ready(network)
+    assert (ready["severity"], ready["reason"]) == ("Warning", "LocationRequired")
+    assert POLLER_TOKEN not in annotations(world.read(network))
+    assert world.settle(network) is None
+    assert deletes(world) == 2
+
+
+def test_r3_7_a_warning_of_the_same_generation_hides_deleting(world, network):
+    """Ours deletes bump the generation, so that Deleting shows."""
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.run(network)
+    assert world.ready(network)["reason"] == "Conflict"
+    world.delete(network)
+    world.run(network)
+    assert world.ready(network)["reason"] == "Deleting"
+
+
+def account():
+    return {
+        "apiVersion": "storage.azure.com/v20250601",
+        "kind": "StorageAccount",
+        "metadata": {"name": "shop2026"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "kind": "StorageV2",
+            "sku": {"name": "Standard_LRS"},
+        },
+    }
+
+
+def service():
+    return {
+        "apiVersion": "storage.azure.com/v20250601",
+        "kind": "StorageAccountsBlobService",
+        "metadata": {"name": "blobs"},
+        "spec": {"owner": {"name": "shop2026"}},
+    }
+
+
+@pytest.fixture
+def blobs(world):
+    """A kind that Azure cannot delete alone, with its owner."""
+    for obj in (account(), service()):
+        world.apply(obj)
+        world.settle(obj)
+    return service()
+
+
+def test_r5_9_a_kind_without_delete_waits_for_its_parent(world, blobs):
+    world.apply(blobs)
+    world.delete(blobs)
+    result = world.run(blobs)
+    ready = world.ready(blobs)
+    assert (ready["severity"], ready["reason"]) == (
+        "Warning",
+        "DeletionNotSupportedInAzure",
+    )
+    assert "detach-on-delete" in ready["message"]
+    assert result.requeue_after_seconds == 3600.0
+    assert world.requests("DELETE", "blobServices") == []
+    world.azure.remove(annotations(world.read(account_in(world)))[RESOURCE_ID])
+    world.run(blobs)
+    assert world.read(blobs) is None
+
+
+def account_in(world):
+    obj = account()
+    obj["metadata"]["namespace"] = "default"
+    assert world.read(obj)
+    return obj
+
+
+def test_r5_9_a_kind_without_delete_goes_when_it_is_detached(world, blobs):
+    world.apply(blobs)
+    world.delete(blobs)
+    world.run(blobs)
+    annotate(world, blobs, **{RECONCILE_POLICY: "detach-on-delete"})
+    world.run(blobs)
+    assert world.read(blobs) is None
+    assert world.requests("DELETE", "blobServices") == []
