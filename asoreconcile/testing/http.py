@@ -11,11 +11,13 @@ import ssl
 import tempfile
 import threading
 import urllib.parse
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 
 import attrs
 
@@ -56,7 +58,29 @@ class DropConnection(Exception):  # noqa: N818 - an instruction, not an error
 Handle = Callable[[Request], Response]
 
 
-class HttpsServer:
+class Server(ABC):
+    """What runs from `start()` to `close()`, or as long as a `with` block does."""
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class HttpsServer(Server):
     """Serves one handler on 127.0.0.1. `start`, then `close`."""
 
     def __init__(

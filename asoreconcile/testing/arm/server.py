@@ -8,20 +8,16 @@ Generic over all resource types, with each provider's way to answer (`styles`). 
 makes things go wrong, `journal` tells what was asked.
 """
 
-import secrets
 import threading
 import uuid
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import parse
+from asoreconcile.testing.arm.cloud import Cloud
 from asoreconcile.testing.arm.control import PREFIX, Control
-from asoreconcile.testing.arm.entra import Entra, Registered
 from asoreconcile.testing.arm.faults import ArmFaults
-from asoreconcile.testing.arm.gateway import Gateway, unauthenticated
+from asoreconcile.testing.arm.gateway import Gateway
 from asoreconcile.testing.arm.journal import Exchange, exchange
 from asoreconcile.testing.arm.monitors import Monitors
 from asoreconcile.testing.arm.operations import Operations
@@ -31,14 +27,10 @@ from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.session import ArmSession
 from asoreconcile.testing.arm.styles import Styles
 from asoreconcile.testing.arm.views import Views
-from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import HttpsServer, Request, Response
-
-AUDIENCE = "https://management.core.windows.net/"
+from asoreconcile.testing.http import Request, Response
 
 
-class ArmServer:
+class ArmServer(Cloud):
     """Start with `with` or `start()`; end with `close()`."""
 
     def __init__(
@@ -58,32 +50,19 @@ class ArmServer:
         lro: seconds each long-running operation takes. retry_after: seconds, instead
         of the ones each provider asks for. control_token: opens `/_control/`.
         """
-        clock = clock or SystemClock()
-        self.subscription_id = subscription_id or str(uuid.uuid4())
-        self.tenant_id = str(uuid.uuid4())
-        self.client_id = str(uuid.uuid4())
-        self.client_secret = secrets.token_urlsafe(24)
         self.faults = ArmFaults()
         self.faults.latency_seconds = latency
-        self.token_faults = Faults()
+        super().__init__(
+            faults=self.faults,
+            subscription_id=subscription_id or str(uuid.uuid4()),
+            port=port,
+            token_port=token_port,
+            token_lifetime_seconds=token_lifetime_seconds,
+        )
+        clock = clock or SystemClock()
         self.journal: list[Exchange] = []
         self._clock = clock
         self._lock = threading.RLock()
-        application = Registered(self.tenant_id, self.client_id, self.client_secret)
-        # Tokens live by the wall clock: that is what clients measure them by.
-        self.entra = Entra(
-            application, SystemClock(), lifetime_seconds=token_lifetime_seconds
-        )
-        authority = certificate_authority()
-        self.ca_pem: bytes = authority.pem
-        certificate = authority.issue(["127.0.0.1", "localhost"])
-        self._arm = HttpsServer(self._serve, certificate=certificate, port=port)
-        self._tokens = HttpsServer(
-            lambda request: self.token_faults.around(request, self.entra.handle),
-            certificate=certificate,
-            port=token_port,
-        )
-        self.entra.url = self._tokens.url
         self.styles = Styles()
         self._resources = Resources()
         views = Views(self._resources, self.styles, clock)
@@ -103,55 +82,6 @@ class ArmServer:
         self._control = Control(
             control_token, journal=self.journal, resources=self.resources
         )
-
-    @property
-    def url(self) -> str:
-        """ARM's endpoint."""
-        return self._arm.url
-
-    @property
-    def authority(self) -> str:
-        """The token endpoint's host."""
-        return self._tokens.url
-
-    def start(self) -> None:
-        self._arm.start()
-        self._tokens.start()
-
-    def close(self) -> None:
-        """Stop: held requests go on, connections are cut."""
-        self.faults.release_all()
-        self.token_faults.release_all()
-        self._arm.close()
-        self._tokens.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def write_ca(self, path: str | Path) -> None:
-        """Write the certificate authority, for REQUESTS_CA_BUNDLE or SSL_CERT_FILE."""
-        Path(path).write_bytes(self.ca_pem)
-
-    def settings(self) -> dict[str, str]:
-        """The operator's settings for this Azure; the client secret is among them."""
-        return {
-            "AZURE_SUBSCRIPTION_ID": self.subscription_id,
-            "AZURE_TENANT_ID": self.tenant_id,
-            "AZURE_CLIENT_ID": self.client_id,
-            "AZURE_CLIENT_SECRET": self.client_secret,
-            "AZURE_RESOURCE_MANAGER_ENDPOINT": self.url,
-            "AZURE_RESOURCE_MANAGER_AUDIENCE": AUDIENCE,
-            "AZURE_AUTHORITY_HOST": self.authority,
-        }
 
     def session(self) -> ArmSession:
         """A signed-in session for requests by hand; close it. Safe from any thread."""
@@ -179,23 +109,21 @@ class ArmServer:
         with self._lock:
             self._resources.remove(id_)
 
-    def _serve(self, request: Request) -> Response:
-        def handle(request: Request) -> Response:
-            scheme, _, token = request.headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not self.entra.knows(token):
-                return unauthenticated(f"{self.authority}/{self.tenant_id}")
-            with self._lock:
-                return self._gateway.handle(request)
-
+    def serve(self, request: Request) -> Response:
+        """Answer and write the journal; requests of the control path aside."""
         if request.path.startswith(PREFIX):
             return self._control.handle(request)
         status = 0
         try:
-            response = self.faults.around(request, handle)
+            response = super().serve(request)
             status = response.status
         finally:
             self._note(request, status)
         return response
+
+    def answer(self, request: Request) -> Response:
+        with self._lock:
+            return self._gateway.handle(request)
 
     def _note(self, request: Request, status: int) -> None:
         """Journal a request. status: 0 for a dropped connection."""

@@ -14,8 +14,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import attrs
 import yaml
@@ -24,7 +22,7 @@ from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import HttpsServer, Request, Response
+from asoreconcile.testing.http import HttpsServer, Request, Response, Server
 from asoreconcile.testing.kube.api import Api, refusal
 from asoreconcile.testing.kube.kinds import NAMESPACES
 from asoreconcile.testing.kube.status import unauthorized
@@ -44,7 +42,7 @@ class Served:
     user_agent: str
 
 
-class KubeServer:
+class KubeServer(Server):
     """Start with `with` or `start()`; end with `close()`."""
 
     def __init__(
@@ -79,18 +77,6 @@ class KubeServer:
         self.faults.release_all()
         self._storage.close()
         self._server.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def kubeconfig(self) -> JsonObject:
         """A kubeconfig with one context, for the namespace `default`."""
