@@ -1,47 +1,31 @@
-"""One kind in the cache: its reflector, its store, and handlers that hear of changes.
+"""One kind in the cache: its reflectors, its store, and handlers that hear of changes.
 
 The store changes first, then handlers are called, in the order of the stream, on the
-watch thread: they must only note or enqueue. What one raises is logged and goes no
-further. Rules: IN-1 - IN-11, TH-3.
+watch thread. Reads never wait, and are never older than our own writes. Rules: IN-1 -
+IN-12, CA-2 - CA-5, D21, TH-3.
 """
 
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-import attrs
-
+from asoreconcile.cache.delivery import Delivery, Registration
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.events import Added, Deleted, Event, EventHandler, Updated
+from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
 from asoreconcile.cache.overlay import Overlay
-from asoreconcile.cache.reflector import Reflector, Source
+from asoreconcile.cache.reflector import Reflector
+from asoreconcile.cache.shaping import Shape, Transform
+from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.state import State, StreamingSupport
 from asoreconcile.cache.store import IndexFunction, Store
 from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
-
-_log = Logger(__name__)
-
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_WHOLE_CLUSTER: tuple[str | None, ...] = (None,)
+from asoreconcile.objects import JsonObject, ObjectKey, copy_json
 
 
-@attrs.define(eq=False)
-class Registration:
-    """One handler's place at an informer (`runtime.source.Registration`)."""
-
-    handler: EventHandler
-    _informer: "Informer"
-    active: bool = True
-
-    def has_synced(self) -> bool:
-        """Whether the handler has returned from every event of the first list."""
-        return self._informer.has_synced()
-
-    def remove(self) -> None:
-        """Deliver nothing more."""
-        self.active = False
+class NotCachedError(AsoError):
+    """The informer does not watch that namespace: it cannot say what is there."""
 
 
 class Informer:
@@ -56,51 +40,68 @@ class Informer:
         metadata_only: bool = False,
         namespaces: Sequence[str] | None = None,
         label_selector: str = "",
+        field_selector: str = "",
+        transform: Transform | None = None,
+        streaming: StreamingSupport | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """metadata_only: objects without spec, status or data.
         namespaces: None watches the whole cluster; else one watch a namespace.
+        transform: what is kept of an object; must not fail (IN-10).
+        streaming: shared by the informers of a server; None expects support.
         """
         self.resource = resource
         self._clock = clock
+        self._namespaces = None if namespaces is None else frozenset(namespaces)
         self._store = Store()
         self._overlay = Overlay()
+        self._shape = Shape(resource, metadata_only=metadata_only, transform=transform)
         self._lock = threading.RLock()
-        self._registrations: list[Registration] = []
-        self._parts = [
-            _Part(self, namespace) for namespace in namespaces or _WHOLE_CLUSTER
-        ]
-        for part in self._parts:
+        self._delivery = Delivery(clock, synced=self.has_synced)
+        self._stopped = False
+        streaming = streaming or StreamingSupport()
+        self._parts = []
+        for namespace in _parts(namespaces):
+            selection = Selection(
+                resource, namespace, label_selector, field_selector, metadata_only
+            )
+            part = _Part(self, namespace, self._shape)
             part.reflector = Reflector(
                 client,
-                resource,
+                selection,
                 part,
                 clock=clock,
                 uniform=uniform,
-                namespace=part.namespace,
-                label_selector=label_selector,
-                metadata_only=metadata_only,
+                streaming=streaming,
             )
+            self._parts.append(part)
 
-    def add_handler(self, handler: EventHandler) -> Registration:
+    def add_handler(
+        self, handler: EventHandler, *, resync_seconds: float = 0.0
+    ) -> Registration:
         """Have a handler called for what is there now (`Added(initial=True)`), before
-        this returns, and for every change after. Rule: IN-7.
+        this returns, and for every change after.
+
+        resync_seconds: how often to tell it everything again, as `Updated` with equal
+        versions; 0 is never, and 1 s the least. Raises StoppedError once stopped.
+        Rules: IN-7, IN-8.
         """
-        registration = Registration(handler, self)
         with self._lock:
-            for key in self._store.keys(None):
-                entry = self._store.get(key)
-                if entry is not None:
-                    _call(registration, Added(entry, initial=True))
-            self._registrations = [*self._registrations, registration]
-        return registration
+            if self._stopped:
+                raise StoppedError(f"the informer of {self.resource.gvk} has stopped")
+            return self._delivery.introduce(
+                handler,
+                self._stored(),
+                resync=self._resync,
+                resync_seconds=resync_seconds,
+            )
 
     def has_synced(self) -> bool:
         """Whether the first list is in the cache, and handlers have heard of it."""
         return all(part.synced for part in self._parts)
 
     def start(self) -> None:
-        """Begin to list and watch, on a thread of its own. Idempotent."""
+        """Begin to list and watch, on threads of its own. Idempotent."""
         for part in self._parts:
             part.start()
 
@@ -111,6 +112,8 @@ class Informer:
 
     def ask_to_stop(self) -> None:
         """Wake the watch threads so that they end; does not wait for them."""
+        self._stopped = True
+        self._delivery.remove_all()
         for part in self._parts:
             part.reflector.stop()
 
@@ -128,11 +131,21 @@ class Informer:
         return None if entry is None else entry.load()
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The header of an object, as `get`."""
+        """The header of an object, as `get`. Raises NotCachedError. Rule: CA-3."""
+        self._check_watched(key.namespace)
         return self._overlay.newest(key, self._store.get(key))
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        return self._store.keys(namespace)
+        """Sorted; with objects of ours that the watch has not delivered yet."""
+        if namespace is not None:
+            self._check_watched(namespace)
+        found = self._store.keys(namespace)
+        added = {
+            entry.key
+            for entry in self._overlay.entries()
+            if namespace is None or entry.key.namespace == namespace
+        }
+        return sorted({*found, *added}) if added else found
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         """Private copies of all objects, sorted by key."""
@@ -143,72 +156,91 @@ class Informer:
         self._store.add_index(name, function)
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
-        return self._store.by_index(name, value)
+        """The keys that an index gives a value, sorted, our own writes included."""
+        found = self._store.by_index(name, value)
+        written = self._overlay.entries()
+        if not written:
+            return found
+        keys = set(found)
+        for answer in written:
+            newest = self._overlay.newest(answer.key, self._store.get(answer.key))
+            if newest is answer:
+                given = self._store.values_of(name, answer)
+                (keys.add if value in given else keys.discard)(answer.key)
+        return sorted(keys)
 
     def record_write(self, obj: JsonObject) -> None:
         """Tell the answer of a write, so that reads are not older than it (D21)."""
-        entry = _entry(obj)
-        self._overlay.record(entry, stored=self._store.get(entry.key))
+        self._overlay.record(self._shape.entry(copy_json(obj)))
 
     @property
     def last_error(self) -> str:
         """Why the kind is not in sync, or "" when all is well."""
-        return next((p.reflector.last_error for p in self._parts), "")
+        errors = (part.reflector.last_error for part in self._parts)
+        return next((error for error in errors if error), "")
+
+    @property
+    def handler_failures(self) -> int:
+        """How many calls of handlers have raised."""
+        return self._delivery.failures
 
     def seconds_since_activity(self) -> float:
         """How long the quietest watch has said nothing, bookmarks included."""
         now = self._clock.monotonic()
         return max(now - part.reflector.last_activity for part in self._parts)
 
-    def take(self, type_: str, obj: JsonObject) -> None:
-        """One event of a watch."""
-        entry = _entry(obj)
+    def take(self, type_: str, entry: Entry, *, namespace: str | None = None) -> None:
+        """One event of a watch (of a namespace)."""
         with self._lock:
-            if type_ == "DELETED":
-                self._remove(entry.key, entry, observed=True)
-            else:
-                self._put(entry, initial=False)
+            old = (
+                self._store.remove(entry.key)
+                if type_ == "DELETED"
+                else self._store.put(entry)
+            )
+            self._overlay.passed(entry.resource_version, namespace=namespace)
+            if type_ != "DELETED":
+                self._tell_put(old, entry, initial=False)
+            elif old is not None:
+                self._delivery.tell(Deleted(entry))
 
-    def replace(self, entries: Iterable[Entry], version: str, *, part: "_Part") -> None:
-        """A list: deletions first, then what came or changed (IN-1, IN-4)."""
+    def replace(self, state: State, *, part: "_Part") -> None:
+        """The whole state: deletions first, then what came or changed (IN-1, IN-4)."""
         with self._lock:
-            present = {entry.key: entry for entry in entries}
-            for key in self._store.keys(part.namespace):
-                if key not in present:
-                    self._remove(key, None, observed=False)
-            for entry in present.values():
-                self._put(entry, initial=not part.synced)
-            self._overlay.passed(version)
+            gone, put = self._store.replace(state.entries, part.namespace)
+            self._overlay.passed(state.version, namespace=part.namespace)
+            for last in gone:
+                self._delivery.tell(Deleted(last, observed=False))
+            for old, entry in put:
+                self._tell_put(old, entry, initial=not part.synced)
             part.synced = True
 
-    def passed(self, version: str) -> None:
-        self._overlay.passed(version)
+    def passed(self, version: str, *, namespace: str | None) -> None:
+        """A bookmark."""
+        self._overlay.passed(version, namespace=namespace)
 
-    def _put(self, entry: Entry, *, initial: bool) -> None:
+    def _tell_put(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
         """Caller holds the lock."""
-        self._overlay.observed(entry)
-        old = self._store.put(entry)
         if old is None:
-            self._tell(Added(entry, initial=initial))
+            self._delivery.tell(Added(entry, initial=initial))
         elif old.uid != entry.uid:
             # Deleted and made anew while nobody looked.
-            self._tell(Deleted(old, observed=False))
-            self._tell(Added(entry, initial=initial))
-        else:
-            self._tell(Updated(old, entry))
+            self._delivery.tell(Deleted(old, observed=False))
+            self._delivery.tell(Added(entry, initial=initial))
+        elif not old.resource_version or old.resource_version != entry.resource_version:
+            self._delivery.tell(Updated(old, entry))
 
-    def _remove(self, key: ObjectKey, final: Entry | None, *, observed: bool) -> None:
-        """Caller holds the lock."""
-        old = self._store.remove(key)
-        last = final or old
-        if last is not None:
-            self._overlay.deleted(last)
-        if old is not None:
-            self._tell(Deleted(last or old, observed=observed))
+    def _resync(self, registration: Registration) -> None:
+        with self._lock:
+            self._delivery.tell_again(registration, self._stored())
 
-    def _tell(self, event: Event) -> None:
-        for registration in self._registrations:
-            _call(registration, event)
+    def _stored(self) -> Sequence[Entry]:
+        return self._store.entries()
+
+    def _check_watched(self, namespace: str) -> None:
+        if self._namespaces is not None and namespace not in self._namespaces:
+            raise NotCachedError(
+                f"{self.resource.gvk} is not watched in namespace {namespace!r}"
+            )
 
 
 class _Part:
@@ -216,9 +248,10 @@ class _Part:
 
     reflector: Reflector
 
-    def __init__(self, informer: Informer, namespace: str | None) -> None:
+    def __init__(self, informer: Informer, namespace: str | None, shape: Shape) -> None:
         self.namespace = namespace
         self.synced = False
+        self.entry = shape.entry
         self._informer = informer
         self._thread: threading.Thread | None = None
 
@@ -237,36 +270,19 @@ class _Part:
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
-    def entry(self, obj: JsonObject) -> Entry:
-        return _entry(obj)
-
-    def replace(self, entries: Sequence[Entry], resource_version: str) -> None:
-        self._informer.replace(entries, resource_version, part=self)
+    def replace(self, state: State) -> None:
+        self._informer.replace(state, part=self)
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
-        self._informer.take(type, obj)
+        self._informer.take(type, self.entry(obj), namespace=self.namespace)
 
     def passed(self, resource_version: str) -> None:
-        self._informer.passed(resource_version)
+        self._informer.passed(resource_version, namespace=self.namespace)
 
 
-def _call(registration: Registration, event: Event) -> None:
-    if not registration.active:
-        return
-    try:
-        registration.handler(event)
-    except Exception:  # noqa: BLE001 - one handler must not end the watch of all
-        _log.exception("Event handler failed", object=str(event.key))
-
-
-def _entry(obj: JsonObject) -> Entry:
-    """An object as cached: without what nobody reads from a cache.
-
-    Changes the metadata of `obj`, which nobody else holds.
-    """
-    meta = metadata(obj)
-    meta.pop("managedFields", None)
-    notes = meta.get("annotations")
-    if notes and _LAST_APPLIED in notes:
-        del notes[_LAST_APPLIED]
-    return Entry(obj)
+def _parts(namespaces: Sequence[str] | None) -> Sequence[str | None]:
+    if namespaces is None:
+        return (None,)
+    if not namespaces:
+        raise ValueError("no namespaces to watch: None watches the whole cluster")
+    return tuple(dict.fromkeys(namespaces))

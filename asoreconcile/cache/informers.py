@@ -1,9 +1,11 @@
-"""All informers of a process: one a kind, shared by everybody who asks."""
+"""All informers of a process: one a kind and selection, shared by all who ask."""
 
 import threading
+from collections.abc import Sequence
 
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.reflector import Source
+from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
 
@@ -13,28 +15,63 @@ class Informers:
 
     name = "informers"
 
-    def __init__(self, client: Source, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Source,
+        *,
+        clock: Clock,
+        namespaces: Sequence[str] | None = None,
+        streaming: bool = True,
+    ) -> None:
+        """namespaces: the only ones to watch, for kinds that have a namespace; None
+        watches the whole cluster. streaming: get initial state by stream where the
+        server can, and by lists else.
+        """
         self._client = client
         self._clock = clock
+        self._namespaces = namespaces
+        self._streaming = StreamingSupport(expected=streaming)
         self._lock = threading.Lock()
-        self._informers: dict[tuple[ApiResource, bool], Informer] = {}
+        self._informers: dict[Selection, Informer] = {}
         self._started = False
 
-    def of(self, resource: ApiResource, *, metadata_only: bool = False) -> Informer:
-        """The informer of a kind, made on first use; running if this set runs."""
+    def of(
+        self,
+        resource: ApiResource,
+        *,
+        metadata_only: bool = False,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Informer:
+        """The informer of a kind, made on first use; running if this set runs.
+
+        Each selection has a cache of its own.
+        """
+        selection = Selection(
+            resource,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            metadata_only=metadata_only,
+        )
         with self._lock:
-            informer = self._informers.get((resource, metadata_only))
+            informer = self._informers.get(selection)
             if informer is None:
-                informer = Informer(
-                    self._client,
-                    resource,
-                    clock=self._clock,
-                    metadata_only=metadata_only,
-                )
-                self._informers[resource, metadata_only] = informer
+                informer = self._informers[selection] = self._made(selection)
                 if self._started:
                     informer.start()
             return informer
+
+    def _made(self, selection: Selection) -> Informer:
+        return Informer(
+            self._client,
+            selection.resource,
+            clock=self._clock,
+            metadata_only=selection.metadata_only,
+            namespaces=self._namespaces if selection.resource.namespaced else None,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
+            streaming=self._streaming,
+        )
 
     def discard(self, informer: Informer) -> None:
         """Forget an informer that was stopped; the next `of` makes a new one."""

@@ -1,8 +1,8 @@
 """Reads after own writes: the answers of writes, until the watch has caught up.
 
 A reader gets the newer of the cache and the answer, by resource version; nothing waits.
-An answer is dropped once the watch delivers that key at least as new, or its deletion,
-or the cache as a whole (list, bookmark) has passed it. Rule: D21.
+A watch delivers in the order of resource versions, so once it has passed an answer's
+version the cache knows better: that the object changed since, or is gone. Rule: D21.
 """
 
 import threading
@@ -17,21 +17,17 @@ class Overlay:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answers: dict[ObjectKey, Entry] = {}
-        self._gone: dict[str, int] = {}
+        self._passed = 0
+        self._passed_in: dict[str, int] = {}
 
-    def record(self, answer: Entry, *, stored: Entry | None) -> None:
+    def record(self, answer: Entry) -> None:
         """Keep a write's answer, unless something as new is known already."""
         with self._lock:
-            if answer.uid in self._gone:
-                return  # the watch has seen its end, whatever this answer says
-            for known in (stored, self._answers.get(answer.key)):
-                if (
-                    known is not None
-                    and known.uid == answer.uid
-                    and version(known) >= version(answer)
-                ):
-                    return
-            self._answers[answer.key] = answer
+            if version(answer) <= self._floor(answer.key.namespace):
+                return
+            known = self._answers.get(answer.key)
+            if known is None or version(known) < version(answer):
+                self._answers[answer.key] = answer
 
     def newest(self, key: ObjectKey, stored: Entry | None) -> Entry | None:
         """What a reader of a key is to see."""
@@ -42,36 +38,35 @@ class Overlay:
             return answer
         return stored
 
-    def observed(self, entry: Entry) -> None:
-        """The watch delivered an object."""
-        answer = self._answers.get(entry.key)
-        if answer is not None and version(entry) >= version(answer):
-            self._drop(entry.key)
-
-    def deleted(self, entry: Entry) -> None:
-        """The watch delivered a deletion."""
+    def entries(self) -> list[Entry]:
+        """The answers that the watch has not passed; most often none."""
+        if not self._answers:
+            return []
         with self._lock:
-            answer = self._answers.get(entry.key)
-            if answer is not None and answer.uid == entry.uid:
-                del self._answers[entry.key]
-            self._gone[entry.uid] = version(entry)
+            return list(self._answers.values())
 
-    def passed(self, resource_version: str) -> None:
-        """The cache as a whole is at least this new."""
-        if not self._answers and not self._gone:
-            return
+    def passed(self, resource_version: str, *, namespace: str | None) -> None:
+        """The cache is exactly this new: in a namespace, or in the whole cluster.
+
+        It may be older than it was, when the server was restored from a backup.
+        """
         now = _number(resource_version)
         with self._lock:
-            for key, answer in list(self._answers.items()):
-                if version(answer) <= now:
-                    del self._answers[key]
-            for uid, at in list(self._gone.items()):
-                if at < now:
-                    del self._gone[uid]
+            if namespace is None:
+                self._passed = now
+            else:
+                self._passed_in[namespace] = now
+            if not self._answers:
+                return
+            self._answers = {
+                key: answer
+                for key, answer in self._answers.items()
+                if version(answer) > self._floor(key.namespace)
+            }
 
-    def _drop(self, key: ObjectKey) -> None:
-        with self._lock:
-            self._answers.pop(key, None)
+    def _floor(self, namespace: str) -> int:
+        """Caller holds the lock."""
+        return self._passed_in.get(namespace, self._passed)
 
 
 def version(entry: Entry) -> int:

@@ -2,16 +2,20 @@
 
 One writer (the reflector's thread), many readers. Reading one key takes no lock:
 entries are immutable and dict reads are atomic. Indexes and whole-store reads take it.
-Rules: IN-11, TH-4.
+Rules: IN-1, IN-11, TH-4.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from asoreconcile.cache.entry import Entry
+from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 
+_log = Logger(__name__)
+
 IndexFunction = Callable[[Entry], Iterable[str]]
+"""The values an entry is found under. Pure: asked again to take an entry out."""
 
 
 class Store:
@@ -37,6 +41,11 @@ class Store:
         with self._lock:
             return sorted(self._entries)
 
+    def entries(self) -> list[Entry]:
+        """All entries, sorted by key."""
+        with self._lock:
+            return [self._entries[key] for key in sorted(self._entries)]
+
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
         """The keys that an index gives a value, sorted; KeyError for no index."""
         with self._lock:
@@ -50,34 +59,74 @@ class Store:
             for entry in self._entries.values():
                 self._link(name, entry)
 
+    def values_of(self, name: str, entry: Entry) -> Collection[str]:
+        """What an index gives an entry; KeyError for no index.
+
+        A function that fails finds the entry under nothing: one bad object must not
+        end the watch of its kind.
+        """
+        function = self._functions[name]
+        try:
+            return tuple(function(entry))
+        except Exception:  # noqa: BLE001 - any index function, any object
+            _log.exception("Index function failed", index=name, object=str(entry.key))
+            return ()
+
     def put(self, entry: Entry) -> Entry | None:
         """Keep an entry; returns the one it replaces."""
         with self._lock:
-            old = self._entries.get(entry.key)
-            if old is not None:
-                self._unlink_all(old)
-            self._entries[entry.key] = entry
-            for name in self._functions:
-                self._link(name, entry)
-            return old
+            return self._put(entry)
 
     def remove(self, key: ObjectKey) -> Entry | None:
         """Drop a key; returns what was there."""
         with self._lock:
-            old = self._entries.pop(key, None)
-            if old is not None:
-                self._unlink_all(old)
-            return old
+            return self._remove(key)
+
+    def replace(
+        self, entries: Iterable[Entry], namespace: str | None = None
+    ) -> tuple[list[Entry], list[tuple[Entry | None, Entry]]]:
+        """Make entries all there is (in a namespace), as one step for other readers.
+
+        Returns what was there and is gone, and what was there before each entry.
+        """
+        present = {entry.key: entry for entry in entries}
+        with self._lock:
+            there = (
+                self._entries
+                if namespace is None
+                else self._indexes["namespace"].get(namespace, ())
+            )
+            gone = [self._entries[key] for key in there if key not in present]
+            for entry in gone:
+                self._remove(entry.key)
+            return gone, [(self._put(entry), entry) for entry in present.values()]
+
+    def _put(self, entry: Entry) -> Entry | None:
+        """Caller holds the lock."""
+        old = self._entries.get(entry.key)
+        if old is not None:
+            self._unlink_all(old)
+        self._entries[entry.key] = entry
+        for name in self._functions:
+            self._link(name, entry)
+        return old
+
+    def _remove(self, key: ObjectKey) -> Entry | None:
+        """Caller holds the lock."""
+        old = self._entries.pop(key, None)
+        if old is not None:
+            self._unlink_all(old)
+        return old
 
     def _link(self, name: str, entry: Entry) -> None:
         index = self._indexes[name]
-        for value in self._functions[name](entry):
+        for value in self.values_of(name, entry):
             index.setdefault(value, set()).add(entry.key)
 
     def _unlink_all(self, entry: Entry) -> None:
-        for name, function in self._functions.items():
+        for name in self._functions:
             index = self._indexes[name]
-            for value in function(entry):
+            for value in self.values_of(name, entry):
                 keys = index.get(value)
                 if keys is not None:
                     keys.discard(entry.key)

@@ -17,6 +17,7 @@ from asoreconcile.errors import StoppedError
 from asoreconcile.kube.config import ClusterConfig
 from asoreconcile.kube.errors import (
     ApiError,
+    GarbledError,
     TransportError,
     UnauthorizedError,
     api_error,
@@ -164,12 +165,16 @@ class KubeClient:
     ) -> Page:
         """One page of a list; the next one is asked for by its continue token.
 
-        resource_version: None is the most recent, "0" whatever the server has at hand.
+        resource_version: None is the most recent, "0" whatever the server has at hand,
+        any other a state no older than that.
         """
+        at_least = resource_version not in (None, "", "0")
         query = {
             "labelSelector": label_selector,
             "fieldSelector": field_selector,
             "resourceVersion": resource_version or "",
+            # Without it, a limit would ask for exactly that version.
+            "resourceVersionMatch": "NotOlderThan" if at_least else "",
             "limit": str(limit or ""),
             "continue": continue_token,
         }
@@ -196,12 +201,14 @@ class KubeClient:
         resource_version: str = "",
         timeout_seconds: float,
         allow_bookmarks: bool = True,
+        initial_events: bool = False,
         metadata_only: bool = False,
     ) -> WatchStream:
         """Open a watch; blocks until the server accepts or refuses it.
 
         timeout_seconds: when the server is to end it; silence for 10 s longer is a
-        broken connection.
+        broken connection. initial_events: begin with the state, no older than
+        resource_version, then a bookmark annotated `k8s.io/initial-events-end`.
         """
         query = {
             "watch": "true",
@@ -210,6 +217,8 @@ class KubeClient:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(int(timeout_seconds)),
             "allowWatchBookmarks": "true" if allow_bookmarks else "",
+            "sendInitialEvents": "true" if initial_events else "",
+            "resourceVersionMatch": "NotOlderThan" if initial_events else "",
         }
         accept = _METADATA.format("PartialObjectMetadata") if metadata_only else _JSON
         target = _target(resource.path(namespace), query)
@@ -314,7 +323,7 @@ def _parsed(answer: Response) -> JsonObject:
     try:
         document = orjson.loads(answer.body)
     except orjson.JSONDecodeError as error:
-        raise TransportError(f"the answer is no JSON: {error}") from error
+        raise GarbledError(f"the answer is no JSON: {error}") from error
     if not isinstance(document, dict):
-        raise TransportError("the answer is no JSON object")
+        raise GarbledError("the answer is no JSON object")
     return document

@@ -34,6 +34,10 @@ class TransportError(AsoError):
         self.lost = lost
 
 
+class GarbledError(TransportError):
+    """The server answered something that the API does not say."""
+
+
 class ApiError(AsoError):
     """The API server answered with a failure.
 
@@ -116,6 +120,18 @@ def api_error(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
         reason=reason,
         details=details,
         retry_after_seconds=_retry_after(headers, details),
+    )
+
+
+def is_from_the_future(error: ApiError) -> bool:
+    """Whether a server refused a version because it has not got that far itself.
+
+    Replicas lag behind each other. Rule: RF-2.
+    """
+    causes = error.details.get("causes")
+    return error.status == 504 and any(
+        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge"
+        for cause in (causes if isinstance(causes, list) else ())
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.errors import GarbledError
 from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
 
@@ -18,7 +18,8 @@ class WatchStream:
     def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
         """Ends when the server ends the watch, or `close` is called.
 
-        Raises TransportError when the connection breaks or a line is no event.
+        Raises TransportError when the connection breaks, GarbledError for a line that
+        is no event.
         """
         for line in self._stream.lines():
             if line:
@@ -34,7 +35,7 @@ def _event(line: bytes) -> tuple[str, JsonObject]:
         event = orjson.loads(line)
         type_, obj = event["type"], event["object"]
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise TransportError(f"a watch line is no event: {error}") from error
+        raise GarbledError(f"a watch line is no event: {error}") from error
     if not isinstance(type_, str) or not isinstance(obj, dict):
-        raise TransportError("a watch line is no event")
+        raise GarbledError("a watch line is no event")
     return type_, obj

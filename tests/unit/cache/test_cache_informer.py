@@ -6,6 +6,7 @@ import pytest
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.kube.client import Page
 from asoreconcile.kube.errors import (
     ExpiredError,
@@ -93,7 +94,11 @@ def run():
         clock = clock or FakeClock()
         script = Script(*steps)
         informer = Informer(
-            script, CONFIG_MAPS, clock=clock, uniform=lambda low, _high: low
+            script,
+            CONFIG_MAPS,
+            clock=clock,
+            uniform=lambda low, _high: low,
+            streaming=StreamingSupport(expected=False),
         )
         heard = []
         informer.add_handler(heard.append)
@@ -108,6 +113,11 @@ def run():
     yield start
     for informer in started:
         assert informer.stop(5) == []
+
+
+def take(informer, type_, obj):
+    """An event, as the watch brings it."""
+    informer._parts[0].apply(type_, obj)
 
 
 def shown(events):
@@ -165,7 +175,7 @@ def test_expired_version_lists_anew_at_once_and_emits_the_difference(run, ending
         clock=clock,
     )
     assert [n for n, _ in script.calls] == ["list", "watch", "list", "watch"]
-    assert script.calls[2][1]["resource_version"] is None
+    assert script.calls[2][1]["resource_version"] == ""
     assert shown(heard[2:]) == [("Deleted", "b"), ("Updated", "a"), ("Added", "c")]
     assert heard[2].observed is False
 
@@ -271,22 +281,22 @@ def test_d21_reads_are_not_older_than_own_writes(run):
     key = ObjectKey("n", "a")
     informer.record_write(config_map("a", 7, v="mine"))
     assert informer.get(key)["data"] == {"v": "mine"}
-    informer.take("MODIFIED", config_map("a", 6, v="between"))
+    take(informer, "MODIFIED", config_map("a", 6, v="between"))
     assert informer.get(key)["data"] == {"v": "mine"}
-    informer.take("MODIFIED", config_map("a", 8, v="theirs"))
+    take(informer, "MODIFIED", config_map("a", 8, v="theirs"))
     assert informer.get(key)["data"] == {"v": "theirs"}
 
 
 def test_d21_deletion_ends_the_memory_of_own_writes(run):
     informer, _, _ = run(Page([config_map("a", 5)], "5"))
     informer.record_write(config_map("a", 7))
-    informer.take("DELETED", config_map("a", 9))
+    take(informer, "DELETED", config_map("a", 9))
     assert informer.get(ObjectKey("n", "a")) is None
 
 
 def test_d21_answer_after_the_deletion_was_seen_is_not_kept(run):
     informer, _, _ = run(Page([config_map("a", 5)], "5"))
-    informer.take("DELETED", config_map("a", 9))
+    take(informer, "DELETED", config_map("a", 9))
     informer.record_write(config_map("a", 8))
     assert informer.get(ObjectKey("n", "a")) is None
 

@@ -1,0 +1,72 @@
+"""What a reflector reads from, and what it is told to read."""
+
+from typing import Protocol, TypedDict
+
+import attrs
+
+from asoreconcile.kube.client import Page
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.watch import WatchStream
+
+
+class Source(Protocol):
+    """Lists and watches (`kube.client.KubeClient`)."""
+
+    def list_page(
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str | None = None,
+        limit: int | None = None,
+        continue_token: str = "",
+        metadata_only: bool = False,
+    ) -> Page: ...
+
+    def watch(
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        timeout_seconds: float,
+        initial_events: bool = False,
+        metadata_only: bool = False,
+    ) -> WatchStream: ...
+
+
+class Options(TypedDict):
+    """A selection as a source's methods take it."""
+
+    namespace: str | None
+    label_selector: str
+    field_selector: str
+    metadata_only: bool
+
+
+@attrs.frozen
+class Selection:
+    """Which objects of a kind, and how much of each. Rule: CA-2.
+
+    namespace: None is the whole cluster. Selectors are applied by the server.
+    metadata_only: objects without spec, status or data.
+    """
+
+    resource: ApiResource
+    namespace: str | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+    metadata_only: bool = False
+
+    @property
+    def options(self) -> Options:
+        return {
+            "namespace": self.namespace,
+            "label_selector": self.label_selector,
+            "field_selector": self.field_selector,
+            "metadata_only": self.metadata_only,
+        }

@@ -1,0 +1,148 @@
+"""The state of a kind as it is now: streamed as a watch begins, or listed in pages.
+
+Streaming spares the server an encoded list of everything, and us its decoding: objects
+come one by one, a bookmark says that they were all, and the same stream goes on as the
+watch. Rules: RF-2, RF-3, RF-11.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.source import Selection, Source
+from asoreconcile.clock import Clock, Timer
+from asoreconcile.kube.errors import ExpiredError, event_error
+from asoreconcile.objects import JsonObject, annotations, resource_version
+
+_PAGE = 500
+_SILENCE_SECONDS = 30.0
+_INITIAL_END = "k8s.io/initial-events-end"
+
+MakeEntry = Callable[[JsonObject], Entry]
+
+
+@attrs.frozen
+class State:
+    """All objects, and the version that they are the state of."""
+
+    entries: Sequence[Entry]
+    version: str
+
+
+class StreamingSupport:
+    """Whether a server streams initial state, as far as is known. One a server."""
+
+    def __init__(self, *, expected: bool = True) -> None:
+        self.expected = expected
+
+    def missing(self) -> None:
+        """The server has refused, or has never said that the initial state ends."""
+        self.expected = False
+
+
+def listed(
+    source: Source,
+    selection: Selection,
+    *,
+    no_older_than: str,
+    entry: MakeEntry,
+    check: Callable[[], None],
+) -> State:
+    """The state by LIST, in pages. Blocks; raises what the source raises.
+
+    no_older_than: a version; "" is the newest, "0" whatever the server has at hand.
+    check: called before each page; what it raises ends the list.
+    """
+    entries: list[Entry] = []
+    token = ""
+    while True:
+        check()
+        try:
+            page = source.list_page(
+                selection.resource,
+                # A continued list is at the version it began with.
+                resource_version=None if token else no_older_than,
+                limit=_PAGE,
+                continue_token=token,
+                **selection.options,
+            )
+        except ExpiredError:
+            if not token:
+                raise
+            # Too slow for the server's memory: once more, all in one piece.
+            page = source.list_page(selection.resource, **selection.options)
+            entries.clear()
+        entries += [entry(obj) for obj in page.items]
+        token = page.continue_token
+        if not token:
+            return State(entries, page.resource_version)
+
+
+def streamed(
+    events: Iterable[tuple[str, JsonObject]],
+    *,
+    entry: MakeEntry,
+    heard: Callable[[], None],
+) -> State | None:
+    """The state at the head of a watch; None if the watch ends before it is complete.
+
+    heard: called for each event. Takes no more of `events` than the state.
+    """
+    entries: dict[object, Entry] = {}
+    for type_, obj in events:
+        heard()
+        if type_ == "ERROR":
+            raise event_error(obj)
+        if type_ == "BOOKMARK":
+            if annotations(obj).get(_INITIAL_END) == "true":
+                return State(list(entries.values()), resource_version(obj))
+            continue
+        made = entry(obj)
+        if type_ == "DELETED":
+            entries.pop(made.key, None)
+        else:
+            entries[made.key] = made
+    return None
+
+
+class Silence:
+    """Calls once nothing was heard for half a minute. Ends with `cancel`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        call: Callable[[], None],
+        *,
+        seconds: float = _SILENCE_SECONDS,
+    ) -> None:
+        """call: runs on the clock's timer thread; must not block."""
+        self._clock = clock
+        self._call = call
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._last = clock.monotonic()
+        self._over = False
+        self._timer: Timer = clock.call_at(self._last + seconds, self._check)
+
+    def heard(self) -> None:
+        self._last = self._clock.monotonic()
+
+    def cancel(self) -> bool:
+        """Stop listening; whether it was quiet for too long before."""
+        with self._lock:
+            rang, self._over = self._over, True
+            self._timer.cancel()
+        return rang
+
+    def _check(self) -> None:
+        with self._lock:
+            if self._over:
+                return
+            due = self._last + self._seconds
+            if self._clock.monotonic() < due:
+                self._timer = self._clock.call_at(due, self._check)
+                return
+            self._over = True
+        self._call()
