@@ -233,9 +233,9 @@ def test_in_8_relist_without_a_difference_emits_nothing(server, client, run):
     make(client, "kept")
     _, heard = run()
     with gap(server):
-        make(client, "first")
-    heard.until_named("first")
-    assert heard.shown() == ["Added first"]
+        make(client, "new")
+    heard.until_named("new")
+    assert heard.shown() == ["Added new"]
 
 
 def test_rf_1_failing_server_is_asked_again_with_growing_pauses(
