@@ -1,16 +1,11 @@
 """Values of a resource written where others can use them: Secrets and ConfigMaps.
 
 What to write comes from the catalogue (`operatorSpec.configMaps` with a status path),
-from extensions and from expressions. A target must not exist, or be owned by the
-resource: we never write into somebody else's object (R9.1). Values of Secrets stay out
-of logs and errors.
+from extensions and from expressions; how it is stored is `targets`' business. Values of
+Secrets stay out of logs and errors.
 """
 
-import base64
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-
-import attrs
+from collections.abc import Mapping
 
 from asoreconcile.azure.computed import (
     CONFIG_MAP_EXPRESSIONS,
@@ -20,38 +15,23 @@ from asoreconcile.azure.computed import (
     expression_targets,
 )
 from asoreconcile.azure.exported import EXPORTED, note, noted_versions
+from asoreconcile.azure.targets import is_owned, merged, refused, write
 from asoreconcile.azure.work import Work
 from asoreconcile.errors import ConditionError
 from asoreconcile.expressions.language import shared
 from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.kube.errors import AlreadyExistsError, InvalidError, NotFoundError
-from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, EXPORT_SECRETS
 from asoreconcile.middleware.requests import Export, ExportConfigMaps, ExportSecrets
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
-    annotations,
     dig,
-    labels,
-    owner_references,
     resource_version,
     spec,
     status,
-    uid_of,
 )
-
-FIELD_MANAGER = "asoreconcile"
-
-
-@attrs.frozen
-class _Target:
-    """One Secret or ConfigMap to write; values hidden from every repr."""
-
-    name: str
-    data: Mapping[str, str] = attrs.field(repr=False)
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
 
 
 def export(work: Work, current: JsonObject) -> None:
@@ -71,21 +51,19 @@ def export(work: Work, current: JsonObject) -> None:
         secrets = _secrets(work, current, computed) if fetch else []
         config_maps = _config_maps(work, current, computed)
     except (ComputedError, EngineMissingError) as error:
-        raise _refused(str(error)) from error
+        raise refused(str(error)) from error
     failures: list[ConditionError] = []
     written: dict[str, str] = {}
     for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
-        for target in _merged(resource, exports):
+        for target in merged(resource, exports):
             try:
-                version = _write(work, resource, target)
+                version = write(work, resource, target)
                 if resource is SECRETS:
                     written[target.name] = version
             except ConditionError as error:
                 failures.append(error)  # the other targets are still tried
-            except InvalidError as error:
-                failures.append(_refused(_invalid(resource, target, error)))
     if failures:
-        raise _refused("; ".join(str(error) for error in failures))
+        raise refused("; ".join(str(error) for error in failures))
     if written:
         work.session.annotate({EXPORTED: note(current, written)})
 
@@ -102,7 +80,7 @@ def _up_to_date(work: Work, current: JsonObject, names: set[str]) -> bool:
             )
         except NotFoundError:
             return False
-        if resource_version(present) != noted[name] or not _owned(present, work.obj):
+        if resource_version(present) != noted[name] or not is_owned(present, work.obj):
             return False
     return True
 
@@ -117,9 +95,9 @@ def checked_expressions(work: Work, obj: JsonObject) -> Computed:
     try:
         problems = computed.problems()
     except EngineMissingError as error:
-        raise _refused(str(error)) from error
+        raise refused(str(error)) from error
     if problems:
-        raise _refused(str(ComputedError(problems)))
+        raise refused(str(ComputedError(problems)))
     return computed
 
 
@@ -188,134 +166,3 @@ def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _merged(resource: ApiResource, exports: Iterable[Export]) -> list[_Target]:
-    """One target per object name. Raises ConditionError on a collision."""
-    by_name: dict[str, list[Export]] = defaultdict(list)
-    for one in exports:
-        by_name[one.name].append(one)
-    targets = []
-    for name, group in sorted(by_name.items()):
-        data: dict[str, str] = {}
-        for one in group:
-            if one.key in data:
-                raise _refused(
-                    f"two exports write key {one.key!r} of {resource.kind} {name!r}: "
-                    "give them different keys"
-                )
-            data[one.key] = one.value
-        targets.append(
-            _Target(
-                name=name,
-                data=data,
-                labels=_agreed(resource, name, [one.labels for one in group]),
-                annotations=_agreed(resource, name, [o.annotations for o in group]),
-            )
-        )
-    return targets
-
-
-def _agreed(
-    resource: ApiResource, name: str, several: list[Mapping[str, str]]
-) -> dict[str, str]:
-    merged: dict[str, str] = {}
-    for one in several:
-        for key, value in one.items():
-            if merged.setdefault(key, value) != value:
-                raise _refused(
-                    f"two exports give {resource.kind} {name!r} different values of "
-                    f"{key!r}: make them agree"
-                )
-    return merged
-
-
-def _write(work: Work, resource: ApiResource, target: _Target) -> str:
-    """Write one target if it differs; its resource version afterwards."""
-    client = work.operator.client
-    key = ObjectKey(work.key.namespace, target.name)
-    wanted = _manifest(work, resource, target)
-    try:
-        present = client.get(resource, key)
-    except NotFoundError:
-        try:
-            return resource_version(
-                client.create(resource, wanted, field_manager=FIELD_MANAGER)
-            )
-        except AlreadyExistsError:
-            # Somebody was faster; whose it is must be looked at first.
-            present = client.get(resource, key)
-    if not _owned(present, work.obj):
-        raise _refused(
-            f"{resource.kind} {target.name!r} exists and is not owned by this "
-            "resource: delete it, or choose another name"
-        )
-    if _holds(present, wanted):
-        return resource_version(present)
-    wanted["metadata"]["uid"] = uid_of(present)
-    answer = client.patch(
-        resource,
-        key,
-        wanted,
-        kind="apply",
-        field_manager=FIELD_MANAGER,
-        force=True,
-    )
-    return resource_version(answer)
-
-
-def _manifest(work: Work, resource: ApiResource, target: _Target) -> JsonObject:
-    data = dict(target.data)
-    if resource is SECRETS:
-        data = {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}
-    meta: JsonObject = {
-        "name": target.name,
-        "namespace": work.key.namespace,
-        "ownerReferences": [
-            {
-                "apiVersion": work.version.gvk.api_version,
-                "kind": work.version.gvk.kind,
-                "name": work.key.name,
-                "uid": uid_of(work.obj),
-            }
-        ],
-    }
-    if target.labels:
-        meta["labels"] = dict(target.labels)
-    if target.annotations:
-        meta["annotations"] = dict(target.annotations)
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": meta,
-        "data": data,
-    }
-
-
-def _owned(target: JsonObject, owner: JsonObject) -> bool:
-    uid = uid_of(owner)
-    return any(r.get("uid") == uid for r in owner_references(target))
-
-
-def _holds(present: JsonObject, wanted: JsonObject) -> bool:
-    """Whether the object already says all that we would write, and no key more."""
-    return (
-        (present.get("data") or {}) == wanted["data"]
-        and labels(wanted).items() <= labels(present).items()
-        and annotations(wanted).items() <= annotations(present).items()
-    )
-
-
-def _invalid(resource: ApiResource, target: _Target, error: InvalidError) -> str:
-    """What the API server refuses; its own words quote values, so only where."""
-    fields = {str(cause.get("field")) for cause in error.details.get("causes") or ()}
-    where = f" at {', '.join(sorted(fields))}" if fields else ""
-    return f"the API server refuses {resource.kind} {target.name!r}{where}: mend it"
-
-
-def _refused(message: str) -> ConditionError:
-    return ConditionError(
-        message,
-        reason="FailedWritingAdditionalKubernetesObjects",
-        severity="Error",
-    )

@@ -344,7 +344,7 @@ class Woken:
 @pytest.mark.parametrize(
     ("group_kind", "name"), [(SECRET, "s"), (CONFIG_MAP, "c")], ids=["Secret", "Map"]
 )
-def test_deleting_a_target_wakes_the_object_that_writes_it(group_kind, name):
+def test_r6_5_deleting_a_target_wakes_the_object_that_writes_it(group_kind, name):
     obj = account(
         secretExpressions=[into("s", "self.spec.location", "k")],
         configMapExpressions=[into("c", "self.spec.location", "k")],
@@ -361,7 +361,7 @@ def test_deleting_a_target_wakes_the_object_that_writes_it(group_kind, name):
     assert woken.nodes == [node]
 
 
-def test_a_running_operator_brings_a_deleted_target_back(tmp_path):
+def test_r6_5_d13_a_running_operator_brings_a_deleted_target_back(tmp_path):
     group = resource_group()
     obj = account(secretExpressions=[into("s", "secret.key1 + '!'", "k")])
     exported = {"kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}

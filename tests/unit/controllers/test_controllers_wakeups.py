@@ -3,12 +3,13 @@
 import pytest
 
 from asoreconcile.azure.dependents import Dependents, Node
+from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.wakeups import Wakeups
-from asoreconcile.objects import GroupKind, ObjectKey, gvk_of, key_of
+from asoreconcile.objects import GroupKind, gvk_of, key_of
 
 GROUP = {
     "apiVersion": "resources.azure.com/v1api20200601",
@@ -152,37 +153,100 @@ def test_r6_3_a_namespace_going_to_skip_wakes_its_objects(
     wakeups, kinds, policy, woken
 ):
     add(wakeups, kinds, NETWORK)
-
-    def namespace(version, **notes):
-        meta = {"name": "ns", "annotations": notes, "resourceVersion": version}
-        return Entry({"metadata": meta})
-
     wakeups.on_namespace(
         Updated(old=namespace("1"), new=namespace("2", **{RECONCILE_POLICY: policy}))
     )
     assert kinds.woken == woken
 
 
-def test_a_secret_wakes_who_reads_it(wakeups, kinds):
-    server = {
-        "apiVersion": "dbforpostgresql.azure.com/v20250801",
-        "kind": "FlexibleServer",
-        "metadata": {"name": "db", "namespace": "ns", "uid": "3"},
-        "spec": {
-            "owner": {"name": "rg"},
-            "administratorLoginPassword": {"name": "admin", "key": "password"},
-        },
-    }
-    add(wakeups, kinds, server)
-    secret = Entry({"metadata": {"name": "admin", "namespace": "ns"}})
-    event = Added(entry=secret, initial=False)
-    wakeups.on_secret_or_config_map(GroupKind("", "Secret"), event)
-    assert kinds.woken == ["db"]
-    other = Entry({"metadata": {"name": "other", "namespace": "ns"}})
+def namespace(version, **notes):
+    meta = {"name": "ns", "annotations": notes, "resourceVersion": version}
+    return Entry({"metadata": meta})
+
+
+def goes_to_skip(wakeups):
+    new = namespace("2", **{RECONCILE_POLICY: "skip"})
+    wakeups.on_namespace(Updated(old=namespace("1"), new=new))
+
+
+def test_r6_3_objects_with_a_policy_of_their_own_are_not_woken(wakeups, kinds):
+    notes = {RECONCILE_POLICY: "manage"}
+    add(wakeups, kinds, with_status(NETWORK, "True", annotations=notes))
+    add(wakeups, kinds, GROUP)
+    goes_to_skip(wakeups)
+    assert kinds.woken == ["rg"]
+
+
+def test_r6_4_an_empty_policy_of_its_own_keeps_an_object_asleep(wakeups, kinds):
+    """Though it inherits: its next pass will know."""
+    notes = {RECONCILE_POLICY: ""}
+    add(wakeups, kinds, with_status(NETWORK, "True", annotations=notes))
+    goes_to_skip(wakeups)
+    assert kinds.woken == []
+    inherited = {RECONCILE_POLICY: "skip"}
+    assert policy_of(notes, inherited, Policy.MANAGE) == (Policy.SKIP, None)
+
+
+SERVER = {
+    "apiVersion": "dbforpostgresql.azure.com/v20250801",
+    "kind": "FlexibleServer",
+    "metadata": {"name": "db", "namespace": "ns", "uid": "3"},
+    "spec": {
+        "owner": {"name": "rg"},
+        "administratorLoginPassword": {"name": "admin", "key": "password"},
+    },
+}
+IDENTITY_NAME = {
+    "apiVersion": "authorization.azure.com/v20220401",
+    "kind": "RoleAssignment",
+    "metadata": {"name": "reads", "namespace": "ns", "uid": "4"},
+    "spec": {
+        "owner": {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "g"},
+        "principalIdFromConfig": {"name": "identity", "key": "principalId"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("obj", "kind", "name"),
+    [(SERVER, "Secret", "admin"), (IDENTITY_NAME, "ConfigMap", "identity")],
+    ids=["Secret", "ConfigMap"],
+)
+@pytest.mark.parametrize("event", [Added, Updated, Deleted])
+def test_r6_2_a_change_wakes_who_reads_it_in_its_namespace(
+    wakeups, kinds, obj, kind, name, event
+):
+    add(wakeups, kinds, obj)
+
+    def changed(group_kind, namespace, name):
+        def entry(version):
+            meta = {"name": name, "namespace": namespace, "resourceVersion": version}
+            return Entry({"metadata": meta})
+
+        made = {
+            Added: lambda: Added(entry=entry("1"), initial=False),
+            Updated: lambda: Updated(old=entry("1"), new=entry("2")),
+            Deleted: lambda: Deleted(entry=entry("1")),
+        }
+        wakeups.on_secret_or_config_map(GroupKind("", group_kind), made[event]())
+
+    other_kind = "ConfigMap" if kind == "Secret" else "Secret"
+    changed(kind, "elsewhere", name)
+    changed(kind, "ns", "another")
+    changed(other_kind, "ns", name)
+    assert kinds.woken == []
+    changed(kind, "ns", name)
+    assert kinds.woken == [obj["metadata"]["name"]]
+
+
+def test_a_relisted_secret_wakes_nobody(wakeups, kinds):
+    add(wakeups, kinds, SERVER)
+    meta = {"name": "admin", "namespace": "ns", "resourceVersion": "1"}
+    same = Entry({"metadata": meta})
     wakeups.on_secret_or_config_map(
-        GroupKind("", "Secret"), Added(entry=other, initial=False)
+        GroupKind("", "Secret"), Updated(old=same, new=same)
     )
-    assert kinds.woken == ["db"]
-    assert key_of({"metadata": {"name": "admin", "namespace": "ns"}}) == ObjectKey(
-        "ns", "admin"
+    wakeups.on_secret_or_config_map(
+        GroupKind("", "Secret"), Added(entry=same, initial=True)
     )
+    assert kinds.woken == []

@@ -1,0 +1,141 @@
+"""Exported Secrets and ConfigMaps: whose they are, what goes into them, when they go."""
+
+import base64
+
+import pytest
+from world import World, resource_group
+
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, labels, owner_references, uid_of
+
+SECRET = ObjectKey("default", "redis-keys")
+FAILED = "FailedWritingAdditionalKubernetesObjects"
+
+
+def redis(**operator_spec):
+    return {
+        "apiVersion": "cache.azure.com/v20241101",
+        "kind": "Redis",
+        "metadata": {"name": "carts"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "sku": {"family": "C", "name": "Standard", "capacity": 1},
+            "operatorSpec": {
+                "secrets": {
+                    "primaryKey": {"name": SECRET.name, "key": "primary"},
+                    "hostName": {"name": SECRET.name, "key": "host"},
+                },
+                **operator_spec,
+            },
+        },
+    }
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, retry_after=1) as running:
+        running.install("resources.azure.com/ResourceGroup", "cache.azure.com/Redis")
+        group = resource_group()
+        running.apply(group)
+        running.settle(group)
+        yield running
+
+
+@pytest.fixture
+def cache(world):
+    """A cache whose keys are exported."""
+    obj = redis()
+    world.apply(obj)
+    return world.settle(obj)
+
+
+def secret(world):
+    data = world.client.get(SECRETS, SECRET)["data"]
+    return {name: base64.b64decode(value).decode() for name, value in data.items()}
+
+
+def secret_of(owner, **data):
+    """A Secret as another program would have left it."""
+    reference = {
+        "apiVersion": "cache.azure.com/v1api20230801storage",
+        "kind": "Redis",
+        "name": "carts",
+        "uid": uid_of(owner),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": SECRET.name,
+            "namespace": "default",
+            "ownerReferences": [reference],
+        },
+        "stringData": data,
+    }
+
+
+def test_r9_2_several_keys_of_one_secret_are_one_object(world, cache):
+    assert set(secret(world)) == {"primary", "host"}
+    (owner,) = owner_references(world.client.get(SECRETS, SECRET))
+    assert owner["uid"] == uid_of(cache)
+
+
+def test_r9_3_one_key_twice_is_an_error_and_nothing_is_written(world):
+    twice = {"name": SECRET.name, "key": "same"}
+    obj = redis(secrets={"primaryKey": twice, "secondaryKey": twice})
+    world.apply(obj)
+    for _ in range(3):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    ready = world.ready(obj)
+    assert (ready["severity"], ready["reason"]) == ("Error", FAILED)
+    assert world.client.list_page(SECRETS, namespace="default").items == []
+
+
+def test_r9_5_exports_go_with_their_resource(world, cache):
+    world.delete(cache)
+    assert world.settle(cache) is None
+    assert world.client.list_page(SECRETS, namespace="default").items == []
+
+
+def test_r9_7_d14_a_label_that_a_user_gave_stays(world, cache):
+    world.client.patch(SECRETS, SECRET, {"metadata": {"labels": {"team": "red"}}})
+    world.client.patch(SECRETS, SECRET, {"data": {"host": None}})
+    world.run(cache)
+    assert labels(world.client.get(SECRETS, SECRET)) == {"team": "red"}
+    assert set(secret(world)) == {"primary", "host"}
+
+
+def test_d14_keys_that_another_operator_left_behind_go(world):
+    """A cluster taken over has Secrets of another field manager."""
+    obj = redis()
+    stored = world.apply(obj)
+    left = secret_of(stored, primary="old", gone="since long")
+    world.client.create(SECRETS, left, field_manager="aso-controller")
+    world.settle(obj)
+    assert set(secret(world)) == {"primary", "host"}
+    before = world.client.get(SECRETS, SECRET)
+    world.run(obj)
+    assert world.client.get(SECRETS, SECRET) == before
+
+
+def test_d14_another_s_secret_is_refused_before_it_is_touched(world):
+    obj = redis()
+    world.apply(obj)
+    theirs = secret_of({"metadata": {"uid": "another"}}, primary="theirs")
+    before = world.client.create(SECRETS, theirs)
+    for _ in range(3):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    assert world.ready(obj)["reason"] == FAILED
+    assert world.client.get(SECRETS, SECRET) == before
+
+
+def test_a_destination_that_left_the_spec_leaves_its_object(world, cache):
+    """Section 9: the old Secret stays until its owner goes; stale keys do not."""
+    obj = redis(secrets={"hostName": {"name": SECRET.name, "key": "host"}})
+    world.apply(obj)
+    world.settle(obj)
+    assert set(secret(world)) == {"host"}
+    world.apply(redis(secrets={}))
+    world.settle(obj)
+    assert set(secret(world)) == {"host"}
