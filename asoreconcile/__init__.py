@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     )
     from asoreconcile.runtime.reconciler import Reconciler, Request, Result
     from asoreconcile.runtime.service import Group, Service, Standby, Task
+    from asoreconcile.runtime.throttle import Throttle
     from asoreconcile.version import __version__
 
 __all__ = [
@@ -143,6 +144,7 @@ __all__ = [
     "SystemClock",
     "Task",
     "TerminalError",
+    "Throttle",
     "TokenBucket",
     "TooManyRequestsError",
     "TransportError",
@@ -230,6 +232,7 @@ _HOMES = {
     ),
     "runtime.reconciler": ("Reconciler", "Request", "Result"),
     "runtime.service": ("Group", "Service", "Standby", "Task"),
+    "runtime.throttle": ("Throttle",),
     "version": ("__version__",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

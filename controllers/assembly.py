@@ -44,7 +44,7 @@ from asoreconcile.controllers.kind_set import (
     wants_pass,
 )
 from asoreconcile.controllers.lifecycle import Lifecycle
-from asoreconcile.controllers.limiters import Limiters
+from asoreconcile.controllers.limiters import retries, turns
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
@@ -75,6 +75,8 @@ from asoreconcile.version import __version__
 _log = Logger(__name__)
 
 _NOWHERE = "0"
+# A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
+_PASS_SECONDS = 300.0
 _EVENT_SOURCE = "asoreconcile"
 
 
@@ -112,7 +114,7 @@ class Operation:
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())
-        self._limiters = Limiters(settings.rate_limit, clock=self._clock)
+        self._throttle = turns(settings.rate_limit, self._clock)
         self._connector = self._make_connector()
         self._connections = self._connect()
         self._operator = self._make_operator()
@@ -197,7 +199,7 @@ class Operation:
             "credentials",
             CredentialUsers(self._connections, self._kinds),
             clock=self._clock,
-            limiter=self._limiters.make(),
+            limiter=retries(self._clock),
             metrics=self._metrics,
         )
         secrets = self._informers.of(SECRETS, metadata_only=True)
@@ -222,8 +224,10 @@ class Operation:
             clock=self._clock,
             kind=str(version.group_kind),
             max_concurrent_reconciles=self._settings.max_concurrent_reconciles,
-            limiter=self._limiters.make(),
+            limiter=retries(self._clock),
             metrics=self._metrics,
+            reconcile_deadline_seconds=_PASS_SECONDS,
+            throttle=self._throttle,
         )
         # First the index of who names what, then the queue: a worker that finds its
         # owner missing is already known to wait for it.

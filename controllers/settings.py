@@ -69,7 +69,7 @@ class SettingsError(AsoError):
 
 @attrs.frozen
 class RateLimit:
-    """A token bucket over all retries of the process. qps: tokens a second."""
+    """A token bucket over all passes of the process (D8). qps: passes a second."""
 
     qps: float = _DEFAULT_QPS
     bucket_size: int = _DEFAULT_BUCKET_SIZE

@@ -45,10 +45,18 @@ from asoreconcile.arm.outcomes import (
 from asoreconcile.arm.polling import judged, polled, unanswered
 from asoreconcile.arm.registration import Registrations, needed
 from asoreconcile.arm.tokens import Token
-from asoreconcile.arm.transport import ArmTransport, BodyLimitError, read_body, sent
+from asoreconcile.arm.transport import (
+    CONNECT_TIMEOUT_SECONDS,
+    READ_TIMEOUT_SECONDS,
+    ArmTransport,
+    BodyLimitError,
+    read_body,
+    sent,
+)
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
+from asoreconcile.runtime import current
 from asoreconcile.version import __version__
 
 MAX_PAGES = 1000
@@ -68,8 +76,9 @@ class ArmClient:
     register_providers: ask for a provider's registration when ARM misses it (PR4).
 
     Every method makes one request (`list`: one a page), blocks for it at most
-    100 s of silence, and raises ArmError, ArmTransportError, ThrottledError (nothing
-    sent) or CredentialError. Nothing is retried but one 401, with a new token (E8).
+    100 s of silence and not beyond its reconcile's deadline (D9), and raises ArmError,
+    ArmTransportError, ThrottledError (nothing sent) or CredentialError. Nothing is
+    retried but one 401, with a new token (E8).
     """
 
     def __init__(
@@ -343,7 +352,8 @@ class ArmClient:
 
     def _exchange(self, request: HttpRequest) -> Answer:
         try:
-            response = self._pipeline.run(request, stream=True).http_response
+            run = self._pipeline.run(request, stream=True, **self._time_outs(request))
+            response = run.http_response
             content = read_body(response.internal_response.raw, self._clock)
         except AzureError as error:
             raise _transport_error(request, error, sent(error)) from None
@@ -351,6 +361,24 @@ class ArmClient:
             raise _transport_error(request, error, "maybe") from None
         headers = {name.lower(): text for name, text in response.headers.items()}
         return Answer(response.status_code, headers, content)
+
+    def _time_outs(self, request: HttpRequest) -> dict[str, float]:
+        """What is left of the pass, if it has an end. Rule: D9."""
+        deadline = current.deadline()
+        if deadline is None:
+            return {}
+        left = deadline - self._clock.monotonic()
+        if left <= 0:
+            raise ArmTransportError(
+                "not sent: the pass has used up its time",
+                sent="no",
+                method=request.method,
+                url=request.url,
+            )
+        return {
+            "connection_timeout": min(CONNECT_TIMEOUT_SECONDS, left),
+            "read_timeout": min(READ_TIMEOUT_SECONDS, left),
+        }
 
 
 def _unless_refused(outcome: Outcome, answer: Answer) -> Outcome:

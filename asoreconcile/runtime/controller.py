@@ -34,6 +34,7 @@ from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.runtime.source import Registration, Source
 from asoreconcile.runtime.syncing import SyncGate
+from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.runtime.workforce import StartThread, Workforce, start_daemon
 
 _log = Logger(__name__)
@@ -57,6 +58,7 @@ class Controller:
         metrics: RuntimeMetrics | None = None,
         fairness: Callable[[ObjectKey], Hashable] | None = None,
         reconcile_deadline_seconds: float | None = None,
+        throttle: Throttle | None = None,
         sync_timeout_seconds: float = 120.0,
         idle_seconds: float = 30.0,
         start_thread: StartThread = start_daemon,
@@ -65,6 +67,7 @@ class Controller:
         kind: the `controllerKind` log field; default the name.
         fairness: the group of a key for round-robin (PQ-11); default its namespace.
         reconcile_deadline_seconds: what `current.deadline()` says; nothing is killed.
+        throttle: whose turns reconciles wait for, before their time begins to count.
         sync_timeout_seconds: when to warn about sources that do not sync.
         idle_seconds: how long an unneeded worker stays.
         """
@@ -73,6 +76,7 @@ class Controller:
         self._reconciler = reconciler
         self._clock = clock
         self._deadline_seconds = reconcile_deadline_seconds
+        self._throttle = throttle
         self._max_concurrent = max_concurrent_reconciles
         self._metrics = metrics.controller(name) if metrics else None
         self._queue: WorkQueue[ObjectKey] = WorkQueue(
@@ -105,7 +109,7 @@ class Controller:
         self._registrations: list[Registration] = []
         self._warm = False
         self._started = False
-        self._stopping = False
+        self._stopping = threading.Event()
 
     def watch(
         self,
@@ -172,7 +176,7 @@ class Controller:
         Returns what still runs then, as `controller namespace/name (12.3 s)`. May be
         called again, to wait for longer.
         """
-        self._stopping = True
+        self._stopping.set()
         self._gate.close()
         with self._lock:
             registrations = tuple(self._registrations)
@@ -209,7 +213,9 @@ class Controller:
         self._workforce.hire()
 
     def _work(self, item: Item[ObjectKey]) -> None:
-        if self._stopping:
+        if self._throttle is not None and not self._throttle.wait(self._stopping):
+            return
+        if self._stopping.is_set():
             return
         reconcile_id = str(uuid.uuid4())
         begun = self._passes.begin(item.key, reconcile_id)

@@ -97,6 +97,17 @@ def test_r1_15_r1_16_sync_puts_again_and_writes_nothing(world, group):
     assert world.read(group)["metadata"]["resourceVersion"] == before
 
 
+def test_d11_each_sync_and_each_restart_puts_once(world, group):
+    """As Azure Service Operator does: what drifted comes back."""
+    for _ in range(2):
+        world.clock.advance(world.run(group).requeue_after_seconds)
+    world.restart()
+    world.run(group)
+    puts = world.requests("PUT")
+    assert len(puts) == 4
+    assert all(put.body == puts[0].body for put in puts)
+
+
 def test_r1_5_child_of_a_missing_owner_is_not_claimed(world):
     child = virtual_network()
     world.apply(child)

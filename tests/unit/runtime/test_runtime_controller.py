@@ -19,6 +19,7 @@ from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.current import deadline, reconcile_id
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("ns", "a")
@@ -496,6 +497,44 @@ def test_a_stop_takes_its_handlers_away(make):
     controller.start()
     controller.stop(10)
     assert source.handlers == []
+
+
+def test_d8_every_reconcile_waits_for_its_turn(make, script, clock):
+    """Events too, which no limiter of a queue sees."""
+    controller = make(throttle=Throttle(0.5, 1, clock=clock))
+    controller.watch(HandSource("a", "b"))
+    script.steps.put(Result())
+    controller.start()
+    assert script.seen() == "a"
+    clock.until_waiting()
+    clock.advance(1.9)
+    assert script.passes.empty()
+    clock.advance(0.1)
+    assert script.seen() == "b"
+
+
+def test_d8_a_turn_s_wait_is_not_held_against_the_deadline(make, script, clock):
+    seen = std.Queue()
+    throttle = Throttle(0.1, 1, clock=clock)
+    assert throttle.wait(threading.Event())
+    controller = make(throttle=throttle, reconcile_deadline_seconds=5.0)
+    script.steps.put(lambda: seen.put(deadline()) or Result())
+    controller.enqueue(KEY)
+    controller.start()
+    clock.until_waiting()
+    clock.advance(10.0)
+    assert seen.get(timeout=10) == 15.0
+
+
+def test_d8_a_stop_does_not_wait_for_turns(make, script, clock):
+    throttle = Throttle(0.1, 1, clock=clock)
+    assert throttle.wait(threading.Event())
+    controller = make(throttle=throttle)
+    controller.enqueue(KEY)
+    controller.start()
+    clock.until_waiting()
+    assert controller.stop(10) == []
+    assert script.passes.empty()
 
 
 def test_progress_fails_when_all_workers_hang_and_others_wait(make, script, clock):
