@@ -50,8 +50,7 @@ class SystemClock:
     def __init__(self) -> None:
         self._timers = _TimerThread()
 
-    def monotonic(self) -> float:
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
 
     def now(self) -> datetime:
         return datetime.now(UTC)

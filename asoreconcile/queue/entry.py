@@ -20,6 +20,9 @@ class State(Enum):
     LOCKED = 3
 
 
+_WAITING = State.WAITING
+
+
 class Queued(Generic[Key]):
     """A key that is queued. All times are `Clock.monotonic` seconds.
 
@@ -38,11 +41,13 @@ class Queued(Generic[Key]):
         "state",
     )
 
-    def __init__(self, key: Key, *, priority: int, order: int) -> None:
+    def __init__(
+        self, key: Key, priority: int, order: int, ready_since: float = 0.0
+    ) -> None:
         self.key = key
         self.priority = priority
         self.order = order
-        self.state = State.WAITING
+        self.ready_since = ready_since
+        self.state = _WAITING
         self.ready_at = 0.0
         self.not_before = 0.0
-        self.ready_since = 0.0

@@ -23,11 +23,17 @@ class Tally:
     def entered(self, priority: int) -> None:
         """A key became ready."""
         self.adds += 1
-        self._change(priority, 1)
+        if priority in self._depth:
+            self._depth[priority] += 1
+        else:
+            self._change(priority, 1)
 
     def left(self, priority: int) -> None:
         """A key was taken, or a ready key was put off."""
-        self._change(priority, -1)
+        if priority in self._depth:
+            self._depth[priority] -= 1
+        else:
+            self._change(priority, -1)
 
     def moved(self, old: int, new: int) -> None:
         """A ready key's priority rose."""

@@ -11,7 +11,7 @@ timers, no caller's code but the fairness function (TH-1).
 """
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from asoreconcile.backoff import ItemExponential, RateLimiter
@@ -31,6 +31,7 @@ Key = TypeVar("Key", bound=Hashable)
 _BASE_SECONDS = 0.005
 _MAX_SECONDS = 1000.0
 _OLDEST_EVERY = 16
+_LOCKED = State.LOCKED
 
 
 class Item(NamedTuple, Generic[Key]):
@@ -65,6 +66,7 @@ class WorkQueue(Generic[Key]):
         """
         self.name = name
         self._clock = clock
+        self._monotonic = clock.monotonic
         if limiter is None:
             limiter = ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=clock)
         self._limiter = limiter
@@ -93,14 +95,22 @@ class WorkQueue(Generic[Key]):
         Ignored while shutting down. Of a key already queued the higher priority and
         the earlier time stay. Rules: WQ-2, WQ-5, PQ-2, PQ-3, PQ-4.
         """
+        now = self._monotonic()
         with self._lock:
             if self._shutting_down:
                 return
             if is_new := key not in self._entries:
                 # The common case, without the questions that a merge asks.
-                entry = Queued(key, priority=priority, order=self._next_order())
+                self._orders = order = self._orders + 1
+                entry = Queued(key, priority, order, now)
                 self._entries[key] = entry
-                self._make_ready(entry, self._clock.monotonic())
+                self._tally.entered(priority)
+                if key in self._processing:
+                    entry.state = _LOCKED
+                else:
+                    self._ready.push(entry)
+                    if self._waiting:
+                        self._available.notify()
             unattended = self._ready.live - self._waiting
         if not is_new:
             self._admit(key, 0.0, priority)
@@ -159,13 +169,13 @@ class WorkQueue(Generic[Key]):
                     self._dismissed = max(0, self._dismissed - 1)
                     return None
                 self._wait()
-            now = self._clock.monotonic()
-            del self._entries[entry.key]
-            self._processing[entry.key] = now
-            self._tally.left(entry.priority)
+            key, priority = entry.key, entry.priority
+            del self._entries[key]
+            self._processing[key] = now = self._monotonic()
+            self._tally.left(priority)
         if self._metrics is not None:
             self._metrics.queue_seconds.observe(now - entry.ready_since)
-        return Item(entry.key, entry.priority)
+        return Item(key, priority)
 
     def done(self, key: Key) -> None:
         """The worker is finished with the key. Rules: WQ-4, WQ-5.
@@ -178,14 +188,14 @@ class WorkQueue(Generic[Key]):
             if since is None:
                 return
             entry = self._entries.get(key)
-            if entry is not None and entry.state is State.LOCKED:
+            if entry is not None and entry.state is _LOCKED:
                 entry.order = self._next_order()
                 self._ready.push(entry)
                 self._notify()
-            drained = self._if_drained()
+            drained = self._if_drained() if self._drainers else ()
         _set_all(drained)
         if self._metrics is not None:
-            self._metrics.work_seconds.observe(self._clock.monotonic() - since)
+            self._metrics.work_seconds.observe(self._monotonic() - since)
 
     def shut_down(self) -> None:
         """Refuse adds, drop what waits for its time, and let every `get` return.
@@ -268,7 +278,7 @@ class WorkQueue(Generic[Key]):
                 self._tally.retries += 1
             entry = self._entries.get(key)
             if entry is None:
-                entry = Queued(key, priority=priority, order=self._next_order())
+                entry = Queued(key, priority, self._next_order())
                 self._entries[key] = entry
             else:
                 if priority > entry.priority:
@@ -294,7 +304,7 @@ class WorkQueue(Generic[Key]):
             if entry.state is State.WAITING:
                 if entry.ready_at:
                     self._delayed.remove(entry)
-                self._make_ready(entry, now)
+                self._make_ready(entry, now, in_place=True)
         elif ready_at != entry.ready_at:
             if entry.state is not State.WAITING:
                 self._tally.left(entry.priority)
@@ -302,15 +312,20 @@ class WorkQueue(Generic[Key]):
                     self._ready.remove(entry, order=self._next_order())
             self._delayed.push(entry, ready_at)
 
-    def _make_ready(self, entry: Queued[Key], now: float) -> None:
+    def _make_ready(
+        self, entry: Queued[Key], now: float, *, in_place: bool = False
+    ) -> None:
         """Caller holds the lock."""
         entry.ready_since = now
         self._tally.entered(entry.priority)
         if entry.key in self._processing:
             entry.state = State.LOCKED
+            return
+        if in_place:
+            self._ready.push_in_place(entry)
         else:
             self._ready.push(entry)
-            self._notify()
+        self._notify()
 
     def _raise(self, entry: Queued[Key], priority: int) -> None:
         """A raised entry goes to the tail of its new priority (PQ-3). Caller holds the
@@ -382,6 +397,6 @@ class WorkQueue(Generic[Key]):
         return drainers
 
 
-def _set_all(events: list[threading.Event]) -> None:
+def _set_all(events: Iterable[threading.Event]) -> None:
     for event in events:
         event.set()
