@@ -53,7 +53,7 @@ def test_an_object_without_expressions_asks_nobody():
     assert nothing.secrets({}) == nothing.config_maps() == []
 
 
-def test_r9_6_secrets_are_needed_by_labels_and_annotations_too():
+def test_b10_r9_6_secrets_are_needed_by_labels_and_annotations_too():
     found = computed(
         [
             into("a", "secret.primaryKey", "k", annotations={"n": "secret.other"}),

@@ -9,7 +9,7 @@ from extensions_chains import cr, default, group_kind, version
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.points import EXPORT_SECRETS
-from asoreconcile.middleware.requests import ExportSecrets
+from asoreconcile.middleware.requests import ExportSecrets, SecretExport
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, fake_ctx
 
 CANARY = "c4n4ry"
@@ -327,6 +327,26 @@ def test_a_key_that_azure_does_not_send_is_named_in_the_error(
 ):
     arm = azure(action, api_version, {})
     with pytest.raises(ConditionError, match=f'"{min(keys)}"'):
+        exported(asking(kind, keys), kind, arm=arm)
+
+
+def blanked(answer):
+    """An answer with every text in it emptied, names aside."""
+    if isinstance(answer, dict):
+        return {k: v if k == "name" else blanked(v) for k, v in answer.items()}
+    if isinstance(answer, list):
+        return [blanked(one) for one in answer]
+    return "" if isinstance(answer, str) else answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+)
+def test_b11_an_empty_key_is_a_missing_one(kind, action, api_version, answer, keys):
+    """An expression does not see it; a destination for it is an error."""
+    arm = azure(action, api_version, blanked(answer))
+    assert exported(cr(kind), kind, *keys, arm=arm) == SecretExport()
+    with pytest.raises(ConditionError, match="holds no value"):
         exported(asking(kind, keys), kind, arm=arm)
 
 

@@ -162,9 +162,9 @@ def test_the_message_names_the_owner(child):
         ({"properties": None}, False),
         ({}, False),
     ],
-    ids=["exact", "case", "failed", "busy", "b12 no state", "b12 null", "b12 none"],
+    ids=["exact", "case", "failed", "busy", "no state", "null", "none"],
 )
-def test_a_cassandra_data_center_waits_for_a_cluster_that_succeeded(status, blocks):
+def test_b12_a_cassandra_data_center_waits_for_a_cluster_that_succeeded(status, blocks):
     answer = owner_checked(
         "documentdb/CassandraDataCenter", "documentdb/CassandraCluster", status
     )
