@@ -46,13 +46,14 @@ if TYPE_CHECKING:
         SECRETS,
         ApiResource,
     )
+    from asoreconcile.listener import ListenError
     from asoreconcile.metrics import RuntimeMetrics
     from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, ObjectKey
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.assignment import Assignment
     from asoreconcile.runtime.controller import Controller
-    from asoreconcile.runtime.endpoints import Endpoints, EndpointsError
+    from asoreconcile.runtime.endpoints import Endpoints
     from asoreconcile.runtime.handlers import (
         Handler,
         enqueue_owner,
@@ -82,6 +83,17 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.service import Group, Service, Standby, Task
     from asoreconcile.runtime.throttle import Throttle
     from asoreconcile.version import __version__
+    from asoreconcile.webhooks.admission import (
+        AdmissionRequest,
+        Allowed,
+        Denied,
+        Mutate,
+        Validate,
+    )
+    from asoreconcile.webhooks.certificates import FileCertificates
+    from asoreconcile.webhooks.conversion import ConversionError, Convert
+    from asoreconcile.webhooks.metrics import WebhookMetrics
+    from asoreconcile.webhooks.server import WebhookError, WebhookServer, webhook_path
 
 __all__ = [
     "CONFIG_MAPS",
@@ -92,6 +104,8 @@ __all__ = [
     "NAMESPACES",
     "SECRETS",
     "Added",
+    "AdmissionRequest",
+    "Allowed",
     "AlreadyExistsError",
     "ApiError",
     "ApiResource",
@@ -104,15 +118,18 @@ __all__ = [
     "ClusterConfig",
     "ConflictError",
     "Controller",
+    "ConversionError",
+    "Convert",
     "Deleted",
+    "Denied",
     "Elector",
     "Endpoints",
-    "EndpointsError",
     "Entry",
     "Event",
     "EventRecorder",
     "ExpiredError",
     "FastSlow",
+    "FileCertificates",
     "ForbiddenError",
     "Group",
     "GroupKind",
@@ -126,9 +143,11 @@ __all__ = [
     "KubeClient",
     "KubeConfigError",
     "LeadershipLostError",
+    "ListenError",
     "Manager",
     "ManagerError",
     "MaxOf",
+    "Mutate",
     "NotFoundError",
     "ObjectKey",
     "Predicate",
@@ -150,7 +169,11 @@ __all__ = [
     "TransportError",
     "UnauthorizedError",
     "Updated",
+    "Validate",
     "Verdict",
+    "WebhookError",
+    "WebhookMetrics",
+    "WebhookServer",
     "WithMaxWait",
     "WorkQueue",
     "__version__",
@@ -167,6 +190,7 @@ __all__ = [
     "not_",
     "or_",
     "resource_version_changed",
+    "webhook_path",
 ]
 
 _HOMES = {
@@ -208,13 +232,14 @@ _HOMES = {
         "SECRETS",
         "ApiResource",
     ),
+    "listener": ("ListenError",),
     "metrics": ("RuntimeMetrics",),
     "objects": ("GroupKind", "GroupVersionKind", "JsonObject", "ObjectKey"),
     "queue.workqueue": ("LOW_PRIORITY", "Item", "WorkQueue"),
     "runtime.application": ("Application",),
     "runtime.assignment": ("Assignment",),
     "runtime.controller": ("Controller",),
-    "runtime.endpoints": ("Endpoints", "EndpointsError"),
+    "runtime.endpoints": ("Endpoints",),
     "runtime.handlers": ("Handler", "enqueue_owner", "enqueue_self", "map_to"),
     "runtime.health": ("Check", "Checks", "Verdict"),
     "runtime.manager": ("Elector", "LeadershipLostError", "Manager", "ManagerError"),
@@ -234,6 +259,17 @@ _HOMES = {
     "runtime.service": ("Group", "Service", "Standby", "Task"),
     "runtime.throttle": ("Throttle",),
     "version": ("__version__",),
+    "webhooks.admission": (
+        "AdmissionRequest",
+        "Allowed",
+        "Denied",
+        "Mutate",
+        "Validate",
+    ),
+    "webhooks.certificates": ("FileCertificates",),
+    "webhooks.conversion": ("ConversionError", "Convert"),
+    "webhooks.metrics": ("WebhookMetrics",),
+    "webhooks.server": ("WebhookError", "WebhookServer", "webhook_path"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

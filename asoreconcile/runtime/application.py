@@ -59,7 +59,7 @@ class Application:
         and into the pod. Raises KubeConfigError if there is none.
         elector: makes the leader election; None leads at once.
         metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
-        may serve both. Raises EndpointsError if it is none of these.
+        may serve both. Raises ListenError if it is none of these.
         grace_seconds: the whole budget of a stop.
         """
         self.name = name

@@ -25,8 +25,14 @@ class Authority:
     _certificate: x509.Certificate = attrs.field(repr=False)
     _key: ec.EllipticCurvePrivateKey = attrs.field(repr=False)
 
-    def issue(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
-        """A server certificate for host names and addresses: (certificate, key) PEM."""
+    def issue(
+        self, hosts: Sequence[str], *, client: bool = False
+    ) -> tuple[bytes, bytes]:
+        """A server's certificate for host names and addresses: (certificate, key) PEM.
+
+        client: a client's instead.
+        """
+        usage = ExtendedKeyUsageOID
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(hosts[0], key, issuer=self._certificate.subject)
         certificate = (
@@ -36,7 +42,10 @@ class Authority:
             )
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
             .add_extension(
-                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False
+                x509.ExtendedKeyUsage(
+                    [usage.CLIENT_AUTH if client else usage.SERVER_AUTH]
+                ),
+                critical=False,
             )
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(

@@ -17,8 +17,11 @@ import asoreconcile
 HERE = Path(__file__).parent
 STORED = HERE / "public_surface.txt"
 WITHOUT_AZURE = HERE.parent / "withoutazure.py"
-LIBRARY = ("backoff", "clock", "conditions", "errors", "log", "metrics", "objects")
-ROOMS = ("cache", "kube", "queue", "runtime", "testing/kube")
+LIBRARY = (
+    *("backoff", "clock", "conditions", "errors"),
+    *("listener", "log", "metrics", "objects"),
+)
+ROOMS = ("cache", "kube", "queue", "runtime", "testing/kube", "webhooks")
 
 
 def surface():

@@ -10,9 +10,9 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.errors import TerminalError
 from asoreconcile.kube.config import KubeConfigError, load
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.listener import ListenError
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
-from asoreconcile.runtime.endpoints import EndpointsError
 from asoreconcile.runtime.handlers import map_to
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
@@ -186,7 +186,7 @@ def test_ct8_the_name_of_a_controller_is_taken_once(application):
 def test_a_missing_configuration_and_a_bad_address_are_named(cluster, tmp_path):
     with pytest.raises(KubeConfigError, match="nothing-here"):
         Application("tests", cluster=str(tmp_path / "nothing-here"))
-    with pytest.raises(EndpointsError, match="nonsense"):
+    with pytest.raises(ListenError, match="nonsense"):
         Application("tests", cluster=load(cluster), metrics_address="nonsense")
 
 

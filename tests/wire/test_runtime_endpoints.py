@@ -6,7 +6,8 @@ import socket
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from asoreconcile.runtime.endpoints import Endpoints, EndpointsError
+from asoreconcile.listener import ListenError
+from asoreconcile.runtime.endpoints import Endpoints
 from asoreconcile.runtime.health import Checks, Verdict
 
 
@@ -81,7 +82,7 @@ def test_mg8_metrics_in_the_format_asked_for(endpoints):
 def test_head_has_no_body_and_other_methods_are_refused(endpoints):
     response, text = ask(endpoints, "/healthz", method="HEAD")
     assert (response.status, text) == (200, "")
-    assert ask(endpoints, "/healthz", method="POST")[0].status == 501
+    assert ask(endpoints, "/healthz", method="POST")[0].status == 405
 
 
 @pytest.mark.parametrize("address", ["0", ""])
@@ -94,13 +95,13 @@ def test_mg8_zero_is_off(address):
 
 @pytest.mark.parametrize("address", ["8080", ":http", "host:99999"])
 def test_an_address_that_is_none_is_refused(address):
-    with pytest.raises(EndpointsError, match="no address"):
+    with pytest.raises(ListenError, match="no address"):
         Endpoints(address)
 
 
 def test_a_taken_port_is_an_error(endpoints):
     other = Endpoints(f"127.0.0.1:{endpoints.port}")
-    with pytest.raises(EndpointsError, match="cannot listen"):
+    with pytest.raises(ListenError, match="cannot listen"):
         other.start()
 
 

@@ -1,0 +1,168 @@
+"""Admission reviews: may this write be, and is something to be filled in first.
+
+A validating function answers Allowed or Denied, a mutating one the object as it should
+be. Rules: WH-4, WH-5.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+
+import attrs
+import orjson
+
+from asoreconcile.kube.errors import ApiError
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
+from asoreconcile.webhooks.jsonpatch import changes
+from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
+
+_log = Logger(__name__)
+
+API_VERSIONS = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
+KIND = "AdmissionReview"
+
+
+@attrs.frozen
+class AdmissionRequest:
+    """A write that waits for an answer.
+
+    operation: CREATE, UPDATE, DELETE or CONNECT. obj: as it would be, None on a delete.
+    old: as it is, None on a create. Both are the caller's own copies. dry_run: nothing
+    may be changed elsewhere because of this. user: `username`, `groups`, `uid`.
+    """
+
+    operation: str
+    gvk: GroupVersionKind
+    key: ObjectKey
+    obj: JsonObject | None = attrs.field(repr=False)
+    old: JsonObject | None = attrs.field(repr=False)
+    subresource: str
+    dry_run: bool
+    user: JsonObject = attrs.field(repr=False)
+    options: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Allowed:
+    """Let it be. warnings: shown to who wrote."""
+
+    warnings: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Denied:
+    """Refuse it. message: says what to do instead. code, reason: of the answer."""
+
+    message: str
+    code: int = 403
+    reason: str = "Forbidden"
+    warnings: tuple[str, ...] = ()
+
+
+Validate = Callable[[AdmissionRequest], Allowed | Denied]
+Mutate = Callable[[AdmissionRequest], JsonObject | Denied]
+"""Answers `request.obj`, changed or not; not called on a delete."""
+
+Verdict = Allowed | Denied
+Decide = Callable[[AdmissionRequest], tuple[Verdict, list[JsonObject]]]
+"""What becomes of a request, and the JSON Patch to apply first."""
+
+
+def respond(
+    review: Review, decide: Decide, *, on_broken: Callable[[], None]
+) -> JsonObject:
+    """The response to a review.
+
+    decide: made by `validating` or `mutating`. An ApiError it raises passes through as
+    the answer's status. on_broken: called when it raised what nobody expects.
+    """
+    try:
+        verdict, patch = decide(_parsed(review.request))
+    except (ReviewError, ApiError) as error:
+        return refused(review.uid, failure(error))
+    except Exception as error:  # noqa: BLE001 - one review's failure stays its own
+        _log.exception("Admission failed unexpectedly")
+        on_broken()
+        message = f"the webhook broke: {type(error).__name__}"
+        return refused(review.uid, status(500, "InternalError", message))
+    if isinstance(verdict, Denied):
+        result = status(verdict.code, verdict.reason, verdict.message)
+        response = refused(review.uid, result)
+    else:
+        accepted = {"metadata": {}, "code": 200}
+        response = {"uid": review.uid, "allowed": True, "status": accepted}
+    if verdict.warnings:
+        response["warnings"] = list(verdict.warnings)
+    if patch:
+        response["patch"] = base64.b64encode(orjson.dumps(patch)).decode()
+        response["patchType"] = "JSONPatch"
+    return response
+
+
+def refused(uid: str, result: JsonObject) -> JsonObject:
+    """The response that lets nothing through. result: a metav1 Status."""
+    return {"uid": uid, "allowed": False, "status": result}
+
+
+def validating(chain: Sequence[Validate]) -> Decide:
+    """Asks one after the other until one denies; their warnings add up."""
+
+    def decide(request: AdmissionRequest) -> tuple[Verdict, list[JsonObject]]:
+        warnings: tuple[str, ...] = ()
+        for validate in chain:
+            verdict = validate(request)
+            warnings += verdict.warnings
+            if isinstance(verdict, Denied):
+                return attrs.evolve(verdict, warnings=warnings), []
+        return Allowed(warnings), []
+
+    return decide
+
+
+def mutating(chain: Sequence[Mutate]) -> Decide:
+    """Lets each change what the one before it made; the patch is over all of them."""
+
+    def decide(request: AdmissionRequest) -> tuple[Verdict, list[JsonObject]]:
+        if request.obj is None or request.operation == "DELETE":
+            return Allowed(), []
+        before = copy_json(request.obj)
+        after = request.obj
+        for mutate in chain:
+            answer = mutate(attrs.evolve(request, obj=after))
+            if isinstance(answer, Denied):
+                return answer, []
+            after = answer
+        return Allowed(), changes(before, after)
+
+    return decide
+
+
+def _parsed(request: JsonObject) -> AdmissionRequest:
+    """Raises ReviewError."""
+    kind = request.get("kind")
+    operation = request.get("operation")
+    if not isinstance(kind, dict) or not isinstance(operation, str):
+        raise ReviewError("the request has no kind or no operation", code=400)
+    obj, old = request.get("object"), request.get("oldObject")
+    for value in (obj, old):
+        if value is not None and not isinstance(value, dict):
+            raise ReviewError("the request's object is no object", code=400)
+    if obj is None and operation in ("CREATE", "UPDATE"):
+        raise ReviewError("the request has no object", code=400)
+    gvk = GroupVersionKind(
+        str(kind.get("group") or ""),
+        str(kind.get("version") or ""),
+        str(kind.get("kind") or ""),
+    )
+    name, namespace = request.get("name"), request.get("namespace")
+    return AdmissionRequest(
+        operation=operation,
+        gvk=gvk,
+        key=ObjectKey(str(namespace or ""), str(name or "")),
+        obj=obj,
+        old=old,
+        subresource=str(request.get("subResource") or ""),
+        dry_run=bool(request.get("dryRun")),
+        user=request.get("userInfo") or {},
+        options=request.get("options") or {},
+    )

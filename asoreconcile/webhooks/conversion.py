@@ -1,0 +1,91 @@
+"""Conversion reviews: objects in one version of their kind in, in another out.
+
+One failure fails the whole batch, because the API server could use no part of it.
+Rule: WH-6.
+"""
+
+from collections.abc import Callable
+
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.errors import ApiError
+from asoreconcile.log import Logger
+from asoreconcile.objects import JsonObject, key_of
+from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
+
+_log = Logger(__name__)
+
+Convert = Callable[[JsonObject, str], JsonObject]
+"""Gets an object of its own and the `group/version` that is wanted, and answers the
+object in that version. An AsoError it raises is shown to who asked the API server."""
+
+API_VERSIONS = frozenset({"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"})
+KIND = "ConversionReview"
+
+
+class ConversionError(AsoError):
+    """An object that has no form in the version that is wanted."""
+
+
+def respond(
+    review: Review,
+    convert: Convert,
+    *,
+    check: Callable[[], None],
+    on_broken: Callable[[], None],
+) -> JsonObject:
+    """The response: every object, in the order of the request, or why there is none.
+
+    check: called before each object; raises ReviewError when the time is over.
+    on_broken: called when the conversion raised what nobody expects.
+    """
+    try:
+        converted = [_converted(one, review, convert, check) for one in _asked(review)]
+    except (ReviewError, ApiError) as error:
+        return rejected(review.uid, failure(error))
+    except AsoError as error:
+        return rejected(review.uid, status(400, "BadRequest", str(error)))
+    except Exception as error:  # noqa: BLE001 - one review's failure stays its own
+        _log.exception("Conversion failed unexpectedly")
+        on_broken()
+        message = f"the conversion broke: {type(error).__name__}"
+        return rejected(review.uid, status(500, "InternalError", message))
+    return {
+        "uid": review.uid,
+        "convertedObjects": converted,
+        "result": {"metadata": {}, "status": "Success"},
+    }
+
+
+def rejected(uid: str, result: JsonObject) -> JsonObject:
+    """The response of a batch that failed."""
+    return {"uid": uid, "convertedObjects": [], "result": result}
+
+
+def _asked(review: Review) -> list[JsonObject]:
+    objects = review.request.get("objects")
+    if not isinstance(objects, list) or not all(isinstance(o, dict) for o in objects):
+        raise ReviewError("the request's objects are no list of objects", code=400)
+    return objects
+
+
+def _converted(
+    obj: JsonObject, review: Review, convert: Convert, check: Callable[[], None]
+) -> JsonObject:
+    check()
+    desired = review.request.get("desiredAPIVersion")
+    if not isinstance(desired, str) or not desired:
+        raise ReviewError("the request has no desiredAPIVersion", code=400)
+    kind, api_version, key = obj.get("kind"), obj.get("apiVersion"), key_of(obj)
+    if api_version == desired:
+        message = f"{kind} {key} is of version {desired} already"
+        raise ReviewError(message, code=400)
+    try:
+        result = convert(obj, desired)
+    except AsoError as error:
+        message = f"{kind} {key} has no form in {desired}: {error}"
+        raise ConversionError(message) from error
+    if result.get("kind") != kind or result.get("apiVersion") != desired:
+        stated = f"{result.get('apiVersion')} {result.get('kind')}"
+        message = f"{kind} {key} became {stated} and not {desired} {kind}"
+        raise ConversionError(message)
+    return result

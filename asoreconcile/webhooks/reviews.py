@@ -1,0 +1,99 @@
+"""The envelope of what the API server asks a webhook, and of what it is answered.
+
+A review is one POST: `{apiVersion, kind, request: {uid, ...}}` in, the same kind with a
+`response` out. Rules: WH-3, WH-4.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.errors import ApiError
+from asoreconcile.objects import JsonObject
+
+_MAX_MESSAGE = 2048
+
+
+class ReviewError(AsoError):
+    """A review that cannot be answered as asked. code: an HTTP status."""
+
+    def __init__(self, message: str, *, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@attrs.frozen
+class Review:
+    """A review's envelope. uid: to be echoed. request: the part that differs."""
+
+    api_version: str
+    kind: str
+    uid: str
+    request: JsonObject = attrs.field(repr=False)
+
+
+def parse(
+    body: bytes, content_type: str, *, kind: str, api_versions: frozenset[str]
+) -> Review:
+    """The review in a request's body. Raises ReviewError."""
+    if content_type.partition(";")[0].strip() != "application/json":
+        raise ReviewError("the content type is not application/json", code=400)
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ReviewError(f"the review is no JSON: {error}", code=400) from error
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        raise ReviewError(f"the document is no {kind}", code=400)
+    api_version = document.get("apiVersion")
+    if api_version not in api_versions:
+        known = " or ".join(sorted(api_versions))
+        raise ReviewError(f"the {kind} is not {known}", code=400)
+    request = document.get("request")
+    if not isinstance(request, dict):
+        raise ReviewError(f"the {kind} has no request", code=400)
+    uid = request.get("uid")
+    if not isinstance(uid, str) or not uid:
+        raise ReviewError(f"the {kind}'s request has no uid", code=400)
+    return Review(api_version, kind, uid, request)
+
+
+def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
+    """The review with its response, ready to send."""
+    document = {"apiVersion": api_version, "kind": kind, "response": response}
+    return orjson.dumps(document)
+
+
+def failure(error: ReviewError | ApiError) -> JsonObject:
+    """A metav1 Status of an error that its raiser meant to be seen."""
+    if isinstance(error, ReviewError):
+        return status(error.code, _REASONS.get(error.code, ""), str(error))
+    return status(error.status, error.reason, str(error), details=error.details)
+
+
+def status(
+    code: int, reason: str, message: str, *, details: Mapping[str, Any] | None = None
+) -> JsonObject:
+    """A metav1 Status that says no."""
+    document: JsonObject = {
+        "metadata": {},
+        "status": "Failure",
+        "code": code,
+        "message": message[:_MAX_MESSAGE],
+    }
+    if reason:
+        document["reason"] = reason
+    if details:
+        document["details"] = details
+    return document
+
+
+_REASONS = {
+    400: "BadRequest",
+    413: "RequestEntityTooLarge",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}

@@ -1,0 +1,223 @@
+"""The webhook server: reviews by path, over TLS, answered by plain functions.
+
+    server = WebhookServer(":9443", certificates=FileCertificates(folder), clock=clock)
+    server.convert("/convert", convert)
+    server.validate(webhook_path("validate", WIDGET), check_widget)
+
+A service of the manager's group WEBHOOKS: it runs on every replica, elected or not.
+Rules: WH-1 - WH-8.
+"""
+
+import os
+import re
+import socket
+import ssl
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError
+from asoreconcile.listener import Listener, Request, Response
+from asoreconcile.objects import GroupVersionKind
+from asoreconcile.webhooks.admission import Mutate, Validate, mutating, validating
+from asoreconcile.webhooks.conversion import Convert
+from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
+from asoreconcile.webhooks.routes import (
+    Route,
+    admission_route,
+    conversion_route,
+    reviewed,
+)
+
+OFF = ("", "0")
+"""Addresses that mean: nowhere."""
+
+_ADMISSION_BYTES = 7 << 20
+_CONVERSION_BYTES = 64 << 20
+_CONNECTIONS = 64
+_TIMEOUT_SECONDS = 10.0  # the API server's own default
+_DIAL_SECONDS = 1.0
+
+
+class WebhookError(AsoError):
+    """A webhook cannot be served as asked for."""
+
+
+class Certificates(Protocol):
+    """What the server shows its clients (`webhooks.certificates`)."""
+
+    def context(self) -> ssl.SSLContext:
+        """To greet a connection with now. Raises OSError if there is nothing yet."""
+
+
+class WebhookServer:
+    """Methods are safe from any thread; paths may be added while it runs."""
+
+    name = "webhooks"
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        certificates: Certificates,
+        clock: Clock,
+        metrics: WebhookMetrics | None = None,
+        max_conversions: int | None = None,
+        max_admission_bytes: int = _ADMISSION_BYTES,
+        max_conversion_bytes: int = _CONVERSION_BYTES,
+    ) -> None:
+        """address: `:9443`, `127.0.0.1:0` (any free port); "0" and "" are off. Raises
+        ListenError if it is none of these.
+
+        max_conversions: batches at once; default the machine's cores. They take the
+        processor, and must not keep watches and the leader's lease from it (TH-7).
+        max_admission_bytes, max_conversion_bytes: of a request's body.
+        """
+        self._clock = clock
+        self._metrics = metrics
+        self._routes: dict[str, Route] = {}
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(max_conversions or os.cpu_count() or 1)
+        self._admission_bytes = max_admission_bytes
+        self._conversion_bytes = max_conversion_bytes
+        self._listener: Listener | None = None
+        if address not in OFF:
+            self._listener = Listener(
+                address,
+                self.answer,
+                methods=("POST",),
+                tls=certificates.context,
+                max_body_bytes=self._max_bytes,
+                max_connections=_CONNECTIONS,
+            )
+
+    def validate(self, path: str, *chain: Validate) -> None:
+        """Ask these functions, in order, whether a write may be. Rule: WH-5.
+
+        Raises WebhookError if the path is taken.
+        """
+        route = admission_route(
+            validating(chain),
+            max_bytes=self._admission_bytes,
+            metrics=self._path_metrics(path),
+        )
+        self._add(path, route)
+
+    def mutate(self, path: str, *chain: Mutate) -> None:
+        """Let these functions, in order, fill in what is written. Rule: WH-5.
+
+        Raises WebhookError if the path is taken.
+        """
+        route = admission_route(
+            mutating(chain),
+            max_bytes=self._admission_bytes,
+            metrics=self._path_metrics(path),
+        )
+        self._add(path, route)
+
+    def convert(self, path: str, convert: Convert) -> None:
+        """Have objects converted, one by one, by this function. Rule: WH-6.
+
+        Raises WebhookError if the path is taken.
+        """
+        route = conversion_route(
+            convert,
+            slots=self._slots,
+            clock=self._clock,
+            max_bytes=self._conversion_bytes,
+            metrics=self._path_metrics(path, converts=True),
+        )
+        self._add(path, route)
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 while it does not."""
+        return self._listener.port if self._listener else 0
+
+    def start(self) -> None:
+        """Listen, and answer on threads. Raises ListenError if it cannot."""
+        if self._listener is not None:
+            self._listener.start()
+
+    def stop(self, timeout_seconds: float) -> list[str]:
+        """Stop listening, and let answers under way go out."""
+        left = self._listener.stop(timeout_seconds) if self._listener else 0
+        return [f"{self.name} ({left} reviews)"] if left else []
+
+    def problem(self) -> str:
+        """Why it cannot be reached, or "": greets its own port as a client would.
+
+        Blocks for 2 s at most. Rule: WH-8.
+        """
+        if self._listener is None:
+            return ""
+        try:
+            _greet(self._listener.reachable_at)
+        except OSError as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def answer(self, request: Request) -> Response:
+        """What a request gets: a review, even for one that is malformed. Rule: WH-3."""
+        path, _, query = request.target.partition("?")
+        route = self._routes.get(path)
+        if route is None:
+            return Response(404, b"no webhook at this path\n")
+        deadline = self._clock.monotonic() + _timeout_seconds(query)
+        with self._measured(path, route):
+            body = reviewed(route, request, deadline=deadline)
+            return Response(200, body, "application/json")
+
+    def _add(self, path: str, route: Route) -> None:
+        with self._lock:
+            if path in self._routes:
+                raise WebhookError(f"there is a webhook at {path} already")
+            self._routes[path] = route
+
+    def _path_metrics(self, path: str, *, converts: bool = False) -> PathMetrics | None:
+        return self._metrics.path(path, converts=converts) if self._metrics else None
+
+    def _max_bytes(self, target: str) -> int:
+        route = self._routes.get(target.partition("?")[0])
+        return route.max_bytes if route else 0
+
+    @contextmanager
+    def _measured(self, path: str, route: Route) -> Iterator[None]:
+        metrics = route.metrics
+        if metrics is None or self._metrics is None:
+            yield
+            return
+        with metrics.in_flight.track_inprogress(), metrics.seconds.time():
+            yield
+        self._metrics.answered(path, 200)
+
+
+def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
+    """Where kubebuilder's tools look for a kind's webhook. Rule: WH-2.
+
+    verb: `mutate` or `validate`.
+    """
+    group = gvk.group.replace(".", "-")
+    return f"/{verb}-{group}-{gvk.version}-{gvk.kind.lower()}"
+
+
+def _timeout_seconds(query: str) -> float:
+    """What the API server says it will wait: `timeout=10s`."""
+    stated = urllib.parse.parse_qs(query).get("timeout", [""])[0]
+    match = re.fullmatch(r"(\d{1,3})s", stated)
+    return float(match[1]) if match else _TIMEOUT_SECONDS
+
+
+def _greet(address: tuple[str, int]) -> None:
+    """Raises OSError (ssl.SSLError is one)."""
+    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anybody.check_hostname = False
+    anybody.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection(address, timeout=_DIAL_SECONDS) as plain,
+        anybody.wrap_socket(plain),
+    ):
+        return
