@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents
@@ -78,6 +77,8 @@ _NOWHERE = "0"
 # A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
 _PASS_SECONDS = 300.0
 _EVENT_SOURCE = "asoreconcile"
+# Kinds whose workers may all be talking to Azure at once.
+_BUSY_KINDS = 16
 
 
 @attrs.frozen
@@ -272,12 +273,11 @@ class Operation:
         )
 
     def _make_connector(self) -> Connector:
-        metrics = ArmMetrics(self._registry)
         return Connector(
             clock=self._clock,
-            metrics=metrics,
-            budget=Budget(self._clock, gauge=metrics.remaining),
+            metrics=ArmMetrics(self._registry),
             user_agent=self._settings.user_agent_suffix,
+            connections=_BUSY_KINDS * self._settings.max_concurrent_reconciles,
         )
 
     def _connect(self) -> ScopedConnections:

@@ -28,15 +28,19 @@ class Connector:
         *,
         clock: Clock,
         metrics: ArmMetrics | None = None,
-        budget: Budget | None = None,
         user_agent: str = "",
+        connections: int = 64,
     ) -> None:
+        """connections: kept open at most to one endpoint; as many as there are
+        workers, or each further one costs a handshake a request (T10).
+        """
         self._clock = clock
         self._metrics = metrics
-        self._budget = budget
         self._user_agent = user_agent
+        self._connections = connections
         self._lock = threading.Lock()
         self._transports: dict[str, ArmTransport] = {}
+        self._budgets: dict[tuple[str, str], Budget] = {}
 
     def __call__(self, source: CredentialSource, name: str) -> Connection:
         """name: `namespace/name` of the credential's Secret.
@@ -50,7 +54,7 @@ class Connector:
             scope=cloud.scope,
             clock=self._clock,
             metrics=self._metrics,
-            budget=self._budget,
+            budget=self._budget_of(source),
             user_agent=self._user_agent,
             transport=self._to_arm(cloud),
         )
@@ -63,8 +67,20 @@ class Connector:
         for transport in transports.values():
             transport.close()
 
+    def _budget_of(self, source: CredentialSource) -> Budget:
+        """One for each principal: ARM meters those apart (T2)."""
+        gauge = None if self._metrics is None else self._metrics.remaining
+        with self._lock:
+            return self._budgets.setdefault(
+                (source.cloud.endpoint, source.client_id.lower()),
+                Budget(self._clock, gauge=gauge),
+            )
+
     def _to_arm(self, cloud: CloudConfig) -> ArmTransport:
-        return self._shared(cloud.endpoint, lambda: ArmTransport(url=cloud.endpoint))
+        return self._shared(
+            cloud.endpoint,
+            lambda: ArmTransport(url=cloud.endpoint, connections=self._connections),
+        )
 
     def _to_authority(self, cloud: CloudConfig) -> ArmTransport:
         return self._shared(cloud.authority_host, lambda: sign_in_transport(cloud))

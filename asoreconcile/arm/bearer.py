@@ -3,7 +3,7 @@
 azure-core's own policy lets n workers fetch n tokens at once and follows a monitor to
 any host. Here one thread fetches while the others wait, or go on with a token that is
 still good; and a request to another host fails before a token is looked at.
-Rules: E8, H4, L21, Q1.
+Rules: E8, H4, H5, L21, Q1.
 """
 
 import re
@@ -11,6 +11,7 @@ import threading
 import time
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from azure.core.credentials import AccessToken, TokenCredential
@@ -35,11 +36,17 @@ class ForeignHostError(AsoError):
 
 
 class TokenCache:
-    """One identity's token for one scope. Thread-safe; blocks while it is fetched."""
+    """One identity's token for one scope. Thread-safe; blocks while it is fetched.
 
-    def __init__(self, credential: TokenCredential, scope: str) -> None:
+    tenant_id: of another tenant than the credential's own, if the token is for that.
+    """
+
+    def __init__(
+        self, credential: TokenCredential, scope: str, *, tenant_id: str = ""
+    ) -> None:
         self._credential = credential
         self._scope = scope
+        self._tenant = {"tenant_id": tenant_id} if tenant_id else {}
         self._lock = threading.Lock()
         self._token: AccessToken | None = None
 
@@ -85,7 +92,7 @@ class TokenCache:
     def _fetch(self, claims: str) -> AccessToken:
         try:
             return self._credential.get_token(
-                self._scope, claims=claims or None, enable_cae=True
+                self._scope, claims=claims or None, enable_cae=True, **self._tenant
             )
         except AzureError as error:
             raise CredentialError(f"no token for Azure: {error.message}") from None
@@ -95,12 +102,22 @@ class TokenCache:
 
 
 class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
-    """Refuses foreign hosts, adds the token, answers one 401 with a new token."""
+    """Refuses foreign hosts, adds the token, answers one 401 with a new token.
 
-    def __init__(self, tokens: TokenCache, endpoint: Endpoint) -> None:
+    auxiliary: of other tenants, for resources that refer to some there (H5).
+    """
+
+    def __init__(
+        self,
+        tokens: TokenCache,
+        endpoint: Endpoint,
+        *,
+        auxiliary: Sequence[TokenCache] = (),
+    ) -> None:
         super().__init__()
         self._tokens = tokens
         self._endpoint = endpoint
+        self._auxiliary = tuple(auxiliary)
 
     def send(
         self, request: PipelineRequest[HttpRequest]
@@ -112,6 +129,9 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
             )
         token = self._tokens.get()
         http.headers["Authorization"] = f"Bearer {token.token}"
+        if self._auxiliary:
+            others = [f"Bearer {tokens.get().token}" for tokens in self._auxiliary]
+            http.headers["x-ms-authorization-auxiliary"] = ", ".join(others)
         response = self.next.send(request)
         if response.http_response.status_code != 401:
             return response

@@ -104,6 +104,10 @@ class CredentialSource(Protocol):
     @property
     def subscription_id(self) -> str: ...
 
+    @property
+    def client_id(self) -> str:
+        """Who it is; "" for the machine's own identity."""
+
     def credential(self, transport: SignInTransport = None) -> TokenCredential:
         """What makes tokens of it; raises CredentialError for malformed content.
 

@@ -387,8 +387,55 @@ def test_t7_a_poll_that_is_held_back_keeps_the_token(azure, credential):
     with pytest.raises(ArmError):
         client.get(ID, "1")
     outcome = client.poll(pending())
-    assert outcome == Pending(pending(), 17)
+    assert (outcome.token, outcome.delay_seconds) == (pending(), 17)
+    assert outcome.progress.polls == 0
     client.close()
+
+
+def test_t9_polls_wait_longer_the_more_operations_are_open(azure, credential):
+    clock = FakeClock()
+    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=Budget(clock))
+    headers = {"Azure-AsyncOperation": MONITOR, "Retry-After": "2"}
+    azure.put(URL, status=201, headers=headers, json={})
+    waits = [client.put(ID, "1", {}).delay_seconds for _ in range(80)]
+    assert (waits[0], waits[39], waits[79]) == (2, 2, 4)
+    azure.get(MONITOR, json={"status": "Succeeded"})
+    running = client.put(ID, "1", {})
+    client.poll(running.token, running.progress)
+    assert client.put(ID, "1", {}).delay_seconds == 81 / 20
+    client.close()
+
+
+def test_h5_tokens_of_other_tenants_go_along(azure, registry):
+    class Tenants(Credential):
+        def get_token(self, *scopes, tenant_id="home", **options):
+            self.asked.append(tenant_id)
+            return AccessToken(f"{CANARY}-{tenant_id}", int(time.time()) + 3600)
+
+    credential = Tenants()
+    client = ArmClient(
+        HOST,
+        credential,
+        scope=SCOPE,
+        clock=FakeClock(),
+        auxiliary_tenants=["one", "two"],
+    )
+    azure.put(URL, json={})
+    client.put(ID, "1", {})
+    client.put(ID, "1", {})
+    for call in azure.calls:
+        assert call.request.headers["Authorization"] == f"Bearer {CANARY}-home"
+        assert call.request.headers["x-ms-authorization-auxiliary"] == (
+            f"Bearer {CANARY}-one, Bearer {CANARY}-two"
+        )
+    assert credential.asked == ["home", "one", "two"]
+    client.close()
+
+
+def test_h5_without_other_tenants_none_are_named(azure, client):
+    azure.put(URL, json={})
+    client.put(ID, "1", {})
+    assert "x-ms-authorization-auxiliary" not in azure.calls[0].request.headers
 
 
 def test_pr4_a_missing_registration_is_asked_for_once(azure, client):

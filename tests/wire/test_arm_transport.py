@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -117,9 +118,9 @@ def trusted(certificate, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
 
 
-def connect(server):
+def connect(server, **options):
     url = f"https://127.0.0.1:{server.server_address[1]}"
-    return url, ArmClient(url, Credential(), scope="s", clock=SystemClock())
+    return url, ArmClient(url, Credential(), scope="s", clock=SystemClock(), **options)
 
 
 @pytest.fixture
@@ -205,6 +206,22 @@ def test_one_connection_serves_many_requests(azure, server):
     for _ in range(5):
         azure[1].get(ID, "1")
     assert len(ports) == 1
+
+
+def test_t10_as_many_connections_are_kept_as_there_are_workers(server, trusted):
+    ports, together = set(), threading.Barrier(12)
+
+    def answer(handler):
+        ports.add(handler.client_address[1])
+        together.wait(30)
+        handler.reply(b"{}")
+
+    server.answer = answer
+    _, client = connect(server, connections=12)
+    with ThreadPoolExecutor(12) as workers:
+        list(workers.map(lambda _: client.get(ID, "1"), range(12 * 4)))
+    assert len(ports) == 12
+    client.close()
 
 
 def test_a_huge_answer_is_given_up(azure, server, monkeypatch):

@@ -172,7 +172,7 @@ def test_a_resource_polled_at_itself_is_not_read_once_more(world, group):
     assert len(world.requests("GET", "namespaces/hubs")) == 1
 
 
-def test_r1_13_edit_during_an_operation_is_put_after_it(world, group):
+def test_l27_r1_13_edit_during_an_operation_is_put_after_it(world, group):
     child = virtual_network()
     world.apply(child)
     world.run(child)

@@ -63,7 +63,7 @@ def gone(world, obj):
     ("mode", "sent", "purges"),
     [("createOrRecover", "recover", 0), ("purgeThenCreate", "default", 1)],
 )
-def test_a_deleted_vault_is_recovered_or_purged(world, mode, sent, purges):
+def test_i7_a_deleted_vault_is_recovered_or_purged(world, mode, sent, purges):
     world.install("keyvault.azure.com/Vault")
     obj = vault(mode)
     ready(world, obj)

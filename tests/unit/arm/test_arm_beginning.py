@@ -291,3 +291,30 @@ def test_h1_the_client_request_id_stays_with_the_operation():
     )
     assert isinstance(outcome, Pending)
     assert outcome.progress.client_request_id == "id-1"
+
+
+@pytest.mark.parametrize("status", [200, 201, 202])
+@pytest.mark.parametrize(
+    ("state", "headers", "expected"),
+    [
+        ("Creating", {}, Pending),
+        ("Failed", {}, Failed),
+        (None, {"aao": AAO}, Pending),
+    ],
+    ids=["V1-running", "V1-failed", "V1-monitor"],
+)
+def test_v1_no_accepting_status_tells_done_from_running(
+    status, state, headers, expected
+):
+    outcome = first("PUT", answer(status, resource(state), **headers))
+    assert isinstance(outcome, expected)
+
+
+def test_v1_an_accepting_status_may_be_the_end():
+    ends = {s: first("PUT", answer(s, resource("Succeeded"))) for s in (200, 201)}
+    assert {s: type(outcome) for s, outcome in ends.items()} == {200: Done, 201: Done}
+
+
+@pytest.mark.parametrize("status", [200, 201, 202])
+def test_v1_an_accepted_put_may_have_no_body(status):
+    assert isinstance(first("PUT", answer(status, aao=AAO)), Pending)

@@ -264,7 +264,7 @@ def test_signed_queries_stay_out_of_the_text():
 
 @pytest.mark.parametrize("code", SLOW)
 @pytest.mark.parametrize("status", [400, 404, 409, 500])
-def test_4b_slow_codes(code, status):
+def test_e9_slow_codes(code, status):
     result = classify(stated(code, status))
     assert (result.severity, result.retry, result.code) == (
         "Warning",
@@ -275,13 +275,13 @@ def test_4b_slow_codes(code, status):
 
 @pytest.mark.parametrize("code", VERY_SLOW)
 @pytest.mark.parametrize("status", [400, 404, 409, 500])
-def test_4b_very_slow_codes(code, status):
+def test_e9_very_slow_codes(code, status):
     result = classify(stated(code, status))
     assert (result.severity, result.retry) == ("Warning", RetryClass.VERY_SLOW)
 
 
 @pytest.mark.parametrize("code", FATAL)
-def test_4b_fatal_codes(code):
+def test_e9_fatal_codes(code):
     result = classify(stated(code, 400))
     assert (result.severity, result.retry) == ("Error", RetryClass.VERY_SLOW)
     assert (result.code, result.message) == (code, "m")
@@ -362,6 +362,18 @@ def test_t5_busy_objects_and_throttled_callers(status, code, busy, throttled):
 def test_d4_retry_after_is_a_lower_bound():
     error = fault(409, {"error": {"code": "Conflict"}}, retry_after="12")
     assert classify(error).after_seconds == 12
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 408, 409, 412, 429, 500, 502, 504])
+def test_e10_the_server_picks_the_delay_of_any_refusal(status):
+    error = fault(status, {"error": {"code": "SomeCode"}}, retry_after="42")
+    assert classify(error).after_seconds == 42
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
+def test_e10_what_may_pass_is_tried_again_soon(status):
+    result = classify(stated("SomeCode", status))
+    assert (result.severity, result.retry) == ("Warning", RetryClass.SLOW)
 
 
 def test_d4_a_retry_after_of_days_is_cut_to_an_hour():

@@ -229,3 +229,34 @@ def test_parsing_any_text_gives_an_id_or_an_id_error(text):
         return
     assert key(found.text) == key("/subscriptions/" + text)
     assert len(found.types) == len(found.names) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "parent"),
+    [
+        pytest.param("/providers/Microsoft.Quota/quotas/q", "q", None, id="I4-tenant"),
+        pytest.param(
+            "/providers/Microsoft.Management/managementGroups/m/providers"
+            "/Microsoft.Authorization/policyAssignments/p",
+            "p",
+            "/providers/Microsoft.Management/managementGroups/m",
+            id="I4-management-group",
+        ),
+        pytest.param(
+            "/subscriptions/s/providers/Microsoft.Authorization/roleDefinitions/r",
+            "r",
+            "/subscriptions/s",
+            id="I4-subscription",
+        ),
+        pytest.param(
+            f"{NET}/virtualNetworks/v/providers/Microsoft.Authorization/locks/l",
+            "l",
+            f"{NET}/virtualNetworks/v",
+            id="I4-extension",
+        ),
+    ],
+)
+def test_i4_scopes_that_other_parsers_give_up_on(text, name, parent):
+    found = parse(text)
+    assert found.name == name
+    assert str(found.parent) == str(parent)

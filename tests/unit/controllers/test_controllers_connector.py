@@ -30,11 +30,14 @@ class Transport:
 def made(monkeypatch):
     made = []
 
-    def make(url):
+    def make(url, connections=0):
         made.append(Transport(url))
+        made[-1].connections = connections
         return made[-1]
 
-    monkeypatch.setattr(module, "ArmTransport", lambda *, url: make(url))
+    monkeypatch.setattr(
+        module, "ArmTransport", lambda *, url, connections: make(url, connections)
+    )
     monkeypatch.setattr(
         module, "sign_in_transport", lambda cloud: make(cloud.authority_host)
     )
@@ -58,6 +61,27 @@ def test_credentials_of_one_cloud_share_its_connections(made):
     assert len(made) == 2
     connect(OTHER, "ns/other")
     assert len(made) == 4
+
+
+def test_t10_the_pool_is_as_large_as_told(made):
+    Connector(clock=SystemClock(), connections=96)(PUBLIC, "a")
+    assert {t.url: t.connections for t in made}[PUBLIC.cloud.endpoint] == 96
+
+
+def test_t2_one_principal_has_one_budget_whatever_secret_names_it(made, monkeypatch):
+    budgets = []
+    monkeypatch.setattr(
+        module, "Budget", lambda clock, gauge: budgets.append(clock) or object()
+    )
+    given = []
+    monkeypatch.setattr(
+        module, "ArmClient", lambda *_, budget, **__: given.append(budget)
+    )
+    connect = Connector(clock=SystemClock())
+    for source in (PUBLIC, attrs.evolve(PUBLIC, client_secret="new"), OTHER):
+        connect(source, "ns/s")
+    assert given[0] is given[1]
+    assert given[2] is not given[0]
 
 
 def test_close_closes_all(made):

@@ -1,0 +1,198 @@
+"""One request to ARM out, one answer in: identity, headers, budget, metrics, limits.
+
+azure-core's pipeline carries it, without its retries, redirects, logging and pollers.
+What the answer means is not this module's business. Rules: V8, V10, H1, H2, H4, H5,
+T3, T7, T10, D9.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import AzureError
+from azure.core.pipeline import Pipeline
+from azure.core.pipeline.policies import UserAgentPolicy
+from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
+from urllib3.exceptions import HTTPError
+
+from asoreconcile.arm import correlation
+from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.bearer import BearerPolicy, TokenCache
+from asoreconcile.arm.budget import Bucket, Budget, operation_class
+from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.faults import ArmTransportError, Sent, parse_fault
+from asoreconcile.arm.ids import subscription_of
+from asoreconcile.arm.metrics import ArmMetrics, resource_type
+from asoreconcile.arm.transport import (
+    CONNECT_TIMEOUT_SECONDS,
+    READ_TIMEOUT_SECONDS,
+    ArmTransport,
+    BodyLimitError,
+    read_body,
+    sent,
+)
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject
+from asoreconcile.runtime import current
+from asoreconcile.version import __version__
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class Exchanger:
+    """Sends requests as one identity. Thread-safe. Options: see `ArmClient`."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        credential: TokenCredential,
+        *,
+        scope: str,
+        clock: Clock,
+        metrics: ArmMetrics | None,
+        budget: Budget | None,
+        user_agent: str,
+        transport: HttpTransport[Any, Any] | None,
+        connections: int,
+        auxiliary_tenants: Sequence[str],
+    ) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._budget = budget
+        self._user_agent = _user_agent(user_agent)
+        bearer = BearerPolicy(
+            TokenCache(credential, scope),
+            endpoint,
+            auxiliary=[
+                TokenCache(credential, scope, tenant_id=tenant)
+                for tenant in auxiliary_tenants
+            ],
+        )
+        self._pipeline: Pipeline[HttpRequest, HttpResponse] = Pipeline(
+            transport or ArmTransport(url=endpoint.url, connections=connections),
+            policies=[bearer],
+        )
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+        client_request_id: str = "",
+    ) -> Answer:
+        """The answer, whatever its status; blocks for at most 100 s of silence.
+
+        Raises ArmTransportError without one, and ThrottledError, ForeignHostError or
+        CredentialError when nothing was sent.
+        """
+        path = urlsplit(url).path
+        request = self._request(method, url, body, headers, client_request_id)
+        if self._budget is None:
+            return self._measured(request, path)
+        bucket = _bucket(method, path)
+        self._budget.admit(bucket)
+        try:
+            answer = self._measured(request, path)
+        finally:
+            self._budget.leave(bucket)
+        fault = parse_fault(answer) if answer.status == 429 else None
+        self._budget.observe(bucket, answer.headers, fault)
+        return answer
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pipeline.__exit__()
+
+    def _measured(self, request: HttpRequest, path: str) -> Answer:
+        method, started = request.method, self._clock.monotonic()
+        try:
+            answer = self._exchange(request)
+        except ArmTransportError:
+            if self._metrics is not None:
+                seconds = self._clock.monotonic() - started
+                self._metrics.unanswered(method, path, seconds)
+            raise
+        if self._metrics is not None:
+            seconds = self._clock.monotonic() - started
+            self._metrics.answered(method, path, answer.status, seconds)
+        return answer
+
+    def _request(
+        self,
+        method: str,
+        url: str,
+        body: JsonObject | None,
+        headers: Mapping[str, str],
+        client_request_id: str,
+    ) -> HttpRequest:
+        members = {
+            "Accept": "application/json",
+            "User-Agent": self._user_agent,
+            "x-ms-client-request-id": client_request_id or str(uuid.uuid4()),
+            **headers,
+        }
+        correlation_id = correlation.current()
+        if correlation_id:
+            members["x-ms-correlation-request-id"] = correlation_id
+        data = None
+        if body is not None:
+            members["Content-Type"] = "application/json"
+            data = orjson.dumps(body)
+        return HttpRequest(method, url, headers=members, data=data)
+
+    def _exchange(self, request: HttpRequest) -> Answer:
+        try:
+            run = self._pipeline.run(request, stream=True, **self._time_outs(request))
+            response = run.http_response
+            content = read_body(response.internal_response.raw, self._clock)
+        except AzureError as error:
+            raise _transport_error(request, error, sent(error)) from None
+        except (HTTPError, OSError, BodyLimitError) as error:
+            raise _transport_error(request, error, "maybe") from None
+        headers = {name.lower(): text for name, text in response.headers.items()}
+        return Answer(response.status_code, headers, content)
+
+    def _time_outs(self, request: HttpRequest) -> dict[str, float]:
+        """What is left of the pass, if it has an end. Rule: D9."""
+        deadline = current.deadline()
+        if deadline is None:
+            return {}
+        left = deadline - self._clock.monotonic()
+        if left <= 0:
+            raise ArmTransportError(
+                "not sent: the pass has used up its time",
+                sent="no",
+                method=request.method,
+                url=request.url,
+            )
+        return {
+            "connection_timeout": min(CONNECT_TIMEOUT_SECONDS, left),
+            "read_timeout": min(READ_TIMEOUT_SECONDS, left),
+        }
+
+
+def _transport_error(
+    request: HttpRequest, error: Exception, state: Sent
+) -> ArmTransportError:
+    # Not chained: azure-core's and requests' exceptions hold the request's headers.
+    return ArmTransportError(
+        f"no answer: {type(error).__name__}: {error}",
+        sent=state,
+        method=request.method,
+        url=request.url,
+    )
+
+
+def _bucket(method: str, path: str) -> Bucket:
+    provider = resource_type(path).partition("/")[0]
+    return Bucket(subscription_of(path) or "", operation_class(method), provider)
+
+
+def _user_agent(suffix: str) -> str:
+    core = UserAgentPolicy().user_agent
+    return f"{core} asoreconcile/{__version__} {suffix}".rstrip()
