@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from asoreconcile.clock import Clock, SystemClock
     from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
     from asoreconcile.kube.client import KubeClient
-    from asoreconcile.kube.config import ClusterConfig, KubeConfigError
+    from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
     from asoreconcile.kube.errors import (
         AlreadyExistsError,
         ApiError,
@@ -208,7 +208,7 @@ _HOMES = {
     "clock": ("Clock", "SystemClock"),
     "errors": ("AsoError", "RetryError", "StoppedError", "TerminalError"),
     "kube.client": ("KubeClient",),
-    "kube.config": ("ClusterConfig", "KubeConfigError"),
+    "kube.cluster": ("ClusterConfig", "KubeConfigError"),
     "kube.errors": (
         "AlreadyExistsError",
         "ApiError",

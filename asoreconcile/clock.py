@@ -50,7 +50,8 @@ class SystemClock:
     def __init__(self) -> None:
         self._timers = _TimerThread()
 
-    monotonic = staticmethod(time.monotonic)
+    def monotonic(self) -> float:
+        return time.monotonic()
 
     def now(self) -> datetime:
         return datetime.now(UTC)

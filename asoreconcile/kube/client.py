@@ -14,7 +14,7 @@ import orjson
 
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.errors import StoppedError
-from asoreconcile.kube.config import ClusterConfig
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import (
     ApiError,
     GarbledError,

@@ -7,53 +7,14 @@ REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for Azure, not for the cluster. Rule: CL-
 """
 
 import os
-import ssl
-from collections.abc import Callable
 from pathlib import Path
 
-import attrs
-
 from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.errors import AsoError
 from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.tokens import TokenFile
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-class KubeConfigError(AsoError):
-    """No usable cluster configuration; the message says where it was looked for."""
-
-
-def _nothing() -> None:
-    """Certificates that never change."""
-
-
-def _no_other() -> bool:
-    """Credentials that are what they are."""
-    return False
-
-
-@attrs.frozen
-class ClusterConfig:
-    """An API server and a way in.
-
-    url: `https://host:port[/prefix]`. ssl_context: None for plain HTTP.
-    authorization: the present `Authorization` header value, or "". Called for each
-    request: tokens rotate. It may read a file or run a plug-in, so it may block.
-    renew: after a refusal, get the credential anew; whether it is another one now.
-    refresh_certificates: called before each connection, loads files that changed.
-    namespace: the configuration's default namespace. proxy_url: "" goes direct.
-    """
-
-    url: str
-    ssl_context: ssl.SSLContext | None = attrs.field(repr=False)
-    authorization: Callable[[], str] = attrs.field(repr=False)
-    server_name: str | None = None
-    namespace: str = "default"
-    renew: Callable[[], bool] = attrs.field(default=_no_other, repr=False)
-    refresh_certificates: Callable[[], None] = attrs.field(default=_nothing, repr=False)
-    proxy_url: str = attrs.field(default="", repr=False)
 
 
 def load(

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from asoreconcile.kube.config import ClusterConfig, KubeConfigError
+from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 
 _POOL = 64
 

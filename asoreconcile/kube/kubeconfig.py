@@ -16,7 +16,7 @@ from kubernetes.config import kube_config
 
 from asoreconcile.clock import Clock
 from asoreconcile.kube.certificates import Certificates
-from asoreconcile.kube.config import ClusterConfig, KubeConfigError
+from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.tokens import TokenFile
 from asoreconcile.objects import JsonObject
 

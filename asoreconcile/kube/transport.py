@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 import urllib3
 
-from asoreconcile.kube.config import ClusterConfig
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.connections import Connections, cut, socket_of
 from asoreconcile.kube.errors import TransportError
 

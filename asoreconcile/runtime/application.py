@@ -17,7 +17,8 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import ClusterConfig, load
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics

@@ -14,7 +14,8 @@ from cryptography.x509.oid import NameOID
 
 from asoreconcile.kube.certificates import Certificates
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import ClusterConfig, load
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.kube.transport import Transport

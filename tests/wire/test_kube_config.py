@@ -12,7 +12,8 @@ import yaml
 from urllib3.exceptions import InsecureRequestWarning
 
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import KubeConfigError, load
+from asoreconcile.kube.cluster import KubeConfigError
+from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import TransportError, UnauthorizedError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.testing.certificates import certificate_authority

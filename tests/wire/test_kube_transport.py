@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from asoreconcile.kube.config import ClusterConfig
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
 from asoreconcile.testing.certificates import certificate_authority

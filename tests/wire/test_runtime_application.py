@@ -8,7 +8,8 @@ import pytest
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.errors import TerminalError
-from asoreconcile.kube.config import KubeConfigError, load
+from asoreconcile.kube.cluster import KubeConfigError
+from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.listener import ListenError
 from asoreconcile.objects import ObjectKey
