@@ -14,6 +14,8 @@ from asoreconcile.errors import Severity
 from asoreconcile.objects import JsonObject
 
 READY = "Ready"
+# What Kubernetes allows the message of a condition of its own.
+MAX_MESSAGE = 32_768
 Status = Literal["True", "False", "Unknown"]
 
 # Reasons that a fresh `Reconciling` may replace at the same generation (3b): the cause
@@ -29,14 +31,23 @@ _CURABLE = frozenset(
 )
 
 
+def _bounded(message: str) -> str:
+    if len(message) <= MAX_MESSAGE:
+        return message
+    return message[: MAX_MESSAGE - 3] + "..."
+
+
 @attrs.frozen
 class Ready:
-    """A Ready condition; `observed_generation` is read at the start of the pass."""
+    """A Ready condition; `observed_generation` is read at the start of the pass.
+
+    message: cut at MAX_MESSAGE characters; the log has the whole.
+    """
 
     status: Status
     reason: str
     severity: Severity = ""
-    message: str = ""
+    message: str = attrs.field(default="", converter=_bounded)
     observed_generation: int = 0
 
     def to_json(self, last_transition: str) -> JsonObject:

@@ -61,18 +61,20 @@ def _classified(
         azureName=work.arm_id.rpartition("/")[2],
         requestId=error.request_id,
         correlationId=error.correlation_id,
-        armError=describe(error),
+        armError=work.references.hide(describe(error)),
     )
     chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
     found = chain(ClassifyError(version=work.version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
-    return ConditionError(
-        found.message,
+    failed = ConditionError(
+        work.references.hide(found.message),
         reason=found.code,
         severity=severity,
         retry=found.retry,
         after_seconds=found.after_seconds,
     )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
 
 
 def describe(error: ArmError) -> str:

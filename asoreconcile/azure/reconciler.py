@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from asoreconcile.arm.correlation import correlated
-from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, restore_id
 from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
-from asoreconcile.azure.faults import read_failed, unreachable
+from asoreconcile.azure.failures import event_text, failure_of
 from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
@@ -29,11 +28,9 @@ from asoreconcile.azure.session import GoneError, Session, StaleError
 from asoreconcile.azure.success import observe_skipped
 from asoreconcile.azure.wire import OPERATOR_NAMESPACE
 from asoreconcile.azure.work import Kind, Operator, Work
-from asoreconcile.catalogue.paths import PathError
-from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.conditions import Ready, find_ready, succeeded
-from asoreconcile.errors import AsoError, ConditionError, RetryError, StoppedError
-from asoreconcile.kube.errors import ApiError, ConflictError, TransportError
+from asoreconcile.errors import ConditionError, RetryError, StoppedError
+from asoreconcile.kube.errors import ApiError, ConflictError
 from asoreconcile.log import Logger
 from asoreconcile.middleware.context import Pending
 from asoreconcile.objects import (
@@ -50,6 +47,7 @@ from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
 
+_CANNOT_BE_STORED = frozenset({413, 422})
 _STEPS: dict[Step, Callable[[Work], Outcome]] = {
     Step.BEGIN: begin,
     Step.MONITOR: monitor,
@@ -98,21 +96,13 @@ class ArmReconciler:
             return self._finish(work, Again(pending.after_seconds))
         except (ConflictError, StoppedError):
             raise
-        except ConditionError as error:
-            return self._fail(work, error)
-        except ArmError as error:
-            return self._fail(work, read_failed(work, error))
-        except ArmTransportError as error:
-            return self._fail(work, unreachable(work, error))
-        except (SpecError, PathError) as error:
-            return self._fail(work, _unusable(error))
         except RetryError as error:
             return self._finish(work, Again(error.after_seconds))
-        except (ApiError, TransportError):
-            raise
         except Exception as error:
-            work.log.exception("Pass failed unexpectedly")
-            return self._fail(work, _unexpected(error))
+            failure = failure_of(work, error)
+            if failure is None:
+                raise
+            return self._fail(work, failure)
         return self._finish(work, outcome)
 
     def _work(self, obj: JsonObject) -> Work:
@@ -211,7 +201,7 @@ class ArmReconciler:
         if after != before:
             # A new trouble is an event; the same one again is only a condition.
             action = "Delete" if is_deleting(work.obj) else "CreateOrUpdate"
-            work.event("Warning", f"{action}ActionError", f"{error.reason}: {error}")
+            work.event("Warning", f"{action}ActionError", event_text(error))
             work.log.warning(
                 "Pass failed",
                 reason=error.reason,
@@ -226,20 +216,21 @@ class ArmReconciler:
 
     def _commit(self, work: Work, result: Result) -> Result:
         try:
-            work.session.commit_status()
+            self._write_status(work)
         except GoneError:
             self._kind.intervals.succeeded(work.key)
             self._kind.forget(uid_of(work.obj))
             return Result()
         return result
 
-
-def _unusable(error: AsoError) -> ConditionError:
-    return ConditionError(str(error), reason="Failed", severity="Error")
-
-
-def _unexpected(error: Exception) -> ConditionError:
-    return ConditionError(
-        f"internal error ({type(error).__name__}): see the operator's log",
-        reason="Failed",
-    )
+    def _write_status(self, work: Work) -> None:
+        try:
+            work.session.commit_status()
+        except ApiError as error:
+            if error.status not in _CANNOT_BE_STORED:
+                raise
+            # What Azure says may be too much, or break the schema: Ready is not lost
+            # with it.
+            work.log.error("Status refused; its conditions alone", reason=str(error))
+            work.session.drop_observed()
+            work.session.commit_status()

@@ -9,6 +9,8 @@ import binascii
 import hashlib
 from typing import Protocol
 
+import orjson
+
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.errors import ConditionError, RetryClass
@@ -22,6 +24,10 @@ from asoreconcile.objects import (
     resource_version,
     uid_of,
 )
+
+_HIDDEN = "***"
+# Shorter ones would be found in any text.
+_SHORTEST_SECRET = 5
 
 
 class Getter(Protocol):
@@ -42,6 +48,7 @@ class References:
         self._client = client
         self._objects = objects
         self._read: dict[tuple[str, str], JsonObject] = {}
+        self._secrets: set[str] = set()
 
     def reference(self, ref: JsonObject) -> str:
         """The ARM id of `{group, kind, name}`. Its readiness does not matter."""
@@ -82,13 +89,13 @@ class References:
             raise _missing(
                 "SecretNotFound", f"Secret {name!r} has no key {key!r}: add it"
             )
-        return _decoded(name, key, data[key])
+        return self._decoded(name, key, data[key])
 
     def secret_map(self, ref: JsonObject) -> dict[str, str]:
         """All decoded values of a Secret."""
         name = str(ref.get("name", ""))
         data = self._secret_data(name)
-        return {key: _decoded(name, key, value) for key, value in data.items()}
+        return {key: self._decoded(name, key, value) for key, value in data.items()}
 
     def config_map(self, ref: JsonObject) -> str:
         """The value of one key of a ConfigMap's `data`."""
@@ -113,6 +120,21 @@ class References:
         if not versions:
             return ""
         return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
+
+    def hide(self, text: str) -> str:
+        """A text of Azure's without the Secrets' values that were read so far: some
+        refusals quote what they refuse.
+        """
+        for value in sorted(self._secrets, key=len, reverse=True):
+            for form in (value, orjson.dumps(value).decode()[1:-1]):
+                text = text.replace(form, _HIDDEN)
+        return text
+
+    def _decoded(self, name: str, key: str, value: str) -> str:
+        decoded = _decoded(name, key, value)
+        if len(decoded) >= _SHORTEST_SECRET:
+            self._secrets.add(decoded)
+        return decoded
 
     def _secret_data(self, name: str) -> dict[str, str]:
         obj = self._read_once(SECRETS, name, reason="SecretNotFound")

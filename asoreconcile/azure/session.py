@@ -163,6 +163,13 @@ class Session:
         conditions: Sequence[JsonObject] = self.status.get("conditions") or []
         self.status = {**observed, "conditions": list(conditions)}
 
+    def drop_observed(self) -> None:
+        """Leave the stored status as it is, but for the conditions."""
+        self.status = {
+            **copy_json(status(self.obj)),
+            "conditions": self.status.get("conditions") or [],
+        }
+
     def commit_status(self) -> None:
         """Write the working status, if it differs from what is stored (R1.16)."""
         change = merge_patch({"status": status(self.obj)}, {"status": self.status})

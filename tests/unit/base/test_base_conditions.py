@@ -4,7 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from asoreconcile.conditions import Ready, find_ready, is_ready, merge_ready, succeeded
+from asoreconcile.conditions import (
+    MAX_MESSAGE,
+    Ready,
+    find_ready,
+    is_ready,
+    merge_ready,
+    succeeded,
+)
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -78,3 +85,11 @@ def test_is_ready_needs_the_condition():
     assert not is_ready({})
     assert not is_ready({"status": {"conditions": [RECONCILING.to_json("t")]}})
     assert is_ready({"status": {"conditions": [TRUE.to_json("t")]}})
+
+
+def test_a_message_is_cut_at_its_bound_and_the_cut_one_is_equal_to_itself():
+    endless = Ready("False", "Other", "Warning", "m" * (MAX_MESSAGE + 1), 1)
+    (condition,) = merge_ready(None, endless, NOW)
+    assert condition["message"] == "m" * (MAX_MESSAGE - 3) + "..."
+    assert merge_ready([condition], endless, NOW) == [condition]
+    assert Ready("False", "Other", message="m" * MAX_MESSAGE).message[-1] == "m"

@@ -1,0 +1,203 @@
+"""What a person can read of a resource: its condition, its events, the log."""
+
+import json
+import logging
+
+import pytest
+from world import World, postgres_server, resource_group, virtual_network
+
+from asoreconcile.arm.correlation import correlated
+from asoreconcile.azure.wire import POLLER_TOKEN
+from asoreconcile.conditions import MAX_MESSAGE
+from asoreconcile.log import JsonFormatter
+from asoreconcile.objects import annotations
+from asoreconcile.runtime.current import running
+from asoreconcile.testing.http import Response
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+PASSWORD = 'Sesame-"1"-9f8e7d'
+ID = "0c7b3a52-6c35-4b4b-a8f3-3d5a0f5f1f11"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=30.0, retry_after=10) as one:
+        one.install(GROUPS, NETWORKS, SERVERS)
+        group = resource_group()
+        one.apply(group)
+        one.settle(group)
+        yield one
+
+
+@pytest.fixture
+def network(world):
+    obj = virtual_network()
+    world.apply(obj)
+    return obj
+
+
+@pytest.fixture
+def server(world):
+    """A database whose password is in a Secret."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db-admin"},
+        "stringData": {"password": PASSWORD},
+    }
+    obj = postgres_server()
+    world.apply(secret)
+    world.apply(obj)
+    return obj
+
+
+@pytest.fixture
+def log(caplog):
+    """All records as the operator would write them."""
+    caplog.set_level(logging.DEBUG, logger="asoreconcile")
+    formatter = JsonFormatter()
+    return lambda: [json.loads(formatter.format(r)) for r in caplog.records]
+
+
+def refuse(world, message="No.", status=409, **more):
+    world.azure.faults.answer(
+        "PUT", "virtualNetworks", status, code="Conflict", message=message, **more
+    )
+
+
+def warnings(world):
+    return [text for _, type_, _, text in world.events if type_ == "Warning"]
+
+
+def test_a_message_is_bounded_in_the_condition_and_whole_in_the_log(
+    world, network, log
+):
+    whole = "x" * (2 * MAX_MESSAGE)
+    refuse(world, whole)
+    world.run(network)
+    shown = world.ready(network)["message"]
+    assert 10_000 < len(shown) <= MAX_MESSAGE
+    assert shown == "x" * (len(shown) - 3) + "..."
+    assert any(whole in line.get("armError", "") for line in log())
+
+
+def test_a_bounded_message_is_the_same_message_next_time(world, network):
+    refuse(world, "x" * (2 * MAX_MESSAGE), times=2)
+    world.run(network)
+    before = world.read(network)["metadata"]["resourceVersion"]
+    world.clock.advance(60.0)
+    world.run(network)
+    assert world.ready(network)["reason"] == "Conflict"
+    assert world.read(network)["metadata"]["resourceVersion"] == before
+    assert len(warnings(world)) == 1
+
+
+def test_the_correlation_id_is_in_request_event_and_log(world, network, log):
+    """The id of the pass is the one that Azure's support can look for."""
+    refuse(world, headers={"x-ms-correlation-request-id": ID})
+    with running(ID, deadline=None):
+        world.run(network)
+    (put,) = world.requests("PUT", "virtualNetworks")
+    assert put.headers["x-ms-correlation-request-id"] == ID
+    assert warnings(world) == [f"Conflict: No. (correlation id {ID})"]
+    (record,) = [r for r in log() if r["message"] == "Error during CreateOrUpdate"]
+    assert record["correlationId"] == ID
+    assert ID not in world.ready(network)["message"]
+
+
+def test_the_correlation_id_survives_a_long_message(world, network):
+    refuse(world, "x" * 5000, headers={"x-ms-correlation-request-id": ID})
+    world.run(network)
+    (text,) = warnings(world)
+    assert text.endswith(f"... (correlation id {ID})")
+    assert len(text) <= 1024
+
+
+def test_a_failed_operation_has_its_correlation_id_too(world, network):
+    world.azure.faults.fail_operation("virtualNetworks", "AllocationFailed", "Full.")
+    with correlated(ID):
+        world.run(network)
+        world.clock.advance(60.0)
+        world.run(network)
+    (text,) = warnings(world)
+    assert text.startswith("AllocationFailed: Full. (correlation id ")
+
+
+@pytest.mark.parametrize("messages", [("One.", "One."), ("One.", "Two.")])
+def test_d1_the_time_of_ready_is_that_of_its_status(world, network, messages):
+    times = []
+    for message in messages:
+        refuse(world, message)
+        world.run(network)
+        times.append(world.ready(network)["lastTransitionTime"])
+        world.clock.advance(100.0)
+    assert world.ready(network)["message"] == messages[1]
+    assert times[0] == times[1]
+    world.settle(network)
+    assert world.ready(network)["lastTransitionTime"] > times[0]
+
+
+def all_said(world, obj, log):
+    return json.dumps([world.read(obj), world.events, log()])
+
+
+def test_a_secret_is_nowhere_when_all_goes_well(world, server, log):
+    world.settle(server)
+    (put,) = world.requests("PUT", "flexibleServers")
+    assert put.body["properties"]["administratorLoginPassword"] == PASSWORD
+    said = all_said(world, server, log)
+    assert "9f8e7d" not in said
+
+
+def test_a_secret_that_azure_quotes_is_hidden(world, server, log):
+    world.azure.faults.answer(
+        "PUT",
+        "flexibleServers",
+        400,
+        code="InvalidParameterValue",
+        message=f"The password {PASSWORD} is too simple.",
+    )
+    world.run(server)
+    assert world.ready(server)["message"] == "The password *** is too simple."
+    assert "9f8e7d" not in all_said(world, server, log)
+    assert "The password *** is too simple." in all_said(world, server, log)
+
+
+def test_the_token_of_an_operation_is_not_in_the_log(world, network, log):
+    world.run(network)
+    token = annotations(world.read(network))[POLLER_TOKEN]
+    world.settle(network)
+    assert token not in json.dumps(log())
+
+
+def refusal(status, reason, message):
+    body = {"kind": "Status", "reason": reason, "message": message, "code": status}
+    return Response(status, json.dumps(body).encode())
+
+
+def test_what_the_operator_may_not_read_is_said(world, server):
+    """3c: an answer of the Kubernetes API is a reason like any other."""
+    forbidden = refusal(403, "Forbidden", "secrets is forbidden: User cannot get")
+    world.cluster.faults.respond("GET", "/secrets/db-admin", forbidden)
+    result = world.run(server)
+    ready = world.ready(server)
+    assert (ready["severity"], ready["reason"]) == ("Warning", "Failed")
+    assert "secrets is forbidden" in ready["message"]
+    assert result.requeue_after_seconds == 1.0
+    world.settle(server)
+
+
+def test_a_status_that_cannot_be_stored_does_not_hide_ready(world, log):
+    obj = resource_group(name="other")
+    world.apply(obj)
+    too_large = refusal(413, "RequestEntityTooLarge", "limit is 3145728")
+    world.cluster.faults.respond("PATCH", "resourcegroups/other/status", too_large)
+    world.run(obj)
+    present = world.read(obj)
+    assert world.ready(obj)["status"] == "True"
+    assert "id" not in present["status"]
+    assert [r["message"] for r in log() if r["level"] == "error"] == [
+        "Status refused; its conditions alone"
+    ]
