@@ -1,5 +1,6 @@
 """The Kubernetes client against a real API over TLS: methods, refusals, lost answers."""
 
+import itertools
 import threading
 
 import pytest
@@ -190,7 +191,8 @@ def test_cl_3_apply_creates_then_refuses_a_second_owner_unless_forced(client):
 
 def test_cl_2_status_is_written_apart_from_the_object(client):
     client.create(CUSTOM_RESOURCE_DEFINITIONS, WIDGET_CRD)
-    body = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"size": 1}}
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 1}}
+    body |= {"metadata": {"name": "one", "namespace": "default"}}
     made = client.create(WIDGETS, {**body, "status": {"ready": True}})
     assert "status" not in made
     told = client.patch(
@@ -281,10 +283,11 @@ def test_watch_tells_changes_after_a_version_of_what_is_selected(client):
         namespace="default",
         label_selector="tier=x",
         resource_version=page.resource_version,
-        timeout_seconds=0,
+        timeout_seconds=9,
         allow_bookmarks=False,
     )
-    told = [(type_, key_of(obj).name) for type_, obj in stream]
+    told = [(t, key_of(obj).name) for t, obj in itertools.islice(stream, 2)]
+    stream.close()
     assert told == [("ADDED", "a"), ("DELETED", "a")]
 
 
@@ -330,7 +333,8 @@ def test_refusals_of_the_server_itself_are_typed(server, client):
     with pytest.raises(AlreadyExistsError):
         client.create(CONFIG_MAPS, config_map())
     client.create(CUSTOM_RESOURCE_DEFINITIONS, WIDGET_CRD)
-    body = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"size": "L"}}
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": "L"}}
+    body |= {"metadata": {"name": "one", "namespace": "default"}}
     with pytest.raises(InvalidError) as invalid:
         client.create(WIDGETS, body)
     assert invalid.value.details["causes"][0]["field"] == "spec.size"
@@ -413,7 +417,7 @@ def test_cl_9_every_answer_is_counted(server, tmp_path):
     with pytest.raises(NotFoundError):
         client.get(CONFIG_MAPS, KEY)
     client.create(CONFIG_MAPS, config_map())
-    client.watch(CONFIG_MAPS, timeout_seconds=0).close()
+    client.watch(CONFIG_MAPS, timeout_seconds=9).close()
     server.faults.drop("POST", "/configmaps")
     with pytest.raises(TransportError):
         client.create(CONFIG_MAPS, config_map("two"))

@@ -238,7 +238,7 @@ def test_refused_token_is_read_anew_for_a_watch_too(server, account):
     client = KubeClient(load(service_account=account), user_agent="tests")
     server.token = "second"
     (account / "token").write_text("second")
-    list(client.watch(CONFIG_MAPS, timeout_seconds=0))
+    client.watch(CONFIG_MAPS, timeout_seconds=9).close()
     client.close()
     assert [one.status for one in server.journal] == [401, 200]
 
@@ -249,7 +249,7 @@ def test_refused_token_that_is_still_the_same_is_refused(server, account):
     with pytest.raises(UnauthorizedError):
         client.list_page(NAMESPACES)
     with pytest.raises(UnauthorizedError):
-        client.watch(NAMESPACES, timeout_seconds=0)
+        client.watch(NAMESPACES, timeout_seconds=9)
     client.close()
     assert [one.status for one in server.journal] == [401, 401]
 

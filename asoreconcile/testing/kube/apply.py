@@ -1,153 +1,187 @@
-"""Server-side apply: each manager owns the fields it applied.
+"""Server-side apply: each manager owns the fields it applied. Pure.
 
 Fields that a manager applied before and leaves out now go, unless another manager owns
-them too; a field that another manager applied with another value is a conflict, unless
-forced. Lists are owned as a whole, but for those that the schema keys by name. Owners
-are kept in `metadata.managedFields`, in the API's FieldsV1 form.
+them too; a field that another manager owns with another value is a conflict, unless
+forced. Owners are kept in `metadata.managedFields`, in the API's FieldsV1 form.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+
+import attrs
+import orjson
 
 from asoreconcile.objects import JsonObject, copy_json, metadata
-from asoreconcile.testing.kube.patches import merge
+from asoreconcile.testing.kube.fieldsets import (
+    Node,
+    Path,
+    laid_over,
+    nodes,
+    of_fields,
+    shown,
+    to_fields,
+    without,
+)
 from asoreconcile.testing.kube.status import StatusError
 
-Path = tuple[str, ...]
-_DEEP = 99
 _UNOWNED = {
-    ("apiVersion",),
-    ("kind",),
-    ("metadata", "name"),
-    ("metadata", "namespace"),
-    ("metadata", "uid"),
-    ("metadata", "resourceVersion"),
-    ("metadata", "managedFields"),
-    ("metadata", "creationTimestamp"),
-    ("metadata", "generation"),
+    ("f:apiVersion",),
+    ("f:kind",),
+    ("f:metadata",),
+    *(
+        ("f:metadata", f"f:{name}")
+        for name in (
+            "name",
+            "namespace",
+            "uid",
+            "resourceVersion",
+            "managedFields",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "generateName",
+            "selfLink",
+        )
+    ),
 }
 
 
-def applied(
-    live: JsonObject | None,
-    configuration: JsonObject,
-    *,
-    manager: str,
-    api_version: str,
-    force: bool,
-    now: str,
-    depth: int = _DEEP,
-) -> JsonObject:
-    """The object after an apply. Raises StatusError 409 on conflicts.
+@attrs.frozen
+class Owner:
+    """Who writes, how, and to which part of an object.
 
-    depth: below it an object counts as one field; CRDs have thousands of leaves.
+    schema: of the object, for what its lists are. fixed: objects that are always there,
+    which nobody owns by making them.
     """
-    mine = set(_leaves(configuration, depth)) - _UNOWNED
-    base = copy_json(live) if live is not None else {}
+
+    manager: str
+    api_version: str
+    subresource: str
+    now: str
+    schema: JsonObject = attrs.field(repr=False)
+    fixed: frozenset[Path] = frozenset()
+
+    def owns(self, path: Path) -> bool:
+        """Whether a write through this endpoint can own a place."""
+        if path in _UNOWNED:
+            return False
+        return not self.subresource or path[0] == f"f:{self.subresource}"
+
+
+def applied(
+    live: JsonObject | None, wanted: JsonObject, owner: Owner, *, force: bool
+) -> JsonObject:
+    """The object after an apply. Raises StatusError 409 on conflicts."""
+    found = [n for n in nodes(wanted, owner.schema) if owner.owns(n.path)]
+    mine = {n.path for n in found if n.is_applied}
+    base: JsonObject = copy_json(live) if live is not None else {}
     entries = _entries(base)
-    previous = next((e for e in entries if _is_apply_of(e, manager)), None)
-    _refuse_conflicts(base, configuration, mine, entries, manager, force=force)
-    if force:
-        for entry in entries:
-            if entry is not previous:
-                _set_paths(entry, _paths(entry) - mine)
-    others = {path for e in entries if e is not previous for path in _paths(e)}
-    dropped = (_paths(previous) if previous else set()) - mine - others
-    for path in dropped:
-        _remove(base, path)
-    result: JsonObject = merge(base, configuration)
-    kept = [e for e in entries if e is not previous and _paths(e)]
-    kept.append(_entry(manager, "Apply", api_version, mine, now))
-    metadata(result)["managedFields"] = kept
+    previous = next((e for e in entries if _is_apply_of(e, owner)), None)
+    others = [entry for entry in entries if entry is not previous]
+    contested = _contested(base, found, others, owner)
+    if contested and not force:
+        raise _conflict(contested)
+    for entry, paths in contested:
+        _set_paths(entry, _paths(entry) - set(paths))
+    held = {path for entry in others for path in _paths(entry)} | mine
+    dropped = (_paths(previous) if previous else set()) - held
+    result = base
+    for path in sorted(dropped, key=len):  # an item goes before the key that names it
+        if not _is_key(path) and not any(other[: len(path)] == path for other in held):
+            result = without(result, path, owner.schema)
+    result = laid_over(result, wanted, owner.schema)
+    made = _entry("Apply", mine, owner)
+    if previous and _same_entry(previous, made):
+        made = previous
+    kept = [entry for entry in others if _paths(entry)]
+    metadata(result)["managedFields"] = _in_order([*kept, made])
     return result
 
 
-def updated(
-    before: JsonObject | None,
-    after: JsonObject,
-    *,
-    manager: str,
-    api_version: str,
-    subresource: str,
-    now: str,
-    depth: int = _DEEP,
-) -> None:
+def _is_key(path: Path) -> bool:
+    """Whether a place is what an item of a keyed list is named by."""
+    item = path[-2] if len(path) > 1 else ""
+    name = path[-1].removeprefix("f:")
+    return item.startswith("k:") and name in orjson.loads(item.removeprefix("k:"))
+
+
+def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
     """Note, in `after`, that a manager changed fields by create, update or patch."""
-    old = set(_leaves(before, depth)) if before is not None else set()
-    new = set(_leaves(after, depth)) - _UNOWNED
+    old = {n.path: n for n in nodes(before or {}, owner.schema)}
+    new = {n.path: n for n in nodes(after, owner.schema)}
     changed = {
         path
-        for path in new
-        if path not in old or _get(before or {}, path) != _get(after, path)
+        for path, node in new.items()
+        if path not in _UNOWNED
+        and path not in owner.fixed
+        and (path not in old or (node.is_leaf and node.value != old[path].value))
     }
-    entries = _entries(before or after)
-    if not changed:
-        if before is not None and "managedFields" in metadata(before):
-            metadata(after)["managedFields"] = entries
-        return
+    asked = metadata(after).get("managedFields")
+    if before is not None and asked is not None and not any(asked):
+        entries: list[JsonObject] = []  # the client asks to forget all owners
+    else:
+        entries = _entries(before or {})
     kept: list[JsonObject] = []
     own = set(changed)
     for entry in entries:
-        updates = entry.get("manager") == manager and entry["operation"] == "Update"
-        if updates and (entry.get("subresource") or "") == subresource:
-            own |= _paths(entry) & new
+        if _is_update_of(entry, owner):
+            own |= _paths(entry) & new.keys()
+            if not changed:
+                kept.append(_narrowed(entry, own))
             continue
-        _set_paths(entry, (_paths(entry) - changed) & new)
-        if _paths(entry):
-            kept.append(entry)
-    entry = _entry(manager, "Update", api_version, own, now)
-    if subresource:
-        entry["subresource"] = subresource
-    metadata(after)["managedFields"] = [*kept, entry]
+        entry = _narrowed(entry, (_paths(entry) - changed) & new.keys())  # noqa: PLW2901
+        kept.append(entry)
+    if changed:
+        kept.append(_entry("Update", own, owner))
+    kept = _in_order([entry for entry in kept if entry["fieldsV1"]])
+    if kept:
+        metadata(after)["managedFields"] = kept
+    else:
+        metadata(after).pop("managedFields", None)
 
 
-def _refuse_conflicts(
-    live: JsonObject,
-    configuration: JsonObject,
-    mine: set[Path],
-    entries: list[JsonObject],
-    manager: str,
-    *,
-    force: bool,
-) -> None:
-    if force:
-        return
-    causes: list[tuple[str, Path]] = []
-    for entry in entries:
-        if _is_apply_of(entry, manager):
-            continue
-        causes.extend(
-            (str(entry.get("manager")), path)
-            for path in sorted(_paths(entry) & mine)
-            if _get(live, path) != _get(configuration, path)
-        )
-    if not causes:
-        return
-    fields = [
+def _contested(
+    live: JsonObject, found: list[Node], others: list[JsonObject], owner: Owner
+) -> list[tuple[JsonObject, list[Path]]]:
+    """Which fields each other manager owns that would change."""
+    present = {n.path: n.value for n in nodes(live, owner.schema)}
+    changing = {n.path for n in found if n.is_leaf and present.get(n.path) != n.value}
+    pairs = ((entry, sorted(_paths(entry) & changing)) for entry in others)
+    return [(entry, paths) for entry, paths in pairs if paths]
+
+
+def _conflict(contested: list[tuple[JsonObject, list[Path]]]) -> StatusError:
+    named = [(_described(entry), paths) for entry, paths in contested]
+    causes = [
         {
             "reason": "FieldManagerConflict",
-            "message": f'conflict with "{owner}"',
-            "field": "." + ".".join(path),
+            "message": f"conflict with {who}",
+            "field": shown(path),
         }
-        for owner, path in causes
+        for who, paths in named
+        for path in paths
     ]
-    raise StatusError(
-        409,
-        "Conflict",
-        f"Apply failed with {len(causes)} conflict(s): "
-        + ", ".join(f'"{owner}": .{".".join(path)}' for owner, path in causes),
-        details={"causes": fields},
+    if len(causes) == 1:
+        who, paths = named[0]
+        text = f"1 conflict: conflict with {who}: {shown(paths[0])}"
+    else:
+        parts = (
+            f"conflicts with {who}:" + "".join(f"\n- {shown(p)}" for p in paths)
+            for who, paths in named
+        )
+        text = f"{len(causes)} conflicts: " + "\n".join(parts)
+    return StatusError(
+        409, "Conflict", f"Apply failed with {text}", details={"causes": causes}
     )
 
 
-def _leaves(value: Any, depth: int, path: Path = ()) -> Iterator[Path]:
-    if path == ("metadata", "managedFields"):
-        return
-    if isinstance(value, dict) and value and len(path) < depth:
-        for key, inner in value.items():
-            yield from _leaves(inner, depth, (*path, key))
-    elif path:
-        yield path
+def _described(entry: JsonObject) -> str:
+    text = f'"{entry.get("manager", "")}"'
+    if entry.get("subresource"):
+        text += f' with subresource "{entry["subresource"]}"'
+    if entry.get("operation") == "Update":
+        text += f" using {entry.get('apiVersion', '')}"
+    return text
 
 
 def _entries(obj: JsonObject) -> list[JsonObject]:
@@ -155,64 +189,65 @@ def _entries(obj: JsonObject) -> list[JsonObject]:
     return found
 
 
-def _is_apply_of(entry: JsonObject, manager: str) -> bool:
-    return entry.get("manager") == manager and entry.get("operation") == "Apply"
+def _is(entry: JsonObject, operation: str, owner: Owner) -> bool:
+    return (
+        entry.get("manager") == owner.manager
+        and entry.get("operation") == operation
+        and (entry.get("subresource") or "") == owner.subresource
+    )
 
 
-def _entry(
-    manager: str, operation: str, api_version: str, paths: set[Path], now: str
-) -> JsonObject:
+def _is_apply_of(entry: JsonObject, owner: Owner) -> bool:
+    return _is(entry, "Apply", owner)
+
+
+def _is_update_of(entry: JsonObject, owner: Owner) -> bool:
+    same = entry.get("apiVersion") == owner.api_version
+    return same and _is(entry, "Update", owner)
+
+
+def _entry(operation: str, paths: set[Path], owner: Owner) -> JsonObject:
     entry: JsonObject = {
-        "manager": manager,
+        "manager": owner.manager,
         "operation": operation,
-        "apiVersion": api_version,
-        "time": now,
+        "apiVersion": owner.api_version,
+        "time": owner.now,
         "fieldsType": "FieldsV1",
+        "fieldsV1": to_fields(paths),
     }
-    _set_paths(entry, paths)
+    if owner.subresource:
+        entry["subresource"] = owner.subresource
+    return entry
+
+
+def _same_entry(one: JsonObject, other: JsonObject) -> bool:
+    compared: Callable[[JsonObject], JsonObject] = lambda entry: {  # noqa: E731
+        name: value for name, value in entry.items() if name != "time"
+    }
+    return compared(one) == compared(other)
+
+
+def _narrowed(entry: JsonObject, paths: set[Path]) -> JsonObject:
+    if paths != _paths(entry):
+        _set_paths(entry, paths)
     return entry
 
 
 def _set_paths(entry: JsonObject, paths: set[Path]) -> None:
-    tree: JsonObject = {}
-    for path in sorted(paths):
-        node = tree
-        for part in path:
-            node = node.setdefault(f"f:{part}", {})
-    entry["fieldsV1"] = tree
+    entry["fieldsV1"] = to_fields(paths)
 
 
 def _paths(entry: JsonObject) -> set[Path]:
-    def walk(tree: JsonObject, path: Path) -> Iterator[Path]:
-        for key, inner in tree.items():
-            here = (*path, key.removeprefix("f:"))
-            if inner:
-                yield from walk(inner, here)
-            else:
-                yield here
-
-    return set(walk(entry.get("fieldsV1") or {}, ()))
+    return set(of_fields(entry.get("fieldsV1") or {}))
 
 
-def _get(value: Any, path: Path) -> Any:
-    for part in path:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(part)
-    return value
-
-
-def _remove(document: JsonObject, path: Path) -> None:
-    """Remove a leaf, and the parents that it leaves empty."""
-    parents: list[tuple[JsonObject, str]] = []
-    node: Any = document
-    for part in path[:-1]:
-        if not isinstance(node, dict) or part not in node:
-            return
-        parents.append((node, part))
-        node = node[part]
-    if isinstance(node, dict):
-        node.pop(path[-1], None)
-    for parent, part in reversed(parents):
-        if parent[part] == {} and part != "metadata":
-            del parent[part]
+def _in_order(entries: list[JsonObject]) -> list[JsonObject]:
+    return sorted(
+        entries,
+        key=lambda e: (
+            e.get("operation", ""),
+            e.get("time", ""),
+            e.get("manager", ""),
+            e.get("subresource", ""),
+        ),
+    )

@@ -1,121 +1,226 @@
 """Taking in a CustomResourceDefinition: checked, completed, established at once.
 
-What this server cannot evaluate is refused here, loudly, so that nobody trusts a rule
-that is not applied.
+Its names must be free in its group, else it is stored but not served, as the API
+server does it. Raises StatusError 400 and 422.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from asoreconcile.objects import JsonObject, metadata, spec
-from asoreconcile.testing.kube.status import Cause, invalid
+from asoreconcile.testing.kube import structural
+from asoreconcile.testing.kube.status import Cause, bad_request, invalid
 
 _KIND, _GROUP = "CustomResourceDefinition", "apiextensions.k8s.io"
+_ESTABLISHED = ("InitialNamesAccepted", "the initial names have been accepted")
+_NOT_ESTABLISHED = ("NotAccepted", "not all names are accepted")
+_SCOPES = ("Cluster", "Namespaced")
+_SHAPES: dict[str, type] = {
+    "group": str,
+    "scope": str,
+    "names": dict,
+    "versions": list,
+    "conversion": dict,
+}
 
 
-def admit_crd(obj: JsonObject, now: str) -> JsonObject:
-    """The CRD as stored. Raises StatusError 422."""
+def admit_crd(
+    obj: JsonObject, before: JsonObject | None, others: Iterable[JsonObject], now: str
+) -> JsonObject:
+    """The CRD as stored. before: what it replaces. others: all other CRDs."""
+    _check_shape(obj)
     name = str(metadata(obj).get("name") or "")
-    found = list(_causes(obj, name))
-    if found:
-        raise invalid(_KIND, _GROUP, name, found)
     content = spec(obj)
-    names = content["names"]
-    names.setdefault("singular", names["kind"].lower())
-    names.setdefault("listKind", names["kind"] + "List")
+    names = content.setdefault("names", {})
+    if names.get("kind"):
+        names.setdefault("singular", names["kind"].lower())
+        names.setdefault("listKind", names["kind"] + "List")
     content.setdefault("conversion", {"strategy": "None"})
+    if found := [*_causes(obj, name), *_changes(obj, before)]:
+        raise invalid(_KIND, _GROUP, name, found)
+    obj["status"] = _status(content, (before or {}).get("status") or {}, others, now)
+    return obj
+
+
+def is_established(crd: JsonObject) -> bool:
+    """Whether a CRD's kind is served."""
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return any(
+        c.get("type") == "Established" and c.get("status") == "True" for c in conditions
+    )
+
+
+def _status(
+    content: JsonObject, known: JsonObject, others: Iterable[JsonObject], now: str
+) -> JsonObject:
+    names = content["names"]
     stored = [v["name"] for v in content["versions"] if v.get("storage")]
-    before = (obj.get("status") or {}).get("storedVersions") or []
-    obj["status"] = {
-        "acceptedNames": names,
+    before = known.get("storedVersions") or []
+    taken = _taken(content, others)
+    accepted = not taken
+    return {
+        "acceptedNames": names if accepted else {"plural": "", "kind": ""},
         "storedVersions": [*before, *(v for v in stored if v not in before)],
         "conditions": [
-            _condition("NamesAccepted", "NoConflicts", "no conflicts found", obj, now),
             _condition(
+                known,
+                "NamesAccepted",
+                accepted,
+                taken or ("NoConflicts", "no conflicts found"),
+                now,
+            ),
+            _condition(
+                known,
                 "Established",
-                "InitialNamesAccepted",
-                "the initial names have been accepted",
-                obj,
+                accepted,
+                _ESTABLISHED if accepted else _NOT_ESTABLISHED,
                 now,
             ),
         ],
     }
-    return obj
+
+
+def _taken(content: JsonObject, others: Iterable[JsonObject]) -> tuple[str, str] | None:
+    """Which name another kind of the group has: (reason, message)."""
+    names = content["names"]
+    for other in others:
+        held = spec(other).get("names") or {}
+        if spec(other).get("group") != content["group"] or not is_established(other):
+            continue
+        words = {held.get("plural"), held.get("singular"), *held.get("shortNames", ())}
+        for field in ("plural", "singular"):
+            if names.get(field) in words:
+                reason = f"{field.title()}Conflict"
+                return reason, f'"{names[field]}" is already in use'
+        for short in names.get("shortNames") or ():
+            if short in words:
+                return "ShortNamesConflict", f'"{short}" is already in use'
+        kinds = {held.get("kind"), held.get("listKind")}
+        for field, reason in (
+            ("listKind", "ListKindConflict"),
+            ("kind", "KindConflict"),
+        ):
+            if names.get(field) in kinds:
+                return reason, f'"{names[field]}" is already in use'
+    return None
 
 
 def _condition(
-    type_: str, reason: str, message: str, obj: JsonObject, now: str
+    known: JsonObject, type_: str, holds: bool, why: tuple[str, str], now: str
 ) -> JsonObject:
-    for known in (obj.get("status") or {}).get("conditions") or ():
-        if known.get("type") == type_ and known.get("status") == "True":
-            return dict(known)
+    """why: reason and message."""
+    reason, message = why
+    status = "True" if holds else "False"
+    since = now
+    for condition in known.get("conditions") or ():
+        if condition.get("type") == type_ and condition.get("status") == status:
+            since = condition.get("lastTransitionTime") or now
     return {
         "type": type_,
-        "status": "True",
-        "lastTransitionTime": now,
+        "status": status,
+        "lastTransitionTime": since,
         "reason": reason,
         "message": message,
     }
 
 
+def _check_shape(obj: JsonObject) -> None:
+    content = obj.get("spec")
+    if content is None:
+        content = obj["spec"] = {}
+    wrong = None
+    if not isinstance(content, dict):
+        wrong = "spec"
+    else:
+        for name, expected in _SHAPES.items():
+            if name in content and not isinstance(content[name], expected):
+                wrong = f"spec.{name}"
+        versions = content.get("versions") or ()
+        if not wrong and not all(isinstance(v, dict) for v in versions):
+            wrong = "spec.versions"
+    if wrong:
+        raise bad_request(
+            f'{_KIND} in version "v1" cannot be handled as a {_KIND}: json: cannot '
+            f"unmarshal into Go struct field {_KIND}.{wrong}"
+        )
+
+
 def _causes(obj: JsonObject, name: str) -> Iterator[Cause]:
     content = spec(obj)
-    names = content.get("names") or {}
-    for path, value in (
-        ("spec.group", content.get("group")),
-        ("spec.names.plural", names.get("plural")),
-        ("spec.names.kind", names.get("kind")),
-        ("spec.versions", content.get("versions")),
-        ("spec.scope", content.get("scope")),
-    ):
-        if not value:
-            yield Cause(path, "FieldValueRequired", "Required value")
-            return
-    expected = f"{names['plural']}.{content['group']}"
-    if name != expected:
-        yield Cause(
-            "metadata.name",
-            "FieldValueInvalid",
-            f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group',
+    names, group = content["names"], content.get("group") or ""
+    if name != f"{names.get('plural', '')}.{group}":
+        yield _invalid(
+            "metadata.name", name, 'must be spec.names.plural+"."+spec.group'
         )
-    if (content.get("conversion") or {}).get("strategy", "None") != "None":
+    if not group:
+        yield _required("spec.group")
+    for field in ("plural", "singular", "kind", "listKind"):
+        if not names.get(field):
+            yield _required(f"spec.names.{field}")
+    if not content.get("scope"):
+        yield _required("spec.scope")
+    elif content["scope"] not in _SCOPES:
         yield Cause(
-            "spec.conversion.strategy",
+            "spec.scope",
             "FieldValueNotSupported",
-            "this test server does not call conversion webhooks",
+            f'Unsupported value: "{content["scope"]}": supported values: "Cluster", '
+            '"Namespaced"',
         )
-    versions = content["versions"]
+    yield from _conversion_causes(content["conversion"])
+    versions = content.get("versions") or []
     if sum(bool(v.get("storage")) for v in versions) != 1:
-        yield Cause(
-            "spec.versions",
-            "FieldValueInvalid",
-            "Invalid value: must have exactly one version marked as storage version",
-        )
+        why = "must have exactly one version marked as storage version"
+        yield _invalid("spec.versions", "", why)
+    if len({v.get("name") for v in versions}) != len(versions):
+        yield _invalid("spec.versions", "", "must contain unique version names")
     for index, version in enumerate(versions):
-        at = f"spec.versions[{index}].schema.openAPIV3Schema"
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if not isinstance(schema, dict):
-            yield Cause(
-                at, "FieldValueRequired", "Required value: schemas are required"
-            )
-        elif (rule := _rule_in(schema, at)) is not None:
-            yield Cause(
-                rule,
-                "FieldValueNotSupported",
-                "this test server does not evaluate validation rules (CEL)",
-            )
+        yield from _version_causes(version, f"spec.versions[{index}]")
 
 
-def _rule_in(schema: Any, at: str) -> str | None:
-    """The path of the first CEL rule in a schema."""
+def _version_causes(version: JsonObject, at: str) -> Iterator[Cause]:
+    if not version.get("name"):
+        yield _required(f"{at}.name")
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if not isinstance(schema, dict):
-        return None
-    if schema.get("x-kubernetes-validations"):
-        return f"{at}.x-kubernetes-validations"
-    for name, inner in (schema.get("properties") or {}).items():
-        if (found := _rule_in(inner, f"{at}.properties[{name}]")) is not None:
-            return found
-    for name in ("items", "additionalProperties"):
-        if (found := _rule_in(schema.get(name), f"{at}.{name}")) is not None:
-            return found
-    return None
+        where = f"{at}.schema.openAPIV3Schema"
+        yield Cause(where, "FieldValueRequired", "Required value: schemas are required")
+        return
+    yield from structural.causes(schema, f"{at}.schema.openAPIV3Schema")
+    for index, field in enumerate(version.get("selectableFields") or ()):
+        path = field.get("jsonPath") or ""
+        if structural.field_schema(schema, path) is None:
+            why = "is an invalid path: does not refer to a valid field"
+            yield _invalid(f"{at}.selectableFields[{index}].jsonPath", path, why)
+
+
+def _conversion_causes(conversion: JsonObject) -> Iterator[Cause]:
+    if conversion.get("strategy", "None") != "Webhook":
+        return
+    webhook = conversion.get("webhook") or {}
+    if not webhook.get("clientConfig"):
+        why = "Required value: required when strategy is set to Webhook"
+        at = "spec.conversion.webhookClientConfig"
+        yield Cause(at, "FieldValueRequired", why)
+    if not webhook.get("conversionReviewVersions"):
+        yield _required("spec.conversion.conversionReviewVersions")
+
+
+def _changes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
+    """What may not change any more."""
+    if before is None:
+        return
+    fields: tuple[tuple[str, Any, Any], ...] = (
+        ("spec.group", spec(obj).get("group"), spec(before).get("group")),
+        ("spec.scope", spec(obj).get("scope"), spec(before).get("scope")),
+    )
+    for field, new, old in fields:
+        if new != old:
+            yield _invalid(field, str(new), "field is immutable")
+
+
+def _required(field: str) -> Cause:
+    return Cause(field, "FieldValueRequired", "Required value")
+
+
+def _invalid(field: str, value: str, why: str) -> Cause:
+    return Cause(field, "FieldValueInvalid", f'Invalid value: "{value}": {why}')

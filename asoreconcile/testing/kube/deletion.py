@@ -1,28 +1,45 @@
 """Deletion: finalizers first, then the object, then what hangs on it.
 
-A namespace takes its content along, a CRD its instances, an owner its dependants that
-no other living owner holds; each of them through its own finalizers.
+A namespace takes its content along, a CRD its instances, an owner its dependants: as
+the API server, its namespace controller and its garbage collector do it, but at once.
+Caller holds the storage's lock where a name begins with `_`.
 """
+
+from collections.abc import Iterable, Mapping
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
     copy_json,
+    finalizers,
+    is_deleting,
     metadata,
     owner_references,
     spec,
+    uid_of,
 )
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
-from asoreconcile.testing.kube.status import conflict, not_found
+from asoreconcile.testing.kube.options import DeleteOptions
+from asoreconcile.testing.kube.status import (
+    StatusError,
+    conflict,
+    forbidden,
+    not_found,
+)
 from asoreconcile.testing.kube.storage import Storage, Table
 
-_FOREGROUND = "foregroundDeletion"
-_ORPHAN = "orphan"
+_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan", "Background": ""}
+_CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
+_PRECONDITIONS = {
+    "uid": ("UID", "deleted and then recreated"),
+    "resourceVersion": ("ResourceVersion", "modified"),
+}
 
 
 class Deletions:
-    """Removes objects. Raises StatusError for what it refuses."""
+    """Removes objects. Raises StatusError for what it refuses. Safe from any thread."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
@@ -32,123 +49,212 @@ class Deletions:
         self,
         resource: Resource,
         key: ObjectKey,
-        *,
-        preconditions: JsonObject,
-        propagation: str = "",
-        dry_run: bool = False,
+        options: DeleteOptions,
     ) -> tuple[JsonObject, bool]:
         """The object as it is afterwards, and whether it is gone."""
         with self._storage.lock:
             obj = self._storage.get(resource.table, key)
             if obj is None:
                 raise not_found(resource.plural, resource.group, key.name)
-            for name, wanted in preconditions.items():
-                if metadata(obj).get(name) != wanted:
-                    raise conflict(
-                        resource.plural,
-                        resource.group,
-                        key.name,
-                        f"Precondition failed: {name} is not {wanted}",
-                    )
-            if dry_run:
-                return obj, True
-            if propagation == "Orphan":
-                self._orphan(obj)
-            return self._begin(resource.table, key, obj)
+            _check_preconditions(resource, obj, options.preconditions)
+            if resource is NAMESPACES and key.name in _KEPT_NAMESPACES:
+                why = "this namespace may not be deleted"
+                raise forbidden(resource.plural, resource.group, key.name, why)
+            if options.dry_run:
+                return obj, not finalizers(obj)
+            return self._begin(resource.table, key, obj, options.propagation)
+
+    def may_finish(self, table: Table, key: ObjectKey) -> bool:
+        """Whether nothing but an object's finalizers has kept it."""
+        if table == NAMESPACES.table:
+            return not any(self._content_of(key.name))
+        return True
 
     def finish(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
         """The last finalizer went: remove the object. Caller holds the lock."""
         last = copy_json(obj)
         metadata(last)["resourceVersion"] = self._storage.next_version()
         self._storage.remove(table, key, last)
-        self._follow(table, obj)
+        self._collect(uid_of(last))
+        for owner in owner_references(last):
+            self._go_on(str(owner.get("uid")))
+        if key.namespace:
+            self._finish_namespace_if_empty(key.namespace)
+        self._finish_crd_if_empty(table)
 
     def _begin(
-        self, table: Table, key: ObjectKey, obj: JsonObject
+        self, table: Table, key: ObjectKey, obj: JsonObject, propagation: str = ""
     ) -> tuple[JsonObject, bool]:
-        """Mark an object as going, or remove it. Caller holds the lock."""
+        """Mark an object as going, or remove it."""
         if self._storage.get(table, key) is not obj:
             return obj, True  # it went with something else meanwhile
-        if metadata(obj).get("deletionTimestamp"):
+        held = [*_held(obj, propagation)]
+        if table == CRDS.table and _CRD_FINALIZER not in held:
+            held.append(_CRD_FINALIZER)
+        if is_deleting(obj) and held == finalizers(obj):
             return obj, False
-        if table == NAMESPACES.table:
-            return self._begin_namespace(key, obj)
-        if not metadata(obj).get("finalizers"):
+        if not held and table != NAMESPACES.table:
             self.finish(table, key, obj)
             return obj, True
-        return self._mark(table, key, obj), False
+        going = self._mark(table, key, obj, held)
+        if table == NAMESPACES.table:
+            self._empty(list(self._content_of(key.name)))
+            self._finish_namespace_if_empty(key.name)
+        elif table == CRDS.table:
+            self._empty([(_instances(obj), k) for k in self._keys(_instances(obj))])
+            self._finish_crd_if_empty(_instances(obj))
+        self._go_on(uid_of(going))
+        return going, False
 
     def _mark(
-        self, table: Table, key: ObjectKey, obj: JsonObject, **fields: JsonObject
+        self, table: Table, key: ObjectKey, obj: JsonObject, held: list[str]
     ) -> JsonObject:
-        going = {**copy_json(obj), **fields}
+        going = copy_json(obj)
         meta = metadata(going)
-        meta["deletionTimestamp"] = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        meta["deletionGracePeriodSeconds"] = 0
-        meta["generation"] = meta.get("generation", 0) + 1
-        meta["resourceVersion"] = self._storage.next_version()
-        self._storage.put(table, key, going)
-        return going
+        if not is_deleting(obj):
+            stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            meta["deletionTimestamp"] = stamp
+            if table != NAMESPACES.table:
+                meta["deletionGracePeriodSeconds"] = 0
+            if "generation" in meta:
+                meta["generation"] += 1
+            if table == NAMESPACES.table:
+                going["status"] = {
+                    **(going.get("status") or {}),
+                    "phase": "Terminating",
+                }
+        if held:
+            meta["finalizers"] = held
+        return self._put(table, key, going)
 
-    def _begin_namespace(
-        self, key: ObjectKey, obj: JsonObject
-    ) -> tuple[JsonObject, bool]:
-        going = self._mark(NAMESPACES.table, key, obj, status={"phase": "Terminating"})
+    def _put(self, table: Table, key: ObjectKey, obj: JsonObject) -> JsonObject:
+        metadata(obj)["resourceVersion"] = self._storage.next_version()
+        self._storage.put(table, key, obj)
+        return obj
+
+    def _empty(self, places: Iterable[tuple[Table, ObjectKey]]) -> None:
+        for table, key in places:
+            obj = self._storage.get(table, key)
+            if obj is not None:
+                self._begin(table, key, obj)
+
+    def _content_of(self, namespace: str) -> Iterable[tuple[Table, ObjectKey]]:
         for table in self._storage.tables():
-            for inner, content in self._storage.items(table):
-                if inner.namespace == key.name:
-                    self._begin(table, inner, content)
-        self._finish_namespace_if_empty(key.name)
-        return going, False
+            for key in self._keys(table):
+                if key.namespace == namespace:
+                    yield table, key
+
+    def _keys(self, table: Table) -> list[ObjectKey]:
+        return [key for key, _ in self._storage.items(table)]
 
     def _finish_namespace_if_empty(self, name: str) -> None:
         key = ObjectKey("", name)
         obj = self._storage.get(NAMESPACES.table, key)
-        if obj is None or not metadata(obj).get("deletionTimestamp"):
+        if obj is None or not is_deleting(obj) or finalizers(obj):
             return
-        for table in self._storage.tables():
-            if any(k.namespace == name for k, _ in self._storage.items(table)):
-                return
-        self.finish(NAMESPACES.table, key, obj)
+        if self.may_finish(NAMESPACES.table, key):
+            self.finish(NAMESPACES.table, key, obj)
 
-    def _follow(self, table: Table, gone: JsonObject) -> None:
-        """What goes because something else went. Caller holds the lock."""
-        if table == CRDS.table:
-            content = spec(gone)
-            instances = Table(content["group"], content["names"]["plural"])
-            for key, obj in self._storage.items(instances):
-                self.finish(instances, key, obj)
-        uid = metadata(gone)["uid"]
-        for other in self._storage.tables():
-            for key, obj in self._storage.items(other):
-                owners = owner_references(obj)
-                if any(o.get("uid") == uid for o in owners) and not any(
-                    self._lives(str(o.get("uid"))) for o in owners
-                ):
-                    self._begin(other, key, obj)
-        if namespace := metadata(gone).get("namespace"):
-            self._finish_namespace_if_empty(namespace)
+    def _finish_crd_if_empty(self, table: Table) -> None:
+        key = ObjectKey("", f"{table.resource}.{table.group}")
+        obj = self._storage.get(CRDS.table, key)
+        if obj is None or not is_deleting(obj) or self._storage.items(table):
+            return
+        self._release(CRDS.table, key, obj, _CRD_FINALIZER)
 
-    def _lives(self, uid: str) -> bool:
-        return any(
-            metadata(obj).get("uid") == uid
-            for table in self._storage.tables()
-            for _, obj in self._storage.items(table)
+    def _release(
+        self, table: Table, key: ObjectKey, obj: JsonObject, finalizer: str
+    ) -> None:
+        """Take a finalizer of the server's own off an object."""
+        left = [name for name in finalizers(obj) if name != finalizer]
+        freed = copy_json(obj)
+        if left:
+            metadata(freed)["finalizers"] = left
+            self._put(table, key, freed)
+        else:
+            metadata(freed).pop("finalizers", None)
+            self.finish(table, key, freed)
+
+    def _go_on(self, uid: str) -> None:
+        """Go on with an owner that waits for its dependants, or lets them go."""
+        place = self._storage.place_of(uid)
+        obj = self._storage.get(*place) if place else None
+        if place is None or obj is None or not is_deleting(obj):
+            return
+        if _FINALIZERS["Orphan"] in finalizers(obj):
+            for table, key in self._storage.owned_by(uid):
+                self._let_go(table, key, {uid})
+            self._release(*place, obj, _FINALIZERS["Orphan"])
+        elif _FINALIZERS["Foreground"] in finalizers(obj):
+            blocking = [p for p in self._storage.owned_by(uid) if self._blocks(p, uid)]
+            for table, key in blocking:
+                dependant = self._storage.get(table, key)
+                if dependant is not None and not is_deleting(dependant):
+                    self._begin(table, key, dependant, "Foreground")
+            obj = self._storage.get(*place)
+            if obj is not None and _FINALIZERS["Foreground"] in finalizers(obj):
+                waits = any(self._blocks(p, uid) for p in self._storage.owned_by(uid))
+                if not waits:
+                    self._release(*place, obj, _FINALIZERS["Foreground"])
+
+    def _blocks(self, place: tuple[Table, ObjectKey], uid: str) -> bool:
+        obj = self._storage.get(*place)
+        return obj is not None and any(
+            o.get("uid") == uid and o.get("blockOwnerDeletion")
+            for o in owner_references(obj)
         )
 
-    def _orphan(self, obj: JsonObject) -> None:
-        """Let dependants stay: they name this owner no more."""
-        uid = metadata(obj)["uid"]
-        for table in self._storage.tables():
-            for key, dependant in self._storage.items(table):
-                owners = owner_references(dependant)
-                left = [o for o in owners if o.get("uid") != uid]
-                if len(left) == len(owners):
-                    continue
-                freed = copy_json(dependant)
-                meta = metadata(freed)
-                meta["ownerReferences"] = left
-                if not left:
-                    del meta["ownerReferences"]
-                meta["resourceVersion"] = self._storage.next_version()
-                self._storage.put(table, key, freed)
+    def _collect(self, uid: str) -> None:
+        """What an owner leaves behind goes too, unless another owner lives."""
+        for table, key in self._storage.owned_by(uid):
+            obj = self._storage.get(table, key)
+            if obj is None:
+                continue
+            owners = {str(o.get("uid")) for o in owner_references(obj)}
+            gone = {one for one in owners if self._storage.place_of(one) is None}
+            if gone == owners:
+                self._begin(table, key, obj)
+            else:
+                self._let_go(table, key, gone)
+
+    def _let_go(self, table: Table, key: ObjectKey, owners: set[str]) -> None:
+        """Have an object name some owners no more."""
+        obj = self._storage.get(table, key)
+        if obj is None:
+            return
+        freed = copy_json(obj)
+        left = [o for o in owner_references(freed) if o.get("uid") not in owners]
+        if left:
+            metadata(freed)["ownerReferences"] = left
+        else:
+            metadata(freed).pop("ownerReferences", None)
+        self._put(table, key, freed)
+
+
+def _held(obj: JsonObject, propagation: str) -> Iterable[str]:
+    """An object's finalizers, with those of a policy."""
+    if not propagation:
+        return finalizers(obj)
+    own = [name for name in finalizers(obj) if name not in _FINALIZERS.values()]
+    added = _FINALIZERS[propagation]
+    return [*own, added] if added else own
+
+
+def _instances(crd: JsonObject) -> Table:
+    return Table(str(spec(crd)["group"]), str(spec(crd)["names"]["plural"]))
+
+
+def _check_preconditions(
+    resource: Resource, obj: JsonObject, preconditions: Mapping[str, str]
+) -> None:
+    for name, (shown, what) in _PRECONDITIONS.items():
+        wanted, found = preconditions.get(name), metadata(obj).get(name)
+        if wanted not in (None, found):
+            error: StatusError = conflict(
+                resource.kind,
+                resource.group,
+                str(metadata(obj).get("name")),
+                f"the {shown} in the precondition ({wanted}) does not match the "
+                f"{shown} in record ({found}). The object might have been {what}",
+            )
+            raise error

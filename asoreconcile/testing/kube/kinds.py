@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import attrs
 
 from asoreconcile.objects import JsonObject, spec
+from asoreconcile.testing.kube.crds import is_established
 from asoreconcile.testing.kube.storage import Storage, Table
 
 
@@ -13,7 +14,9 @@ class Resource:
     """A kind at one version, as the REST API has it.
 
     schema: the CRD's OpenAPI schema, None for built-in kinds. columns: its printer
-    columns. has_status: whether `/status` is a subresource.
+    columns. has_status: whether `/status` is a subresource. fields: dotted paths that
+    field selectors may name, besides names. scale: the paths of `/scale`.
+    stored_version: at which objects are kept, "" for this one.
     """
 
     group: str
@@ -27,6 +30,9 @@ class Resource:
     categories: tuple[str, ...] = ()
     schema: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
     columns: tuple[JsonObject, ...] = attrs.field(default=(), repr=False, eq=False)
+    fields: frozenset[str] = attrs.field(default=frozenset(), repr=False, eq=False)
+    scale: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
+    stored_version: str = ""
 
     @property
     def table(self) -> Table:
@@ -37,10 +43,40 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def stored_api_version(self) -> str:
+        version = self.stored_version or self.version
+        return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def has_generation(self) -> bool:
+        """Whether changes are counted: where there is a desired state to change."""
+        return self.is_custom or self.group in ("apiextensions.k8s.io", "apps")
+
+    @property
+    def subresources(self) -> tuple[str, ...]:
+        found = ("status",) if self.has_status else ()
+        return (*found, "scale") if self.scale else found
+
+    @property
     def is_custom(self) -> bool:
         return self.schema is not None
 
 
+_EVENT_FIELDS = frozenset(
+    (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    )
+)
 CRDS = Resource(
     "apiextensions.k8s.io",
     "v1",
@@ -60,15 +96,26 @@ NAMESPACES = Resource(
     has_status=True,
     singular="namespace",
     short_names=("ns",),
+    fields=frozenset({"name", "status.phase"}),
 )
-SECRETS = Resource("", "v1", "secrets", "Secret", singular="secret")
+SECRETS = Resource(
+    "", "v1", "secrets", "Secret", singular="secret", fields=frozenset({"type"})
+)
 BUILT_IN = (
     NAMESPACES,
     SECRETS,
     Resource(
         "", "v1", "configmaps", "ConfigMap", singular="configmap", short_names=("cm",)
     ),
-    Resource("", "v1", "events", "Event", singular="event", short_names=("ev",)),
+    Resource(
+        "",
+        "v1",
+        "events",
+        "Event",
+        singular="event",
+        short_names=("ev",),
+        fields=_EVENT_FIELDS,
+    ),
     Resource(
         "",
         "v1",
@@ -100,7 +147,10 @@ class Kinds:
         with self._storage.lock:
             if self._at != (at := self._storage.last_change(CRDS.table)):
                 custom = [
-                    r for _, o in self._storage.items(CRDS.table) for r in _served(o)
+                    resource
+                    for _, crd in self._storage.items(CRDS.table)
+                    if is_established(crd)
+                    for resource in _served(crd)
                 ]
                 self._known = {
                     (r.group, r.version, r.plural): r for r in (*BUILT_IN, *custom)
@@ -112,6 +162,7 @@ class Kinds:
 def _served(crd: JsonObject) -> Iterator[Resource]:
     content = spec(crd)
     names = content["names"]
+    stored = next(v["name"] for v in content["versions"] if v.get("storage"))
     for version in content["versions"]:
         if not version.get("served"):
             continue
@@ -127,4 +178,10 @@ def _served(crd: JsonObject) -> Iterator[Resource]:
             categories=tuple(names.get("categories") or ()),
             schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
             columns=tuple(version.get("additionalPrinterColumns") or ()),
+            fields=frozenset(
+                str(field["jsonPath"]).removeprefix(".")
+                for field in version.get("selectableFields") or ()
+            ),
+            scale=(version.get("subresources") or {}).get("scale"),
+            stored_version=stored,
         )

@@ -100,12 +100,12 @@ def _operate(document: Any, operation: JsonObject) -> Any:
                 return _set(document, path, value, insert=True)
             case "test":
                 if _get(document, path) != operation.get("value"):
-                    raise _refused(f"testing value {path} failed")
+                    raise _refused()
                 return document
             case _:
-                raise _refused(f"unexpected operation {op!r}")
+                raise _refused()
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise _refused(f"{op} operation does not apply: {path}: {error}") from error
+        raise _refused() from error
 
 
 def _steps(path: str) -> list[str]:
@@ -155,5 +155,10 @@ def _escaped(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-def _refused(message: str) -> StatusError:
-    return StatusError(422, "Invalid", f"the server rejected our request: {message}")
+def _refused() -> StatusError:
+    return StatusError(
+        422,
+        "Invalid",
+        "the server rejected our request due to an error in our request",
+        details={},
+    )

@@ -35,15 +35,20 @@ def columns(resource: Resource) -> list[JsonObject]:
     return [_NAME, *({"description": "", "priority": 0, **column} for column in own)]
 
 
-def row(resource: Resource, obj: JsonObject, now: datetime) -> JsonObject:
-    """One row; its object is the metadata, as kubectl asks for."""
+def row(
+    resource: Resource, obj: JsonObject, now: datetime, includes: str
+) -> JsonObject:
+    """One row. includes: how much of the object: Metadata, Object or None."""
     cells = [metadata(obj).get("name")]
     for column in columns(resource)[1:]:
         value = find(obj, column["jsonPath"])
         if value is not None and column["type"] == "date":
             value = age(str(value), now)
         cells.append("" if value is None else value)
-    return {"cells": cells, "object": partial(obj)}
+    made: JsonObject = {"cells": cells}
+    if includes != "None":
+        made["object"] = obj if includes == "Object" else partial(obj)
+    return made
 
 
 def partial(obj: JsonObject) -> JsonObject:

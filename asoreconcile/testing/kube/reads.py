@@ -4,27 +4,18 @@ A page's token holds the version its list began at, and later pages are read at 
 version, so a list in pages is one snapshot.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import attrs
-import orjson
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.testing.kube import listing, versions
 from asoreconcile.testing.kube.kinds import Resource
 from asoreconcile.testing.kube.printing import columns, partial, row
-from asoreconcile.testing.kube.selectors import Matches, selected
-from asoreconcile.testing.kube.status import (
-    Cause,
-    bad_request,
-    expired,
-    invalid,
-    not_found,
-    version_too_large,
-)
+from asoreconcile.testing.kube.selectors import selected
+from asoreconcile.testing.kube.status import expired, not_found, version_too_large
 from asoreconcile.testing.kube.storage import Storage
 
 Form = Literal["whole", "metadata", "table"]
@@ -32,22 +23,24 @@ Form = Literal["whole", "metadata", "table"]
 
 @attrs.frozen
 class Dress:
-    """How objects of a resource are shown to one client."""
+    """How objects of a resource are shown to one client.
+
+    rows: how much of an object a Table's row holds: Metadata, Object or None.
+    """
 
     resource: Resource
     form: Form
     clock: Clock
+    rows: str = "Metadata"
 
     def one(self, obj: JsonObject) -> JsonObject:
         """An object at the version that was asked for."""
         if self.form == "metadata":
             return partial(obj)
         if self.form == "table":
-            return self._table([obj], {})
-        resource = self.resource
-        if obj["apiVersion"] == resource.api_version:
-            return obj
-        return {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
+            meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            return self._table([obj], meta)
+        return versions.shown(self.resource, obj)
 
     def many(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
         """A list. meta: its resourceVersion, and continue."""
@@ -56,12 +49,22 @@ class Dress:
         kind, version = f"{self.resource.kind}List", self.resource.api_version
         if self.form == "metadata":
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
-        items = [self.one(obj) for obj in objects]
+            items = [partial(obj) for obj in objects]
+        elif self.resource.is_custom:
+            meta = {"continue": ""} | meta
+            items = [versions.shown(self.resource, obj) for obj in objects]
+        else:  # the list says what they are
+            items = [
+                {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
+                for obj in objects
+            ]
         return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 
     def bookmark(self, version: int, notes: JsonObject) -> JsonObject:
         """The object of a BOOKMARK event."""
-        meta: JsonObject = {"resourceVersion": str(version), "creationTimestamp": None}
+        meta: JsonObject = {"resourceVersion": str(version)}
+        if not self.resource.is_custom or self.form == "metadata":
+            meta["creationTimestamp"] = None
         if notes:
             meta["annotations"] = notes
         obj: JsonObject = {
@@ -70,19 +73,18 @@ class Dress:
             "metadata": meta,
         }
         if self.form == "table":
-            return {**self._table([], {"resourceVersion": str(version)})}
+            table = self._table([], {"resourceVersion": str(version)})
+            return {**table, "rows": [{"cells": [], "object": partial(obj)}]}
         return partial(obj) if self.form == "metadata" else obj
 
     def _table(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
         now = self.clock.now()
-        if not meta and objects:
-            meta = {"resourceVersion": objects[0]["metadata"]["resourceVersion"]}
         return {
             "kind": "Table",
             "apiVersion": "meta.k8s.io/v1",
             "metadata": meta,
             "columnDefinitions": columns(self.resource),
-            "rows": [row(self.resource, obj, now) for obj in objects],
+            "rows": [row(self.resource, obj, now, self.rows) for obj in objects],
         }
 
 
@@ -104,7 +106,11 @@ class Reads:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def get(self, resource: Resource, key: ObjectKey) -> JsonObject:
+    def get(
+        self, resource: Resource, key: ObjectKey, query: Mapping[str, str]
+    ) -> JsonObject:
+        if (wanted := query.get("resourceVersion", "")) not in ("", "0"):
+            self._check_reached(listing.parse_version(wanted))
         obj = self._storage.get(resource.table, key)
         if obj is None:
             raise not_found(resource.plural, resource.group, key.name)
@@ -114,95 +120,59 @@ class Reads:
         self, namespace: str, query: Mapping[str, str], dress: Dress
     ) -> JsonObject:
         """A list, or one page of it."""
-        resource = dress.resource
-        matches = selected(
-            query.get("labelSelector", ""),
-            query.get("fieldSelector", ""),
-            resource.kind,
-        )
-        after, version = self._start(resource, query)
-        objects = self._storage.items_at(resource.table, version)
-        if objects is None:
-            raise expired("The provided continue parameter is too old")
+        found, meta = self._page(namespace, query, dress.resource)
+        return dress.many([obj for _, obj in found], meta)
+
+    def keys(
+        self, namespace: str, query: Mapping[str, str], resource: Resource
+    ) -> list[ObjectKey]:
+        """The keys of what a list would show."""
+        return [key for key, _ in self._page(namespace, query, resource)[0]]
+
+    def _page(
+        self, namespace: str, query: Mapping[str, str], resource: Resource
+    ) -> tuple[list[tuple[ObjectKey, JsonObject]], JsonObject]:
+        labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+        matches = selected(labels, fields, resource)
+        start, limit = listing.list_start(query), listing.number(query, "limit")
+        version, objects = self._snapshot(resource, start)
         chosen = [
             (key, obj)
             for key, obj in objects
             if (not namespace or key.namespace == namespace)
-            and (after is None or key > after)
+            and (start.after is None or key > start.after)
             and matches(obj)
         ]
-        limit = _limit(query)
         meta: JsonObject = {"resourceVersion": str(version)}
-        if limit and len(chosen) > limit:
-            last = chosen[limit - 1][0]
-            meta["continue"] = _token(version, last)
-            meta["remainingItemCount"] = len(chosen) - limit
+        if 0 < limit < len(chosen):
+            meta["continue"] = listing.token_after(version, chosen[limit - 1][0])
+            if not labels and not fields:
+                meta["remainingItemCount"] = len(chosen) - limit
             chosen = chosen[:limit]
-        return dress.many([obj for _, obj in chosen], meta)
+        return chosen, meta
 
-    def _start(
-        self, resource: Resource, query: Mapping[str, str]
-    ) -> tuple[ObjectKey | None, int]:
-        """After which key to go on, and at which version to read."""
-        token = query.get("continue", "")
-        wanted, match = (
-            query.get("resourceVersion", ""),
-            query.get("resourceVersionMatch", ""),
-        )
-        current = self._storage.version
-        if token:
-            return _parse_token(token)
-        if match and not wanted:
-            cause = Cause(
-                "resourceVersionMatch",
-                "FieldValueForbidden",
-                "Forbidden: resourceVersionMatch is forbidden unless resourceVersion "
-                "is provided",
-            )
-            raise invalid("ListOptions", "meta.k8s.io", "", [cause])
-        if not wanted or wanted == "0":
-            return None, current
-        try:
-            version = int(wanted)
-        except ValueError as error:
-            raise bad_request(f"invalid resource version {wanted!r}") from error
-        if version > current:
-            raise version_too_large(version, current)
-        if match != "Exact":
-            return None, current
-        if self._storage.is_forgotten(resource.table, version):
+    def _snapshot(
+        self, resource: Resource, start: listing.Start
+    ) -> tuple[int, list[tuple[ObjectKey, JsonObject]]]:
+        """All objects at a version, and which that is."""
+        if start.version is not None:
+            self._check_reached(start.version)
+        with self._storage.lock:
+            now = self._storage.version
+            version = start.version if start.exact and start.version else now
+            objects = self._storage.items_at(resource.table, version)
+        if objects is None:
+            if start.after is not None:
+                raise expired(
+                    "The provided continue parameter is too old to display a "
+                    "consistent list result. You can start a new list without the "
+                    "continue parameter."
+                )
             raise expired(
-                f"The resourceVersion for the provided list is too old: {wanted}"
+                f"The resourceVersion for the provided list is too old: {version}"
             )
-        return None, version
+        return version, objects
 
-    def chosen(
-        self, resource: Resource, namespace: str, matches: Matches
-    ) -> list[ObjectKey]:
-        """The keys of what selectors choose now; for deleting collections."""
-        return [
-            key
-            for key, obj in self._storage.items(resource.table)
-            if (not namespace or key.namespace == namespace) and matches(obj)
-        ]
-
-
-def _limit(query: Mapping[str, str]) -> int:
-    text = query.get("limit", "") or "0"
-    try:
-        return max(0, int(text))
-    except ValueError as error:
-        raise bad_request(f"invalid limit {text!r}") from error
-
-
-def _token(version: int, last: ObjectKey) -> str:
-    content = orjson.dumps([version, last.namespace, last.name])
-    return base64.urlsafe_b64encode(content).decode()
-
-
-def _parse_token(token: str) -> tuple[ObjectKey, int]:
-    try:
-        version, namespace, name = orjson.loads(base64.urlsafe_b64decode(token))
-        return ObjectKey(str(namespace), str(name)), int(version)
-    except (binascii.Error, ValueError, TypeError) as error:
-        raise bad_request("continue key is not valid") from error
+    def _check_reached(self, version: int) -> None:
+        if version > (now := self._storage.version):
+            raise version_too_large(version, now)

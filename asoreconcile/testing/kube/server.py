@@ -23,11 +23,12 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpsServer, Request, Response, Server
-from asoreconcile.testing.kube.api import Api, refusal
+from asoreconcile.testing.kube.answers import refusal
+from asoreconcile.testing.kube.api import Api
 from asoreconcile.testing.kube.kinds import NAMESPACES
+from asoreconcile.testing.kube.options import WriteOptions
 from asoreconcile.testing.kube.status import unauthorized
 from asoreconcile.testing.kube.storage import Storage
-from asoreconcile.testing.kube.writes import WriteOptions
 
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
 

@@ -40,18 +40,19 @@ class StatusError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": message,
-            "reason": reason,
             "code": code,
         }
-        if details:
+        if reason:
+            self.document["reason"] = reason
+        if details is not None:
             self.document["details"] = details
 
 
 def _of(resource: str, group: str, name: str) -> JsonObject:
-    details: JsonObject = {"name": name, "kind": resource}
+    details: JsonObject = {"name": name} if name else {}
     if group:
         details["group"] = group
-    return details
+    return details | {"kind": resource}
 
 
 def _qualified(resource: str, group: str) -> str:
@@ -69,7 +70,7 @@ def not_found(resource: str, group: str, name: str) -> StatusError:
 
 def unknown_path() -> StatusError:
     return StatusError(
-        404, "NotFound", "the server could not find the requested resource"
+        404, "NotFound", "the server could not find the requested resource", details={}
     )
 
 
@@ -114,8 +115,21 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
-def forbidden(message: str, details: JsonObject | None = None) -> StatusError:
-    return StatusError(403, "Forbidden", message, details=details)
+def internal_error(message: str) -> StatusError:
+    """A failure the real server has no word for: no reason, code 500."""
+    return StatusError(500, "", message)
+
+
+def forbidden(
+    resource: str, group: str, name: str, why: str, causes: Sequence[Cause] = ()
+) -> StatusError:
+    subject = _qualified(resource, group) + (f' "{name}"' if name else "")
+    details = _of(resource, group, name)
+    if causes:
+        details["causes"] = [cause.to_json() for cause in causes]
+    return StatusError(
+        403, "Forbidden", f"{subject} is forbidden: {why}", details=details
+    )
 
 
 def unauthorized() -> StatusError:
@@ -127,15 +141,34 @@ def method_not_allowed() -> StatusError:
         405,
         "MethodNotAllowed",
         "the server does not allow this method on the requested resource",
+        details={},
     )
 
 
-def unsupported_media_type(given: str, accepted: Sequence[str]) -> StatusError:
+def not_supported(verb: str, resource: str, group: str) -> StatusError:
+    """What custom resources answer to a method they have not."""
+    return StatusError(
+        405,
+        "MethodNotAllowed",
+        f'{verb} is not supported on resources of kind "{_qualified(resource, group)}"',
+        details=_of(resource, group, ""),
+    )
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     return StatusError(
         415,
         "UnsupportedMediaType",
-        f"the body of the request was in an unknown format ({given}) - accepted media "
-        "types include: " + ", ".join(accepted),
+        "the body of the request was in an unknown format - accepted media types "
+        "include: " + ", ".join(accepted),
+    )
+
+
+def not_acceptable(offered: Sequence[str]) -> StatusError:
+    return StatusError(
+        406,
+        "NotAcceptable",
+        "only the following media types are accepted: " + ", ".join(offered),
     )
 
 

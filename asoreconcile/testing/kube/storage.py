@@ -12,10 +12,17 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    metadata,
+    owner_references,
+    uid_of,
+)
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _WINDOW = 20_000
+_FIRST = 2  # as in a new cluster, nobody can have seen anything earlier
 
 
 @attrs.frozen
@@ -46,11 +53,13 @@ class Storage:
         self._changed: dict[Table, threading.Condition] = {}
         self._tables: dict[Table, dict[ObjectKey, JsonObject]] = {}
         self._changes: dict[Table, deque[Change]] = {}
+        self._places: dict[str, tuple[Table, ObjectKey]] = {}
+        self._owned: dict[str, set[tuple[Table, ObjectKey]]] = {}
         self._window = window
         self._forgotten: dict[Table, int] = {}
         self._latest: dict[Table, int] = {}
         self._cuts = 0
-        self.version = 1
+        self.version = _FIRST
         self.closed = False
 
     def next_version(self) -> str:
@@ -77,14 +86,45 @@ class Storage:
             before = objects.get(key)
             objects[key] = obj
             kind: EventType = "ADDED" if before is None else "MODIFIED"
+            self._index(table, key, before, obj)
             self._record(Change(_version(obj), table, key, kind, obj, before))
 
     def remove(self, table: Table, key: ObjectKey, last: JsonObject) -> None:
         """Drop an object; `last` is its final state, with a new resource version."""
         with self.lock:
             before = self._tables.get(table, {}).pop(key, None)
+            self._index(table, key, before, None)
             change = Change(_version(last), table, key, "DELETED", last, before)
             self._record(change)
+
+    def place_of(self, uid: str) -> tuple[Table, ObjectKey] | None:
+        """Where the object of a uid is; None when it is gone, or never was."""
+        return self._places.get(uid)
+
+    def owned_by(self, uid: str) -> list[tuple[Table, ObjectKey]]:
+        """Where the objects are that name an owner."""
+        with self.lock:
+            return sorted(
+                self._owned.get(uid, ()), key=lambda at: (at[0].resource, at[1])
+            )
+
+    def _index(
+        self,
+        table: Table,
+        key: ObjectKey,
+        before: JsonObject | None,
+        after: JsonObject | None,
+    ) -> None:
+        """Keep who is where and who owns whom."""
+        place = (table, key)
+        if before is not None:
+            self._places.pop(uid_of(before), None)
+            for owner in owner_references(before):
+                self._owned.get(str(owner.get("uid")), set()).discard(place)
+        if after is not None:
+            self._places[uid_of(after)] = place
+            for owner in owner_references(after):
+                self._owned.setdefault(str(owner.get("uid")), set()).add(place)
 
     def last_change(self, table: Table) -> int:
         """The resource version of a table's last write; 0 before the first."""
@@ -108,7 +148,11 @@ class Storage:
     def is_forgotten(self, table: Table, version: int) -> bool:
         """Whether changes after a version are no longer all there."""
         with self.lock:
-            return version < self._forgotten.get(table, 0)
+            return version < self._forgotten.get(table, _FIRST)
+
+    def oldest(self, table: Table) -> int:
+        """The oldest version that a watch can still begin at."""
+        return self._forgotten.get(table, _FIRST)
 
     def changes_after(self, table: Table, version: int) -> list[Change]:
         """What happened since, as far as the window reaches."""

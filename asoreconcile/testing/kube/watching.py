@@ -1,5 +1,6 @@
 """Watches: the stored changes after a version, then those to come, as JSON lines."""
 
+import base64
 import time
 from collections.abc import Iterator, Mapping
 
@@ -8,25 +9,26 @@ import orjson
 
 from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.http import DropConnection
+from asoreconcile.testing.kube import listing
+from asoreconcile.testing.kube.options import is_true
 from asoreconcile.testing.kube.reads import Dress
 from asoreconcile.testing.kube.selectors import Matches, selected
-from asoreconcile.testing.kube.status import (
-    Cause,
-    StatusError,
-    bad_request,
-    expired,
-    invalid,
-)
+from asoreconcile.testing.kube.status import expired
 from asoreconcile.testing.kube.storage import Change, Storage, in_namespace
+from asoreconcile.testing.kube.targets import Target
 
 _LONGEST_SECONDS = 1800.0
 _BOOKMARK_SECONDS = 60.0
-_INITIAL_END: JsonObject = {"k8s.io/initial-events-end": "true"}
+_BEFORE_END_SECONDS = 2.0
 
 
 @attrs.frozen
 class Watch:
-    """What one client watches. start: the version it has seen; None is "from now"."""
+    """What one client watches.
+
+    start: the version it has seen; None is now. initial_events: begin with all there
+    is. bookmarks: say from time to time, and after the initial events, how far it is.
+    """
 
     dress: Dress
     namespace: str
@@ -37,39 +39,24 @@ class Watch:
     initial_events: bool
 
 
-def asked(query: Mapping[str, str], namespace: str, dress: Dress) -> Watch:
+def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
     """The watch of a query. Raises StatusError."""
-    initial = query.get("sendInitialEvents", "") in ("1", "true")
-    if initial and query.get("resourceVersionMatch") != "NotOlderThan":
-        cause = Cause(
-            "resourceVersionMatch",
-            "FieldValueForbidden",
-            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
-            "NotOlderThan",
-        )
-        raise invalid("ListOptions", "meta.k8s.io", "", [cause])
-    version = query.get("resourceVersion", "") or "0"
-    try:
-        start = int(version)
-        timeout = float(query.get("timeoutSeconds") or _LONGEST_SECONDS)
-    except ValueError as error:
-        if not version.isdigit():
-            # The real server's answer, though it is the client's fault.
-            message = f'strconv.ParseUint: parsing "{version}": invalid syntax'
-            raise StatusError(500, "InternalError", message) from error
-        raise bad_request("timeoutSeconds is not a number") from error
+    listing.check_watch(query)
+    fields = query.get("fieldSelector", "")
+    if target.name:
+        named = f"metadata.name={target.name}"
+        fields = f"{fields},{named}" if fields else named
+    matches = selected(query.get("labelSelector", ""), fields, dress.resource)
+    wanted = query.get("resourceVersion", "")
+    timeout_seconds = float(listing.number(query, "timeoutSeconds"))
     return Watch(
         dress=dress,
-        namespace=namespace,
-        matches=selected(
-            query.get("labelSelector", ""),
-            query.get("fieldSelector", ""),
-            dress.resource.kind,
-        ),
-        start=start or None,
-        timeout_seconds=timeout,
-        bookmarks=query.get("allowWatchBookmarks", "") in ("1", "true"),
-        initial_events=initial,
+        namespace=target.namespace,
+        matches=matches,
+        start=(listing.parse_version(wanted) or None) if wanted else None,
+        timeout_seconds=timeout_seconds if timeout_seconds > 0 else _LONGEST_SECONDS,
+        bookmarks=is_true(query.get("allowWatchBookmarks", "")),
+        initial_events=listing.wants_initial_events(query),
     )
 
 
@@ -80,22 +67,30 @@ def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
     deadline = time.monotonic() + watch.timeout_seconds
     with storage.lock:
         position = storage.version if watch.start is None else watch.start
-        too_old = storage.is_forgotten(table, position)
-        first = (
-            storage.items(table) if watch.start is None or watch.initial_events else []
-        )
+        first = storage.items(table) if watch.initial_events else []
         if watch.initial_events:
             position = storage.version
+        too_old = storage.is_forgotten(table, position)
     if too_old:
-        refusal = expired(f"too old resource version: {position}")
+        oldest = storage.oldest(table)
+        refusal = expired(f"too old resource version: {position} ({oldest})")
         yield _line("ERROR", refusal.document)
         return
     chosen = [o for o in in_namespace(first, watch.namespace) if watch.matches(o)]
     if chosen:
         yield b"".join(_line("ADDED", watch.dress.one(obj)) for obj in chosen)
-    if watch.initial_events:
-        yield _line("BOOKMARK", watch.dress.bookmark(position, _INITIAL_END))
-    next_bookmark = time.monotonic() + _BOOKMARK_SECONDS
+    if watch.initial_events and watch.bookmarks:
+        notes = _initial_end(watch.dress)
+        yield _line("BOOKMARK", watch.dress.bookmark(position, notes))
+    yield from _live(storage, watch, position, cuts, deadline)
+
+
+def _live(
+    storage: Storage, watch: Watch, position: int, cuts: int, deadline: float
+) -> Iterator[bytes]:
+    """What happens after a version, and bookmarks."""
+    table = watch.dress.resource.table
+    next_bookmark = _next_bookmark(watch, deadline)
     while not storage.closed:
         if storage.cuts != cuts:
             raise DropConnection
@@ -107,18 +102,44 @@ def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
             continue
         now = time.monotonic()
         if now >= deadline:
-            break
-        if watch.bookmarks and now >= next_bookmark:
-            next_bookmark = now + _BOOKMARK_SECONDS
+            return
+        if next_bookmark is not None and now >= next_bookmark:
             with storage.lock:  # a change may have come since we looked
                 if storage.last_change(table) > position:
                     continue
                 position = max(position, storage.version)
+            next_bookmark = _next_bookmark(watch, deadline)
             yield _line("BOOKMARK", watch.dress.bookmark(position, {}))
             continue
-        storage.wait(table, position, min(deadline, next_bookmark) - now)
-    if watch.bookmarks:
-        yield _line("BOOKMARK", watch.dress.bookmark(position, {}))
+        until = deadline if next_bookmark is None else min(deadline, next_bookmark)
+        storage.wait(table, position, until - now)
+
+
+def _next_bookmark(watch: Watch, deadline: float) -> float | None:
+    """When to send one: every minute, and shortly before the end."""
+    if not watch.bookmarks:
+        return None
+    now = time.monotonic()
+    at = min(now + _BOOKMARK_SECONDS, deadline - _BEFORE_END_SECONDS)
+    return at if at > now else None
+
+
+def _initial_end(dress: Dress) -> JsonObject:
+    """What marks the end of the initial events; with it, an empty list to fill."""
+    kind, version = dress.resource.kind, dress.resource.api_version
+    if dress.form != "whole":
+        kind, version = "PartialObjectMetadata", "meta.k8s.io/v1"
+    empty: JsonObject = {"kind": f"{kind}List", "apiVersion": version}
+    if dress.form == "whole" and dress.resource.is_custom:
+        empty["items"] = []
+        empty = dict(sorted(empty.items()))
+    else:
+        empty |= {"metadata": {}, "items": None}
+    blueprint = base64.b64encode(orjson.dumps(empty) + b"\n").decode()
+    return {
+        "k8s.io/initial-events-end": "true",
+        "kubernetes.io/initial-events-list-blueprint": blueprint,
+    }
 
 
 def _told(watch: Watch, changes: list[Change]) -> Iterator[bytes]:

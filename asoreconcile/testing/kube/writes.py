@@ -1,49 +1,44 @@
 """Every write the API offers, as the API server does it.
 
-Validated and admitted first, then one step under the storage's lock: preconditions,
-generation, resource version, finalizers. Rules: python-building-blocks 2.2.
+A write is worked out on what is stored, and stored if that is still so; else it is
+worked out again. So nothing waits for the admission webhooks of another write, and no
+write is lost. Raises StatusError for what it refuses.
 """
 
-import base64
-import binascii
-import re
 import secrets
 import uuid
 from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 import orjson
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, metadata
-from asoreconcile.testing.kube import apply, schema
-from asoreconcile.testing.kube.crds import admit_crd
+from asoreconcile.testing.kube import apply, identity, intake, ownership, versions
 from asoreconcile.testing.kube.deletion import Deletions
+from asoreconcile.testing.kube.intake import Taken
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.options import WriteOptions
 from asoreconcile.testing.kube.status import (
     Cause,
     already_exists,
-    bad_request,
-    conflict,
     forbidden,
-    invalid,
+    internal_error,
     not_found,
 )
 from asoreconcile.testing.kube.storage import Storage
 
-_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
-_SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "generation")
-_CRD_DEPTH = 2
-
-
-@attrs.frozen
-class WriteOptions:
-    """How a write is meant, from its query and headers."""
-
-    manager: str = "unknown"
-    dry_run: bool = False
-    force: bool = False
-    field_validation: str = "Warn"
+_SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_PREFIX = 58
 
 
 @attrs.frozen
@@ -55,13 +50,49 @@ class Written:
     warnings: tuple[str, ...] = ()
 
 
-class Writes:
-    """Creates and changes objects. Raises StatusError for what it refuses."""
+class Gate(Protocol):
+    """What else has a say in writes: admission webhooks."""
 
-    def __init__(self, storage: Storage, deletions: Deletions, clock: Clock) -> None:
+    def admit(
+        self,
+        resource: Resource,
+        obj: JsonObject,
+        before: JsonObject | None,
+        *,
+        subresource: str,
+        dry_run: bool,
+    ) -> JsonObject:
+        """The object, changed or not. Raises StatusError to refuse."""
+
+
+class _Open:
+    """Lets everything through as it is."""
+
+    def admit(
+        self,
+        resource: Resource,  # noqa: ARG002
+        obj: JsonObject,
+        before: JsonObject | None,  # noqa: ARG002
+        *,
+        subresource: str,  # noqa: ARG002
+        dry_run: bool,  # noqa: ARG002
+    ) -> JsonObject:
+        return obj
+
+
+OPEN: Gate = _Open()
+
+
+class Writes:
+    """Creates and changes objects. Safe from any thread."""
+
+    def __init__(
+        self, storage: Storage, deletions: Deletions, clock: Clock, gate: Gate
+    ) -> None:
         self._storage = storage
         self._deletions = deletions
         self._clock = clock
+        self._gate = gate
 
     def create(
         self,
@@ -71,29 +102,18 @@ class Writes:
         options: WriteOptions,
     ) -> Written:
         """POST."""
-        obj = copy_json(body)
-        meta = obj.setdefault("metadata", {})
-        if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = meta["generateName"] + secrets.token_hex(3)[:5]
-        key = ObjectKey(namespace, str(meta.get("name") or ""))
-        self._check_identity(resource, key, obj)
-        obj, warnings = self._admit(resource, obj, options)
-        if resource.has_status and resource is not CRDS:
-            obj.pop("status", None)
-        with self._storage.lock:
-            self._check_namespace(resource, namespace)
-            if self._storage.get(resource.table, key) is not None:
-                raise already_exists(resource.plural, resource.group, key.name)
-            apply.updated(
-                None,
-                obj,
-                manager=options.manager,
-                api_version=resource.api_version,
-                subresource="",
-                now=self._now(),
-                depth=_depth(resource),
+        identity.check_kind(resource, body)
+        taken = self._decoded(resource, body, options)
+        meta = metadata(taken.obj)
+        identity.check_key(resource, ObjectKey(namespace, ""), taken.obj)
+        if meta.get("resourceVersion"):
+            raise internal_error(
+                "resourceVersion should not be set on objects to be created"
             )
-            return self._store_new(resource, key, obj, options, warnings)
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = _generated(str(meta["generateName"]))
+        key = ObjectKey(namespace, str(meta.get("name") or ""))
+        return self._add(resource, key, taken, options, tracked=False)
 
     def replace(
         self,
@@ -105,17 +125,15 @@ class Writes:
         subresource: str = "",
     ) -> Written:
         """PUT, on the resource version the body holds."""
-        self._check_identity(resource, key, body)
-        if resource.is_custom and not metadata(body).get("resourceVersion"):
-            cause = Cause(
-                "metadata.resourceVersion",
-                "FieldValueInvalid",
-                "Invalid value: 0x0: must be specified for an update",
-            )
-            raise invalid(resource.kind, resource.group, key.name, [cause])
-        return self._change(
-            resource, key, lambda _: copy_json(body), options, subresource
-        )
+        identity.check_kind(resource, body)
+        taken = self._decoded(resource, body, options)
+        identity.check_key(resource, key, taken.obj)
+
+        def change(before: JsonObject) -> Taken:
+            identity.check_replaced(resource, before, taken.obj)
+            return Taken(copy_json(taken.obj), taken.warnings)
+
+        return self._change(resource, key, change, options, subresource)
 
     def patch(
         self,
@@ -127,7 +145,16 @@ class Writes:
         subresource: str = "",
     ) -> Written:
         """Merge, JSON and strategic patches: `change` makes the new from the old."""
-        return self._change(resource, key, change, options, subresource)
+
+        def changed(before: JsonObject) -> Taken:
+            wanted = change(copy_json(before))
+            identity.check_patched_kind(resource, wanted)
+            taken = self._decoded(resource, wanted, options)
+            identity.check_key(resource, key, taken.obj)
+            identity.check_patched(resource, before, taken.obj)
+            return taken
+
+        return self._change(resource, key, changed, options, subresource)
 
     def apply(
         self,
@@ -139,227 +166,204 @@ class Writes:
         subresource: str = "",
     ) -> Written:
         """Server-side apply: 201 when it creates."""
-        self._check_identity(resource, key, configuration)
-        with self._storage.lock:
+        identity.check_applied(resource, key, configuration)
+        owner = ownership.owner_of(
+            resource, manager=options.manager, subresource=subresource, now=self._now()
+        )
+        ownership.check_typed(resource, configuration, key.namespace)
+
+        def change(before: JsonObject | None) -> Taken:
+            wanted = apply.applied(before, configuration, owner, force=options.force)
+            taken = self._decoded(resource, wanted, options)
+            identity.check_key(resource, key, taken.obj)
+            if before is not None:
+                identity.check_patched(resource, before, taken.obj)
+            return taken
+
+        while True:
             live = self._storage.get(resource.table, key)
-
-            def change(before: JsonObject | None) -> JsonObject:
-                return apply.applied(
-                    before,
-                    configuration,
-                    manager=options.manager,
-                    api_version=resource.api_version,
-                    force=options.force,
-                    now=self._now(),
-                    depth=_depth(resource),
-                )
-
-            if live is not None:
+            if live is not None or subresource:
                 return self._change(
                     resource, key, change, options, subresource, tracked=True
                 )
-            if subresource:
-                raise not_found(resource.plural, resource.group, key.name)
-            self._check_namespace(resource, key.namespace)
-            obj, warnings = self._admit(resource, change(None), options)
-            if resource.has_status and resource is not CRDS:
-                obj.pop("status", None)
-            meta = metadata(obj)
+            created = change(None)
+            meta = metadata(created.obj)
             meta["name"] = key.name
-            return self._store_new(resource, key, obj, options, warnings)
+            meta.pop("resourceVersion", None)
+            if self._storage.get(resource.table, key) is None:
+                return self._add(resource, key, created, options, tracked=True)
 
-    def _store_new(
+    def _decoded(
+        self, resource: Resource, obj: JsonObject, options: WriteOptions
+    ) -> Taken:
+        return intake.decoded(
+            resource,
+            obj,
+            field_validation=options.field_validation,
+            repeated=options.repeated,
+        )
+
+    def _validated(
+        self, resource: Resource, taken: Taken, before: JsonObject | None
+    ) -> Taken:
+        own = str(metadata(taken.obj).get("name"))
+        crds = (
+            crd
+            for key, crd in self._storage.items(CRDS.table)
+            if resource is CRDS and key.name != own
+        )
+        return intake.validated(resource, taken, before, now=self._now(), crds=crds)
+
+    def _add(
         self,
         resource: Resource,
         key: ObjectKey,
-        obj: JsonObject,
+        taken: Taken,
         options: WriteOptions,
-        warnings: tuple[str, ...],
+        *,
+        tracked: bool,
     ) -> Written:
-        """Caller holds the lock."""
+        """Store an object that is not there. tracked: managedFields are right."""
+        self._check_namespace(resource, key)
+        obj = self._begun(resource, key, taken.obj)
+        obj = self._gate.admit(
+            resource, obj, None, subresource="", dry_run=options.dry_run
+        )
+        taken = self._validated(resource, Taken(obj, taken.warnings), None)
+        obj = taken.obj
+        if not tracked:
+            owner = ownership.owner_of(
+                resource, manager=options.manager, now=self._now()
+            )
+            apply.updated(None, obj, owner)
+        with self._storage.lock:
+            self._check_namespace(resource, key)
+            if self._storage.get(resource.table, key) is not None:
+                raise already_exists(resource.plural, resource.group, key.name)
+            if not options.dry_run:
+                metadata(obj)["resourceVersion"] = self._storage.next_version()
+                self._storage.put(resource.table, key, versions.stored(resource, obj))
+        return Written(obj, created=True, warnings=taken.warnings)
+
+    def _begun(self, resource: Resource, key: ObjectKey, obj: JsonObject) -> JsonObject:
+        """A new object with what the server gives it."""
+        if resource.has_status and not (resource is NAMESPACES or resource is CRDS):
+            obj.pop("status", None)
         meta = metadata(obj)
         for name in _SERVER_OWNED:
             meta.pop(name, None)
+        _drop_empty(meta)
+        meta.pop("namespace", None)
         if resource.namespaced:
             meta["namespace"] = key.namespace
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = self._now()
-        meta["generation"] = 1
-        if options.dry_run:
-            return Written(obj, created=True, warnings=warnings)
-        meta["resourceVersion"] = self._storage.next_version()
-        self._storage.put(resource.table, key, obj)
-        return Written(obj, created=True, warnings=warnings)
+        if resource.has_generation:
+            meta["generation"] = 1
+        return obj
 
     def _change(
         self,
         resource: Resource,
         key: ObjectKey,
-        change: Callable[[JsonObject], JsonObject],
+        change: Callable[[JsonObject], Taken],
         options: WriteOptions,
         subresource: str,
         *,
         tracked: bool = False,
     ) -> Written:
         """tracked: the change has kept managedFields itself."""
-        with self._storage.lock:
-            before = self._storage.get(resource.table, key)
-            if before is None:
+        while True:
+            stored = self._storage.get(resource.table, key)
+            if stored is None:
                 raise not_found(resource.plural, resource.group, key.name)
-            wanted = change(copy_json(before))
-            self._check_preconditions(resource, key, before, wanted)
-            after = _combined(resource, before, wanted, subresource)
-            after, warnings = self._admit(resource, after, options)
-            _keep_server_fields(before, after)
-            if _same(before, after):
-                return Written(before, warnings=warnings)
-            self._check_finalizers(resource, key, before, after)
-            if not tracked:
-                apply.updated(
-                    before,
-                    after,
-                    manager=options.manager,
-                    api_version=resource.api_version,
-                    subresource=subresource,
-                    now=self._now(),
-                    depth=_depth(resource),
-                )
-            meta = metadata(after)
-            if _content(after) != _content(before) and subresource != "status":
-                meta["generation"] = metadata(before)["generation"] + 1
-            if options.dry_run:
-                return Written(after, warnings=warnings)
-            if meta.get("deletionTimestamp") and not meta.get("finalizers"):
-                # The last finalizer went: the answer still has the version before.
-                self._deletions.finish(resource.table, key, after)
-                return Written(after, warnings=warnings)
-            meta["resourceVersion"] = self._storage.next_version()
-            self._storage.put(resource.table, key, after)
-            return Written(after, warnings=warnings)
+            before = versions.shown(resource, stored)
+            written = self._changed(
+                resource, before, change(before), options, subresource, tracked=tracked
+            )
+            if written.obj is before or options.dry_run:
+                return written
+            with self._storage.lock:
+                if self._storage.get(resource.table, key) is stored:
+                    return self._store(resource, key, written)
 
-    def _admit(
-        self, resource: Resource, obj: JsonObject, options: WriteOptions
-    ) -> tuple[JsonObject, tuple[str, ...]]:
-        """Defaults, pruning and validation. Returns the object and warnings."""
-        name = str(metadata(obj).get("name") or "")
-        warnings: tuple[str, ...] = ()
-        if resource.schema is not None:
-            obj, unknown = schema.admit(resource.schema, obj)
-            if unknown and options.field_validation == "Strict":
-                fields = ", ".join(f'unknown field "{path}"' for path in unknown)
-                raise bad_request(
-                    f'{resource.kind} in version "{resource.version}" cannot be handled'
-                    f" as a {resource.kind}: strict decoding error: {fields}"
-                )
-            if options.field_validation == "Warn":
-                warnings = tuple(f'unknown field "{path}"' for path in unknown)
-            found = schema.causes(resource.schema, obj)
-            if found:
-                raise invalid(resource.kind, resource.group, name, found)
-        elif resource is CRDS:
-            obj = admit_crd(obj, self._now())
-        elif resource.kind == "Secret":
-            _admit_secret(obj)
-        elif resource is NAMESPACES:
-            _admit_namespace(obj, name)
-        obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
-        return obj, warnings
-
-    def _check_identity(
-        self, resource: Resource, key: ObjectKey, obj: JsonObject
-    ) -> None:
-        stated = (
-            obj.get("kind") or resource.kind,
-            (obj.get("apiVersion") or resource.api_version),
+    def _changed(
+        self,
+        resource: Resource,
+        before: JsonObject,
+        taken: Taken,
+        options: WriteOptions,
+        subresource: str,
+        *,
+        tracked: bool,
+    ) -> Written:
+        """What an object becomes; `before` itself when nothing changes."""
+        after = _combined(resource, before, taken.obj, subresource)
+        _keep_server_fields(before, after)
+        after = self._gate.admit(
+            resource, after, before, subresource=subresource, dry_run=options.dry_run
         )
-        if stated != (resource.kind, resource.api_version):
-            raise bad_request(
-                f"the object provided is unrecognized: expected {resource.api_version}"
-                f" {resource.kind}, got {stated[1]} {stated[0]}"
+        identity.check_finalizers(resource, before, after)
+        taken = self._validated(resource, Taken(after, taken.warnings), before)
+        after = taken.obj
+        if not tracked:
+            owner = ownership.owner_of(
+                resource,
+                manager=options.manager,
+                subresource=subresource,
+                now=self._now(),
             )
-        meta = metadata(obj)
-        if meta.get("name") not in (None, "", key.name):
-            raise bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on "
-                f"the URL ({key.name})"
-            )
-        if resource.namespaced and meta.get("namespace") not in (
-            None,
-            "",
-            key.namespace,
+            apply.updated(before, after, owner)
+        if _shown(before) == _shown(after):
+            return Written(before, warnings=taken.warnings)
+        if resource.has_generation and (
+            _content(resource, after) != _content(resource, before)
         ):
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace "
-                "sent on the request"
-            )
-        if not key.name:
-            cause = Cause(
-                "metadata.name",
-                "FieldValueRequired",
-                "Required value: name or generateName is required",
-            )
-            raise invalid(resource.kind, resource.group, "", [cause])
-        if not _NAME.match(key.name):
-            cause = Cause(
-                "metadata.name",
-                "FieldValueInvalid",
-                f'Invalid value: "{key.name}": a lowercase RFC 1123 subdomain must '
-                "consist of lower case alphanumeric characters, '-' or '.'",
-            )
-            raise invalid(resource.kind, resource.group, key.name, [cause])
+            metadata(after)["generation"] = metadata(before).get("generation", 0) + 1
+        return Written(after, warnings=taken.warnings)
 
-    def _check_namespace(self, resource: Resource, namespace: str) -> None:
+    def _store(self, resource: Resource, key: ObjectKey, written: Written) -> Written:
+        """Caller holds the lock, and has seen that nothing came between."""
+        obj = written.obj
+        meta = metadata(obj)
+        is_free = meta.get("deletionTimestamp") and not meta.get("finalizers")
+        if is_free and self._deletions.may_finish(resource.table, key):
+            # The last finalizer went: the answer still has the version before.
+            self._deletions.finish(resource.table, key, obj)
+            return written
+        meta["resourceVersion"] = self._storage.next_version()
+        self._storage.put(resource.table, key, versions.stored(resource, obj))
+        return written
+
+    def _check_namespace(self, resource: Resource, key: ObjectKey) -> None:
         if not resource.namespaced:
             return
-        found = self._storage.get(NAMESPACES.table, ObjectKey("", namespace))
+        name = key.namespace
+        found = self._storage.get(NAMESPACES.table, ObjectKey("", name))
         if found is None:
-            raise not_found("namespaces", "", namespace)
+            raise not_found("namespaces", "", name)
         if metadata(found).get("deletionTimestamp"):
-            cause = {
-                "reason": "NamespaceTerminating",
-                "message": f"namespace {namespace} is being terminated",
-                "field": "metadata.namespace",
-            }
-            raise forbidden(
-                f"unable to create new content in namespace {namespace} because it is "
-                "being terminated",
-                {"causes": [cause]},
+            cause = Cause(
+                "metadata.namespace",
+                "NamespaceTerminating",
+                f"namespace {name} is being terminated",
             )
-
-    def _check_preconditions(
-        self, resource: Resource, key: ObjectKey, before: JsonObject, wanted: JsonObject
-    ) -> None:
-        meta, present = metadata(wanted), metadata(before)
-        if meta.get("uid") not in (None, "", present["uid"]):
-            raise conflict(
+            raise forbidden(
                 resource.plural,
                 resource.group,
                 key.name,
-                f"Precondition failed: UID in precondition: {meta['uid']}, UID in "
-                f"object meta: {present['uid']}",
+                f"unable to create new content in namespace {name} because it is being "
+                "terminated",
+                [cause],
             )
-        stated = meta.get("resourceVersion")
-        if stated not in (None, "", present["resourceVersion"]):
-            raise conflict(resource.plural, resource.group, key.name)
-
-    def _check_finalizers(
-        self, resource: Resource, key: ObjectKey, before: JsonObject, after: JsonObject
-    ) -> None:
-        if not metadata(before).get("deletionTimestamp"):
-            return
-        old = metadata(before).get("finalizers") or []
-        added = [f for f in metadata(after).get("finalizers") or [] if f not in old]
-        if added:
-            cause = Cause(
-                "metadata.finalizers",
-                "FieldValueForbidden",
-                "Forbidden: no new finalizers can be added if the object is being "
-                f"deleted, found new finalizers {added}",
-            )
-            raise invalid(resource.kind, resource.group, key.name, [cause])
 
     def _now(self) -> str:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _generated(prefix: str) -> str:
+    letters = (secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
+    return prefix[:_LONGEST_PREFIX] + "".join(letters)
 
 
 def _combined(
@@ -367,8 +371,7 @@ def _combined(
 ) -> JsonObject:
     """What of a wanted object the endpoint may change."""
     if subresource == "status":
-        after = dict(before)
-        after["metadata"] = dict(metadata(before))
+        after = {**before, "metadata": dict(metadata(before))}
         managed = metadata(wanted).get("managedFields")
         if managed is not None:
             after["metadata"]["managedFields"] = managed
@@ -385,48 +388,32 @@ def _combined(
 
 def _keep_server_fields(before: JsonObject, after: JsonObject) -> None:
     meta, present = after["metadata"], metadata(before)
-    for name in (*_SERVER_OWNED, "deletionGracePeriodSeconds", "namespace", "name"):
+    for name in (*_SERVER_OWNED, "namespace", "name", "generateName"):
         if name in present:
             meta[name] = present[name]
         else:
             meta.pop(name, None)
     meta["resourceVersion"] = present["resourceVersion"]
+    _drop_empty(meta)
+
+
+def _drop_empty(meta: JsonObject) -> None:
     for name in ("annotations", "labels", "finalizers", "ownerReferences"):
         if name in meta and not meta[name]:
             del meta[name]
 
 
-def _same(before: JsonObject, after: JsonObject) -> bool:
-    def shown(obj: JsonObject) -> bytes:
-        meta = {k: v for k, v in metadata(obj).items() if k != "managedFields"}
-        return orjson.dumps({**obj, "metadata": meta}, option=orjson.OPT_SORT_KEYS)
-
-    return shown(before) == shown(after)
-
-
-def _content(obj: JsonObject) -> JsonObject:
-    return {k: v for k, v in obj.items() if k not in ("metadata", "status")}
+def _shown(obj: JsonObject) -> bytes:
+    """All of an object that makes a difference: not when its owners last wrote."""
+    meta = dict(metadata(obj))
+    meta["managedFields"] = [
+        {name: value for name, value in entry.items() if name != "time"}
+        for entry in meta.get("managedFields") or ()
+    ]
+    return orjson.dumps({**obj, "metadata": meta}, option=orjson.OPT_SORT_KEYS)
 
 
-def _depth(resource: Resource) -> int:
-    return _CRD_DEPTH if resource is CRDS else 99
-
-
-def _admit_secret(obj: JsonObject) -> None:
-    data = dict(obj.get("data") or {})
-    for key, value in (obj.pop("stringData", None) or {}).items():
-        data[key] = base64.b64encode(str(value).encode()).decode()
-    for key, value in data.items():
-        try:
-            base64.b64decode(str(value), validate=True)
-        except binascii.Error as error:
-            raise bad_request(f"illegal base64 data in Secret key {key}") from error
-    if data:
-        obj["data"] = data
-    obj.setdefault("type", "Opaque")
-
-
-def _admit_namespace(obj: JsonObject, name: str) -> None:
-    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
-    obj["spec"] = {"finalizers": ["kubernetes"]}
-    obj.setdefault("status", {"phase": "Active"})
+def _content(resource: Resource, obj: JsonObject) -> JsonObject:
+    """What a generation counts."""
+    apart = ("metadata", "status") if resource.has_status else ("metadata",)
+    return {name: value for name, value in obj.items() if name not in apart}

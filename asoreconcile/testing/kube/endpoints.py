@@ -1,0 +1,239 @@
+"""The verbs of the REST API on one target: read, create, replace, patch, delete.
+
+Each gives the answer to a request. Raises StatusError for what is refused.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.kube import answers, bodies, patches, scale, watching
+from asoreconcile.testing.kube.deletion import Deletions
+from asoreconcile.testing.kube.options import (
+    DeleteOptions,
+    delete_options,
+    is_true,
+    write_options,
+)
+from asoreconcile.testing.kube.reads import Dress, Reads, form_of
+from asoreconcile.testing.kube.status import (
+    JSON_TYPE,
+    StatusError,
+    bad_request,
+    method_not_allowed,
+    not_supported,
+    unsupported_media_type,
+)
+from asoreconcile.testing.kube.storage import Storage
+from asoreconcile.testing.kube.targets import Target
+from asoreconcile.testing.kube.writes import Writes, Written
+
+_JSON_PATCH = "application/json-patch+json"
+_MERGE_PATCH = "application/merge-patch+json"
+_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_APPLY_PATCH = "application/apply-patch+yaml"
+_BUILT_IN_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH, _APPLY_PATCH)
+_CUSTOM_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _APPLY_PATCH)
+_SCALE = "scale"
+
+
+class Endpoints:
+    """Answers requests about objects. Safe from any thread."""
+
+    def __init__(
+        self, storage: Storage, deletions: Deletions, writes: Writes, clock: Clock
+    ) -> None:
+        self._storage = storage
+        self._deletions = deletions
+        self._writes = writes
+        self._reads = Reads(storage)
+        self._clock = clock
+
+    def answer(self, request: Request, target: Target) -> Response:
+        """The answer to a request about a target."""
+        named = bool(target.name)
+        match request.method:
+            case "GET" | "HEAD":
+                return self._read(request, target)
+            case "POST" if target.resource.is_custom and not target.subresource:
+                return self._create(request, target)
+            case "POST" if not named:
+                return self._create(request, target)
+            case "PUT" if named:
+                return self._replace(request, target)
+            case "PATCH" if named:
+                return self._patch(request, target)
+            case "DELETE" if named and not target.subresource:
+                return self._delete(request, target)
+            case "DELETE" if not named:
+                return self._delete_collection(request, target)
+            case "PUT" | "PATCH" if target.resource.is_custom:
+                raise bad_request("name must be provided")
+        if target.resource.is_custom:
+            resource = target.resource
+            raise not_supported(request.method, resource.plural, resource.group)
+        raise method_not_allowed()
+
+    def _read(self, request: Request, target: Target) -> Response:
+        dress, sort = self._dress(request, target)
+        query = request.query
+        if is_true(query.get("watch", "")):
+            watch = watching.asked(query, target, dress)
+            lines = watching.lines(self._storage, watch)
+            return Response(200, lines, {"Content-Type": JSON_TYPE})
+        if not target.name:
+            return answers.document(
+                200, self._reads.page(target.namespace, query, dress), sort
+            )
+        obj = self._reads.get(target.resource, target.key, query)
+        if target.subresource == _SCALE:
+            return answers.document(200, scale.read(target.resource, obj), sort)
+        return answers.document(200, dress.one(obj), sort)
+
+    def _create(self, request: Request, target: Target) -> Response:
+        resource = target.resource
+        if resource.namespaced and not target.namespace:
+            if resource.is_custom:
+                raise bad_request("namespace must be provided")
+            raise method_not_allowed()
+        options = write_options(request, "Create")
+        body = bodies.read(request, resource.kind, built_in=not resource.is_custom)
+        written = self._writes.create(
+            resource,
+            target.namespace,
+            body.obj,
+            attrs.evolve(options, repeated=body.repeated),
+        )
+        return self._written(request, target, written)
+
+    def _replace(self, request: Request, target: Target) -> Response:
+        resource = target.resource
+        options = write_options(request, "Update")
+        body = bodies.read(request, resource.kind, built_in=not resource.is_custom)
+        options = attrs.evolve(options, repeated=body.repeated)
+        if target.subresource == _SCALE:
+            written = self._writes.patch(
+                resource,
+                target.key,
+                lambda before: scale.written(resource, before, body.obj),
+                options,
+                subresource=_SCALE,
+            )
+        else:
+            written = self._writes.replace(
+                resource,
+                target.key,
+                body.obj,
+                options,
+                subresource=target.subresource,
+            )
+        return self._written(request, target, written)
+
+    def _patch(self, request: Request, target: Target) -> Response:
+        resource = target.resource
+        sort = bodies.media_type(request)
+        allowed = _CUSTOM_PATCHES if resource.is_custom else _BUILT_IN_PATCHES
+        if sort not in allowed:
+            raise unsupported_media_type(allowed)
+        applies = sort == _APPLY_PATCH
+        options = write_options(request, "Patch", applies=applies)
+        patch = bodies.patch(request, is_yaml=applies)
+        if applies and target.subresource != _SCALE:
+            written = self._writes.apply(
+                resource,
+                target.key,
+                _as_object(patch),
+                options,
+                subresource=target.subresource,
+            )
+            return self._written(request, target, written)
+        change = _change(sort, patch)
+        if target.subresource == _SCALE:
+            change = _scaled(target, change)
+        written = self._writes.patch(
+            resource, target.key, change, options, subresource=target.subresource
+        )
+        return self._written(request, target, written)
+
+    def _written(self, request: Request, target: Target, written: Written) -> Response:
+        dress, sort = self._dress(request, target)
+        if target.subresource == _SCALE:
+            shown = scale.read(target.resource, written.obj)
+        else:
+            shown = dress.one(written.obj)
+        code = 201 if written.created else 200
+        return answers.warned(answers.document(code, shown, sort), written.warnings)
+
+    def _delete(self, request: Request, target: Target) -> Response:
+        options = delete_options(request)
+        resource = target.resource
+        dress, sort = self._dress(request, target)
+        obj, gone = self._deletions.delete(resource, target.key, options)
+        if not gone:
+            return answers.document(200, dress.one(obj), sort)
+        details: JsonObject = {"name": target.name}
+        if resource.group:
+            details["group"] = resource.group
+        details |= {"kind": resource.plural, "uid": metadata(obj)["uid"]}
+        done: JsonObject = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+        return answers.document(200, done, sort)
+
+    def _delete_collection(self, request: Request, target: Target) -> Response:
+        """The answer lists what was chosen, as it was before."""
+        options = delete_options(request)
+        dress, sort = self._dress(request, target)
+        listed = self._reads.page(target.namespace, request.query, dress)
+        for key in self._reads.keys(target.namespace, request.query, target.resource):
+            self._delete_one(target, key, options)
+        return answers.document(200, listed, sort)
+
+    def _delete_one(
+        self, target: Target, key: ObjectKey, options: DeleteOptions
+    ) -> None:
+        try:
+            self._deletions.delete(target.resource, key, options)
+        except StatusError as error:
+            if error.code != 404:  # it may have gone meanwhile
+                raise
+
+    def _dress(self, request: Request, target: Target) -> tuple[Dress, str]:
+        accept = request.headers.get("accept", "")
+        sort = answers.negotiated(accept)
+        return Dress(target.resource, form_of(accept), self._clock), sort
+
+
+def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
+    """What a patch makes of an object."""
+    if sort == _JSON_PATCH:
+        if not isinstance(patch, list):
+            raise bad_request("error decoding patch: it is no list of operations")
+        return lambda before: _as_object(patches.json_patch(before, patch))
+    wanted = _as_object(patch)
+    merge = patches.strategic if sort == _STRATEGIC_PATCH else patches.merge
+    return lambda before: _as_object(merge(before, wanted))
+
+
+def _scaled(
+    target: Target, change: Callable[[JsonObject], JsonObject]
+) -> Callable[[JsonObject], JsonObject]:
+    """The same change, of an object's Scale."""
+    resource = target.resource
+    return lambda before: scale.written(
+        resource, before, change(scale.read(resource, before))
+    )
+
+
+def _as_object(found: Any) -> JsonObject:
+    if not isinstance(found, dict):
+        raise bad_request("error decoding patch: it is no JSON object")
+    return found

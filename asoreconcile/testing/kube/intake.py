@@ -1,0 +1,85 @@
+"""From what a client wrote to what is stored: pruned, defaulted, and found valid.
+
+Raises StatusError 400 for what cannot be read and 422 for what is not valid.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from asoreconcile.objects import JsonObject, copy_json, finalizers, metadata
+from asoreconcile.testing.kube import builtin, names, schema
+from asoreconcile.testing.kube.crds import admit_crd
+from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.status import Cause, bad_request, invalid
+
+
+@attrs.frozen
+class Taken:
+    """An object as it may be stored, but for what the server owns.
+
+    warnings: for the client to show. A schema's defaults are filled in already.
+    """
+
+    obj: JsonObject
+    warnings: tuple[str, ...] = ()
+
+
+def decoded(
+    resource: Resource,
+    obj: JsonObject,
+    *,
+    field_validation: str,
+    repeated: Sequence[str] = (),
+) -> Taken:
+    """A copy of an object with unknown fields dropped and defaults filled in."""
+    result = copy_json(obj)
+    unknown = names.take_in(result, resource.kind, resource.version)
+    if resource.schema is not None:
+        result, more = schema.admit(resource.schema, result)
+    elif resource is CRDS:
+        more = []
+    else:
+        result["kind"] = resource.kind
+        result, more = builtin.take_in(resource.kind, resource.version, result)
+    result["apiVersion"], result["kind"] = resource.api_version, resource.kind
+    complaints = [f'unknown field "{path}"' for path in (*unknown, *more)]
+    complaints += [f'duplicate field "{path}"' for path in repeated]
+    if complaints and field_validation == "Strict":
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: strict decoding error: {', '.join(complaints)}"
+        )
+    warned = field_validation in ("", "Warn")
+    return Taken(result, tuple(complaints) if warned else ())
+
+
+def validated(
+    resource: Resource,
+    taken: Taken,
+    before: JsonObject | None,
+    *,
+    now: str,
+    crds: Iterable[JsonObject] = (),
+) -> Taken:
+    """The same, found valid. before: what it replaces. crds: all others, for a CRD."""
+    obj = taken.obj
+    if resource is CRDS:
+        obj = admit_crd(obj, before, crds, now)
+    name = str(metadata(obj).get("name") or "")
+    found = list(names.causes(obj, label_name=resource is NAMESPACES))
+    found += _content_causes(resource, obj, before)
+    if found:
+        raise invalid(resource.kind, resource.group, name, found)
+    warnings = taken.warnings
+    if before is None or finalizers(obj) != finalizers(before):
+        warnings = (*warnings, *names.warnings(obj))
+    return Taken(obj, warnings)
+
+
+def _content_causes(
+    resource: Resource, obj: JsonObject, before: JsonObject | None
+) -> list[Cause]:
+    if resource.schema is not None:
+        return schema.causes(resource.schema, obj)
+    return list(builtin.causes(obj, before))

@@ -1,0 +1,46 @@
+"""What a path is about: a resource's collection, one object, or a part of one. Pure."""
+
+import attrs
+
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds, Resource
+from asoreconcile.testing.kube.status import unknown_path
+
+
+@attrs.frozen
+class Target:
+    """name "": the collection. namespace "": all of them, or the kind has none."""
+
+    resource: Resource
+    namespace: str
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+
+def target_of(kinds: Kinds, path: str) -> Target:
+    """The target of a request's path. Raises StatusError 404."""
+    match [part for part in path.split("/") if part]:
+        case ["api", version, *rest] if rest:
+            group = ""
+        case ["apis", group, version, *rest] if rest:
+            pass
+        case _:
+            raise unknown_path()
+    namespace = ""
+    if rest[0] == NAMESPACES.plural and len(rest) >= 3:
+        inside = kinds.find(group, version, rest[2])
+        if inside is not None and inside.namespaced:
+            namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        raise unknown_path()
+    plural, name, subresource = [*rest, "", ""][:3]
+    resource = kinds.find(group, version, plural)
+    if resource is None or (name and resource.namespaced and not namespace):
+        raise unknown_path()
+    if subresource and subresource not in resource.subresources:
+        raise unknown_path()
+    return Target(resource, namespace, name, subresource)
