@@ -1,9 +1,27 @@
-"""Shared by all tests: the tests folder on the import path."""
+"""Shared by all tests: the tests folder on the import path, and how examples are made.
 
+HYPOTHESIS_PROFILE=explore looks for new examples, many more of them.
+"""
+
+import os
 import sys
 from pathlib import Path
+
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 # A package of its own, tested where it is installed (tests/acceptance).
 collect_ignore = ["examples/change_freeze"]
+
+# The same examples each time, and no verdict by the clock: a busy machine is no fault.
+settings.register_profile(
+    "replay",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "explore", settings.get_profile("replay"), derandomize=False, max_examples=2000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "replay"))

@@ -112,6 +112,4 @@ class QueueModel(RuleBasedStateMachine):
 
 
 TestQueueModel = QueueModel.TestCase
-TestQueueModel.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, derandomize=True
-)
+TestQueueModel.settings = settings(max_examples=150, stateful_step_count=40)
