@@ -10,6 +10,8 @@ import socket
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import orjson
+
 from asoreconcile.catalogue.manifests import read_manifests
 from asoreconcile.cmd.children import Child
 from asoreconcile.conditions import find_ready
@@ -21,6 +23,7 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    EVENTS,
     SECRETS,
 )
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, metadata
@@ -129,6 +132,50 @@ class Operation:
         """Block until an object's Ready condition has a reason; the condition."""
         found = self.wait_for(obj, lambda o: _ready(o).get("reason") == reason)
         return _ready(found)
+
+    def edit(self, obj, body):
+        """Change a part of an object, as a user or another program would."""
+        return self.client.patch(
+            resource_for(obj), ObjectKey("default", key_of(obj).name), body
+        )
+
+    def read(self, obj):
+        return self.client.get(
+            resource_for(obj), ObjectKey("default", key_of(obj).name)
+        )
+
+    def wait_event(self, obj, reason):
+        """Block until there is an event of a reason about an object; the event."""
+
+        def is_it(event):
+            about = event["involvedObject"]
+            return (about["kind"], about["name"], event["reason"]) == (
+                obj["kind"],
+                key_of(obj).name,
+                reason,
+            )
+
+        page = self.client.list_page(EVENTS, namespace="default")
+        for event in page.items:
+            if is_it(event):
+                return event
+        stream = self.client.watch(
+            EVENTS,
+            namespace="default",
+            resource_version=page.resource_version,
+            timeout_seconds=WAIT_SECONDS,
+        )
+        with closing(stream):
+            for type_, event in stream:
+                if type_ != "BOOKMARK" and is_it(event):
+                    return event
+        message = f"no event {reason} of {key_of(obj)}\n{self.logs()[-3000:]}"
+        raise AssertionError(message)
+
+    def log_records(self, message):
+        """The manager's log lines with a message, as dicts."""
+        lines = [line for line in self.logs().splitlines() if line.startswith("{")]
+        return [r for r in map(orjson.loads, lines) if r["message"] == message]
 
     def wait_gone(self, obj):
         self.wait_for(obj, lambda found: found is None)

@@ -135,11 +135,13 @@ class Provider:
         if refused is not None:
             raise refused
 
-    def store_seed(self, address: Address, body: JsonObject) -> None:
-        """Put a resource there without a request."""
+    def store_seed(
+        self, address: Address, body: JsonObject, *, state: str = ""
+    ) -> None:
+        """Put a resource there without a request. state: "" is what it ends in."""
         present = self._resources.find(address.id)
         resource = self._store(address, body, present)
-        resource.enter(self._styles[address.type].done)
+        resource.enter(state or self._styles[address.type].done)
 
     def _absent_delete(self, address: Address, style: Style) -> Response:
         if address.is_group:

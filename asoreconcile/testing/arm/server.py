@@ -12,7 +12,7 @@ import threading
 import uuid
 
 from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.cloud import Cloud
 from asoreconcile.testing.arm.control import PREFIX, Control
@@ -96,13 +96,16 @@ class ArmServer(Cloud):
             return {r.address.id: views.body(r) for r in self._resources}
 
     def seed(self, id_: str, body: JsonObject) -> None:
-        """Put a resource there, as somebody else would have. Raises ValueError."""
+        """Put a resource there, as somebody else would have; in the provisioningState
+        that the body says, if it says one. Raises ValueError.
+        """
         address = parse(id_)
         if address is None:
             message = f"{id_} is not a resource's id"
             raise ValueError(message)
+        state = str(dig(body, "properties.provisioningState") or "")
         with self._lock:
-            self._gateway.provider.store_seed(address, body)
+            self._gateway.provider.store_seed(address, body, state=state)
 
     def remove(self, id_: str) -> None:
         """Take a resource away with all below it, as somebody else would have."""
