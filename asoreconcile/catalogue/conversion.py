@@ -1,0 +1,179 @@
+"""A custom resource of one version as the same kind at another: `convert`.
+
+Two sorts of versions take part. Those of the catalogue are what users write. Beside
+each stands its stored form, `<version>storage`, that nobody writes: it keeps what a
+version does not know in property bags, and in `spec.originalVersion` which version the
+user wrote, because the request to Azure is made with that one's tables and api-version.
+
+A version of the catalogue has no room for either: there both become an annotation, so
+that reading an object at one version and writing it back loses nothing.
+"""
+
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.catalogue.carried import (
+    EMPTY,
+    CarriedError,
+    Tree,
+    digest,
+    tree_of,
+)
+from asoreconcile.catalogue.kinds import Kind, KindVersion, UnknownVersionError
+from asoreconcile.catalogue.moves import moves
+from asoreconcile.catalogue.projection import Projection
+from asoreconcile.errors import AsoError
+from asoreconcile.objects import JsonObject, annotations, copy_json, gvk_of, key_of
+
+CARRIED = "asoreconcile/conversion-data"
+ORIGINAL_VERSION = "originalVersion"
+STORED_SUFFIX = "storage"
+
+
+class ConversionError(AsoError):
+    """An object that cannot be converted; the message names it."""
+
+
+@attrs.frozen
+class Form:
+    """One version of a kind as it stands in an `apiVersion`."""
+
+    version: KindVersion
+    stored: bool
+
+    @property
+    def name(self) -> str:
+        return self.version.gvk.version + (STORED_SUFFIX if self.stored else "")
+
+    def schema(self, part: str) -> JsonObject:
+        """Of `spec` or `status`; property bags are not part of it."""
+        if part == "spec":
+            return self.version.spec_schema
+        return self.version.status_shapes.schema(self.version.status_shape)
+
+
+@attrs.frozen
+class _Carried:
+    """What an object brings along: its author's version, and what is not shown.
+
+    shown: the digest of the spec as it was shown; another spec has another author.
+    """
+
+    authored: str
+    shown: str = ""
+    tree: Tree = EMPTY
+
+
+def stored_name(kind: Kind) -> str:
+    """The version that objects of a kind with several versions are stored in."""
+    return kind.storage + STORED_SUFFIX
+
+
+def form(kind: Kind, name: str) -> Form:
+    """A version by the name in its `apiVersion`. Raises UnknownVersionError."""
+    plain = name.removesuffix(STORED_SUFFIX)
+    if name not in kind.versions and plain in kind.versions:
+        return Form(kind.version(plain), stored=True)
+    return Form(kind.version(name), stored=False)
+
+
+def convert(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
+    """The object at another version of its kind; `to` is the version's bare name.
+
+    obj: reads apiVersion, metadata.annotations, spec, status; all else is as it was.
+    There and back gives the same object, by whatever versions it went. Pure: never
+    changes obj, shares nothing with it. Raises ConversionError.
+    """
+    try:
+        return _converted(kind, copy_json(obj), to)
+    except (CarriedError, UnknownVersionError) as error:
+        gvk = gvk_of(obj)
+        raise ConversionError(
+            f"cannot convert {gvk.kind} {key_of(obj)} from {gvk.version} to {to}:"
+            f" {error}"
+        ) from error
+
+
+def authored_version(kind: Kind, obj: JsonObject) -> str:
+    """The version in which the user wrote the spec. Raises ConversionError.
+
+    A stored object without the name of a version that is known (it was written by a
+    newer operator, or by hand) counts as written in the version it is stored in.
+    """
+    try:
+        source = form(kind, gvk_of(obj).version)
+        return _carried(kind, source, obj, obj.get("spec")).authored
+    except (CarriedError, UnknownVersionError) as error:
+        raise ConversionError(f"{gvk_of(obj).kind} {key_of(obj)}: {error}") from error
+
+
+def _converted(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
+    source, target = form(kind, gvk_of(obj).version), form(kind, to)
+    if source == target:
+        return obj
+    spec = obj.get("spec")
+    brought = _carried(kind, source, obj, spec)
+    if source.stored and isinstance(spec, dict):
+        spec = {k: v for k, v in spec.items() if k != ORIGINAL_VERSION}
+    left: dict[str, Tree] = {}
+    made = {**obj, "apiVersion": f"{kind.group}/{to}"}
+    for part, value in (("spec", spec), ("status", obj.get("status"))):
+        if isinstance(value, dict):
+            beside = brought.tree.fields.get(part, EMPTY)
+            projection = _projection(source, target, part)
+            made[part], rest = projection.project(value, target.schema(part), beside)
+            if rest:
+                left[part] = rest
+    return _annotated(made, target, brought.authored, Tree(fields=left))
+
+
+def _projection(source: Form, target: Form, part: str) -> Projection:
+    renamed = moves(source.version, target.version) if part == "spec" else {}
+    return Projection(renamed, from_stored=source.stored, to_stored=target.stored)
+
+
+def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
+    own = source.version.gvk.version
+    if source.stored:
+        stated = spec.get(ORIGINAL_VERSION) if isinstance(spec, dict) else None
+        return _Carried(stated if stated in kind.versions else own)
+    text = annotations(obj).get(CARRIED)
+    if text is None:
+        return _Carried(own)
+    try:
+        raw = orjson.loads(text)
+        authored, shown = raw.get("authored", own), raw.get("shown", "")
+        tree = tree_of(raw.get("tree") or {})
+    except (AttributeError, ValueError) as error:
+        raise CarriedError(f"annotation {CARRIED} is unreadable: remove it") from error
+    except CarriedError as error:
+        raise CarriedError(f"annotation {CARRIED}: {error}: remove it") from error
+    if authored not in kind.versions or shown != digest(spec):
+        # Somebody wrote this spec, and in this version.
+        authored = own
+    return _Carried(authored, shown, tree)
+
+
+def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
+    """Where the target has no room for it, what is carried becomes an annotation."""
+    meta = dict(made.get("metadata") or {})
+    notes = {k: v for k, v in annotations(made).items() if k != CARRIED}
+    if target.stored:
+        if isinstance(made.get("spec"), dict):
+            made["spec"] = {**made["spec"], ORIGINAL_VERSION: authored}
+    else:
+        carried: JsonObject = {}
+        if authored != target.name:
+            carried |= {"authored": authored, "shown": digest(made.get("spec"))}
+        if tree:
+            carried["tree"] = tree.to_json()
+        if carried:
+            notes[CARRIED] = orjson.dumps(carried, option=orjson.OPT_SORT_KEYS).decode()
+    if notes or CARRIED in annotations(made):
+        meta["annotations"] = notes
+        if not notes:
+            del meta["annotations"]
+        made["metadata"] = meta
+    return made

@@ -1,0 +1,240 @@
+"""Conversion by example: who is the author, what is carried, what moves."""
+
+import json
+
+import pytest
+
+from asoreconcile.catalogue.conversion import (
+    CARRIED,
+    ConversionError,
+    authored_version,
+    convert,
+    stored_name,
+)
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind
+
+SUBNET_ID = "/subscriptions/s/resourceGroups/g/providers/P.N/virtualNetworks/v/subnets/"
+
+
+def kind(name):
+    return builtin().kind(GroupKind(*name.split("/")))
+
+
+VNET = kind("network.azure.com/VirtualNetwork")
+SERVER = kind("dbformysql.azure.com/FlexibleServer")
+ACCOUNT = kind("documentdb.azure.com/DatabaseAccount")
+SUBNET = kind("network.azure.com/VirtualNetworksSubnet")
+GATEWAY = kind("network.azure.com/VirtualNetworkGateway")
+
+
+def obj(of, version, spec=None, **rest):
+    return {
+        "apiVersion": f"{of.group}/{version}",
+        "kind": of.group_kind.kind,
+        "metadata": {"name": "it", "namespace": "ns"},
+        "spec": spec or {},
+        **rest,
+    }
+
+
+def carried(at):
+    return json.loads(at["metadata"]["annotations"][CARRIED])
+
+
+# The author
+
+
+def test_the_stored_form_names_the_version_the_user_wrote():
+    written = obj(VNET, "v1api20240301", {"location": "westus"})
+
+    stored = convert(VNET, written, "v20250301storage")
+
+    assert stored["spec"] == {"location": "westus", "originalVersion": "v1api20240301"}
+    assert "annotations" not in stored["metadata"]
+    assert stored_name(VNET) == "v20250301storage"
+
+
+def test_another_version_shows_no_trace_in_the_spec():
+    stored = obj(
+        VNET, "v20250301storage", {"location": "x", "originalVersion": "v1api20240301"}
+    )
+
+    read = convert(VNET, stored, "v20250301")
+
+    assert read["spec"] == {"location": "x"}
+    assert carried(read)["authored"] == "v1api20240301"
+    assert "annotations" not in convert(VNET, stored, "v1api20240301")["metadata"]
+
+
+def test_a_label_set_through_another_version_does_not_change_the_author():
+    written = obj(VNET, "v1api20240301", {"location": "x"})
+    read = convert(VNET, written, "v20250301")
+
+    read["metadata"]["labels"] = {"team": "net"}
+
+    assert authored_version(VNET, read) == "v1api20240301"
+    assert convert(VNET, read, "v1api20240301") == {
+        **written,
+        "metadata": {**written["metadata"], "labels": {"team": "net"}},
+    }
+
+
+def test_a_spec_edited_through_another_version_has_that_author():
+    read = convert(VNET, obj(VNET, "v1api20240301", {"location": "x"}), "v20250301")
+
+    read["spec"]["tags"] = {"a": "b"}
+
+    assert authored_version(VNET, read) == "v20250301"
+    stored = convert(VNET, read, "v20250301storage")
+    assert stored["spec"]["originalVersion"] == "v20250301"
+
+
+@pytest.mark.parametrize("stated", [None, "v1beta1"])
+def test_a_stored_object_without_a_known_author_is_of_its_own_version(stated):
+    spec = {"location": "x"} | ({"originalVersion": stated} if stated else {})
+
+    assert authored_version(VNET, obj(VNET, "v20250301storage", spec)) == "v20250301"
+
+
+# What is carried
+
+
+def test_a_bag_written_by_azure_service_operator_is_opened():
+    """Its keys are names of Go fields, its values may hold bags of their own."""
+    bag = {"AdminState": '"Enabled"', "Unheard": '{"$propertyBag": {"Of": "1"}}'}
+    stored = obj(GATEWAY, "v1api20201101storage", {"$propertyBag": bag})
+
+    read = convert(GATEWAY, stored, "v20250301")
+
+    assert read["spec"] == {"adminState": "Enabled"}
+    assert carried(read)["tree"]["fields"]["spec"]["kept"] == {"Unheard": {"Of": 1}}
+
+
+def test_a_bag_stands_in_the_object_it_belongs_to():
+    subnets = [{"name": "a", "novelty": 1}, {"name": "b"}]
+    stored = convert(VNET, obj(VNET, "v20250301", {"subnets": subnets}), "v20250301")
+    assert stored["spec"]["subnets"] == subnets
+
+    rule = {"name": "r", "properties_": 1}
+    made = obj(SUBNET, "v20250301", {"delegations": [rule]})
+    stored = convert(SUBNET, made, "v1api20201101storage")
+    assert stored["spec"]["delegations"] == [
+        {"name": "r", "$propertyBag": {"Properties_": "1"}}
+    ]
+
+
+def with_carried_items():
+    """A gateway's list of which an older version hides `privateIPAddress`."""
+    items = [
+        {"name": name, "privateIPAllocationMethod": "Static", "novelty": name}
+        for name in "abc"
+    ]
+    made = obj(GATEWAY, "v20250301", {"ipConfigurations": items})
+    return items, convert(GATEWAY, made, "v1api20201101")
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1], [0, 2]])
+def test_items_of_a_list_find_what_was_kept_of_them(order):
+    items, read = with_carried_items()
+    shown = read["spec"]["ipConfigurations"]
+    assert all("novelty" not in item for item in shown)
+
+    read["spec"]["ipConfigurations"] = [shown[i] for i in order]
+
+    back = convert(GATEWAY, convert(GATEWAY, read, "v20250301"), "v20250301")
+    kept = carried(back)["tree"]["fields"]["spec"]["fields"]["ipConfigurations"]
+    assert [(at, tree["kept"]["novelty"]) for at, _, tree in kept["items"]["at"]] == [
+        (at, items[i]["novelty"]) for at, i in enumerate(order)
+    ]
+
+
+def test_an_item_renamed_in_place_keeps_what_belongs_to_it():
+    _, read = with_carried_items()
+    read["spec"]["ipConfigurations"][1]["name"] = "other"
+
+    back = convert(GATEWAY, read, "v20250301")
+
+    kept = carried(back)["tree"]["fields"]["spec"]["fields"]["ipConfigurations"]
+    assert [tree["kept"]["novelty"] for _, _, tree in kept["items"]["at"]] == [*"abc"]
+
+
+def test_what_was_removed_is_not_brought_back():
+    made = obj(GATEWAY, "v20250301", {"vpnClientConfiguration": {"novelty": 1}})
+    read = convert(GATEWAY, made, "v1api20201101")
+    assert read["spec"] == {"vpnClientConfiguration": {}}
+
+    del read["spec"]["vpnClientConfiguration"]
+
+    assert convert(GATEWAY, read, "v20250301")["spec"] == {}
+
+
+@pytest.mark.parametrize("text", ["no json", "[]", '{"tree": {"items": {"at": [1]}}}'])
+def test_an_annotation_somebody_broke_is_named(text):
+    made = obj(VNET, "v20250301")
+    made["metadata"]["annotations"] = {CARRIED: text}
+
+    with pytest.raises(ConversionError, match=r"VirtualNetwork ns/it .*conversion-dat"):
+        convert(VNET, made, "v1api20240301")
+
+
+def test_a_bag_that_is_no_json_is_named():
+    stored = obj(VNET, "v20250301storage", {"$propertyBag": {"Field": "{"}})
+
+    with pytest.raises(ConversionError, match="holds no JSON"):
+        convert(VNET, stored, "v20250301")
+
+
+def test_an_unknown_version_is_named_with_the_known_ones():
+    with pytest.raises(ConversionError, match="v20250301"):
+        convert(VNET, obj(VNET, "v20250301"), "v20990101")
+
+
+# What moves
+
+
+def test_an_id_becomes_a_reference_and_a_reference_an_id():
+    """The same property of the ARM body, under two names."""
+    old = obj(SERVER, "v1api20210501", {"sourceServerResourceId": "/a/b"})
+    new = obj(SERVER, "v20241230", {"sourceServerResourceReference": {"armId": "/a/b"}})
+
+    assert convert(SERVER, old, "v20241230")["spec"] == new["spec"]
+    assert convert(SERVER, new, "v1api20210501")["spec"] == old["spec"]
+
+
+def test_ids_of_a_list_move_together():
+    ids = ["/a", "/b"]
+    old = obj(ACCOUNT, "v1api20210515", {"networkAclBypassResourceIds": ids})
+
+    there = convert(ACCOUNT, old, "v1api20240815")
+
+    assert there["spec"] == {
+        "networkAclBypassResourceReferences": [{"armId": "/a"}, {"armId": "/b"}]
+    }
+
+
+def test_a_reference_by_name_is_carried_where_only_ids_are_known():
+    by_name = {"group": "dbformysql.azure.com", "kind": "FlexibleServer", "name": "src"}
+    new = obj(SERVER, "v20241230", {"sourceServerResourceReference": by_name})
+
+    old = convert(SERVER, new, "v1api20210501")
+
+    assert old["spec"] == {}
+    assert convert(SERVER, old, "v20241230") == new
+    old["spec"]["sourceServerResourceId"] = "/written/there"
+    assert convert(SERVER, old, "v20241230")["spec"] == {
+        "sourceServerResourceReference": {"armId": "/written/there"}
+    }
+
+
+def test_another_spelling_is_the_same_field():
+    name, other = (
+        "applicationGatewayIpConfigurations",
+        "applicationGatewayIPConfigurations",
+    )
+    old = obj(SUBNET, "v1api20201101", {name: [{"reference": {"armId": SUBNET_ID}}]})
+
+    new = convert(SUBNET, old, "v1api20240301")
+
+    assert [*new["spec"]] == [other]
+    assert convert(SUBNET, new, "v1api20201101") == old
