@@ -73,7 +73,8 @@ def manager(
     AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET; for
     another cloud AZURE_RESOURCE_MANAGER_ENDPOINT, AZURE_RESOURCE_MANAGER_AUDIENCE and
     AZURE_AUTHORITY_HOST; and AZURE_SYNC_PERIOD (1h; 'never'), MAX_CONCURRENT_RECONCILES
-    (4 for each kind), DEFAULT_RECONCILE_POLICY (manage). POD_NAMESPACE is required.
+    (4 for each kind), DEFAULT_RECONCILE_POLICY (manage), AZURE_TARGET_NAMESPACES (every
+    one; else names parted by commas). POD_NAMESPACE is required.
 
     \b
     Example:

@@ -111,7 +111,9 @@ class Operation:
             load(options.kubeconfig), user_agent=user_agent, metrics=self._metrics
         )
         self._recorder = EventRecorder(self._client, _EVENT_SOURCE, clock=self._clock)
-        self._informers = Informers(self._client, clock=self._clock)
+        self._informers = Informers(
+            self._client, clock=self._clock, namespaces=settings.target_namespaces
+        )
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())

@@ -4,6 +4,7 @@ The `aso-controller-settings` Secret is projected into the environment key by ke
 (operations section 1). An empty value counts as unset.
 """
 
+import re
 from collections.abc import Mapping
 
 import attrs
@@ -12,7 +13,6 @@ from asoreconcile.arm.credentials import CloudConfig, CredentialSource
 from asoreconcile.arm.credentials_federated import TOKEN_FILE
 from asoreconcile.arm.credentials_secret import CLOUD, SecretRules
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.wire import RECONCILE_POLICY
 from asoreconcile.controllers.durations import parse_duration
 from asoreconcile.controllers.environment import (
     Environment,
@@ -27,6 +27,7 @@ from asoreconcile.errors import AsoError
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
 _DEFAULT_QPS, _DEFAULT_BUCKET_SIZE = 5.0, 100
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 KNOWN = frozenset(
     {
@@ -84,6 +85,7 @@ class Settings:
     sync_period_seconds: how often an object in order is looked at again; None is never.
     pod_namespace: the operator's own namespace, its mark on objects.
     rate_limit: None does not limit.
+    target_namespaces: the only ones to look at; None is every one.
     notices: what a person should know about these settings, a line each.
     """
 
@@ -96,6 +98,7 @@ class Settings:
     default_policy: Policy = Policy.MANAGE
     rate_limit: RateLimit | None = None
     user_agent_suffix: str = ""
+    target_namespaces: tuple[str, ...] | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -127,6 +130,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         ),
         rate_limit=_rate_limit(reader),
         user_agent_suffix=reader.text("AZURE_USER_AGENT_SUFFIX"),
+        target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
     )
     _scope(reader, notices)
     reader.check_names(KNOWN)
@@ -157,18 +161,25 @@ def _rate_limit(reader: Environment) -> RateLimit | None:
 
 
 def _scope(reader: Environment, notices: list[str]) -> None:
-    """Which half of the operator runs, and where."""
+    """Which half of the operator runs."""
     mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, "watchers")
     if mode != "watchers":
         notices.append(
             "AZURE_OPERATOR_MODE asks for webhooks, which are not served: the "
             "reconciler applies the same defaults and rules"
         )
-    reader.refuse(
-        "AZURE_TARGET_NAMESPACES",
-        "is not supported: every namespace is watched; remove the setting, and "
-        f"annotate namespaces to leave alone with {RECONCILE_POLICY}: skip",
-    )
+
+
+def _namespaces(text: str) -> tuple[str, ...] | None:
+    """Names parted by commas. A comma too many does not widen the scope."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    names = tuple(name for name in names if name)
+    for name in names:
+        if not _NAMESPACE.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a namespace")
+    if not names:
+        raise ValueError("names no namespace: leave it empty to watch every one")
+    return names
 
 
 def _sync_period(text: str) -> float | None:

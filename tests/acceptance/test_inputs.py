@@ -4,7 +4,7 @@ import pytest
 from operation import Operation
 from world import postgres_server, resource_group
 
-from asoreconcile.kube.resources import SECRETS
+from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.objects import ObjectKey
 
 
@@ -49,6 +49,29 @@ def test_a_rotated_secret_reaches_azure_at_once(operation):
         for r in operation.requests("PUT", "flexibleServers")
     ]
     assert sent == ["Sesame-1", "Sesame-2"]
+
+
+def test_other_namespaces_are_none_of_its_business(operation):
+    """Not even looked at: a role for the namespaces named is enough."""
+    theirs, ours = resource_group("theirs"), resource_group("ours")
+    operation.install(theirs)
+    operation.client.create(NAMESPACES, {"metadata": {"name": "team"}})
+    theirs["metadata"]["namespace"] = "team"
+    operation.apply(theirs)
+    operation.apply(ours)
+    operation.start_manager(AZURE_TARGET_NAMESPACES="default,")
+    operation.wait_ready(ours)
+    assert operation.requests("PUT", "theirs") == []
+    watched = {
+        request.path
+        for request in operation.cluster.journal
+        if request.user_agent.startswith("asoreconcile")
+        and request.path.rpartition("/")[2] in {"secrets", "resourcegroups"}
+    }
+    assert watched == {
+        "/api/v1/namespaces/default/secrets",
+        "/apis/resources.azure.com/v1api20200601/namespaces/default/resourcegroups",
+    }
 
 
 @pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])

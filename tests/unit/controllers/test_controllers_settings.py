@@ -144,7 +144,7 @@ def test_all_problems_are_reported_at_once():
         "RATE_LIMIT_BUCKET_SIZE": "0",
         "DEFAULT_RECONCILE_POLICY": "keep",
         "AZURE_OPERATOR_MODE": "everything",
-        "AZURE_TARGET_NAMESPACES": "a,b",
+        "AZURE_TARGET_NAMESPACES": "a,B/c",
         "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": "/file",
     }
     found = problems(**mistakes)
@@ -154,6 +154,22 @@ def test_all_problems_are_reported_at_once():
         "AZURE_CLIENT_ID",
     ):
         assert any(p.startswith(name) for p in found), name
+
+
+@pytest.mark.parametrize(
+    ("text", "namespaces"),
+    [("", None), ("a", ("a",)), (" a , b-2,a,", ("a", "b-2"))],
+    ids=["every one", "one", "a comma too many"],
+)
+def test_namespaces_to_watch(text, namespaces):
+    environment = {"POD_NAMESPACE": "ops", "AZURE_TARGET_NAMESPACES": text}
+    assert from_environment(environment).target_namespaces == namespaces
+
+
+@pytest.mark.parametrize("text", [",", "a/b", "Upper", "*"])
+def test_a_mistake_never_widens_the_scope_to_every_namespace(text):
+    (problem,) = problems(AZURE_TARGET_NAMESPACES=text)
+    assert problem.startswith("AZURE_TARGET_NAMESPACES")
 
 
 @pytest.mark.parametrize(
