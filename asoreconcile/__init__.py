@@ -16,13 +16,18 @@ if TYPE_CHECKING:
         TokenBucket,
         WithMaxWait,
     )
+    from asoreconcile.cache.client import CachedClient
     from asoreconcile.cache.entry import Entry
     from asoreconcile.cache.events import Added, Deleted, Event, Updated
-    from asoreconcile.cache.informer import Informer
+    from asoreconcile.cache.informer import Informer, NotCachedError
+    from asoreconcile.cache.informers import Informers
+    from asoreconcile.cache.scope import OTHERS, Scope, Selector
     from asoreconcile.clock import Clock, SystemClock
     from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
+    from asoreconcile.kube.conflicts import Tries, create_or_patch, retry_on_conflict
+    from asoreconcile.kube.discovery import Discovery, UnknownKindError
     from asoreconcile.kube.errors import (
         AlreadyExistsError,
         ApiError,
@@ -36,6 +41,19 @@ if TYPE_CHECKING:
         UnauthorizedError,
     )
     from asoreconcile.kube.events import EventRecorder
+    from asoreconcile.kube.finalizers import (
+        add_finalizer,
+        has_finalizer,
+        remove_finalizer,
+    )
+    from asoreconcile.kube.owners import (
+        AlreadyOwnedError,
+        controller_of,
+        is_controlled_by,
+        owner_reference,
+        remove_owner,
+        set_owner,
+    )
     from asoreconcile.kube.patch import merge_patch
     from asoreconcile.kube.resources import (
         CONFIG_MAPS,
@@ -102,16 +120,19 @@ __all__ = [
     "LEASES",
     "LOW_PRIORITY",
     "NAMESPACES",
+    "OTHERS",
     "SECRETS",
     "Added",
     "AdmissionRequest",
     "Allowed",
     "AlreadyExistsError",
+    "AlreadyOwnedError",
     "ApiError",
     "ApiResource",
     "Application",
     "AsoError",
     "Assignment",
+    "CachedClient",
     "Check",
     "Checks",
     "Clock",
@@ -122,6 +143,7 @@ __all__ = [
     "Convert",
     "Deleted",
     "Denied",
+    "Discovery",
     "Elector",
     "Endpoints",
     "Entry",
@@ -136,6 +158,7 @@ __all__ = [
     "GroupVersionKind",
     "Handler",
     "Informer",
+    "Informers",
     "InvalidError",
     "Item",
     "ItemExponential",
@@ -148,6 +171,7 @@ __all__ = [
     "ManagerError",
     "MaxOf",
     "Mutate",
+    "NotCachedError",
     "NotFoundError",
     "ObjectKey",
     "Predicate",
@@ -157,6 +181,8 @@ __all__ = [
     "Result",
     "RetryError",
     "RuntimeMetrics",
+    "Scope",
+    "Selector",
     "Service",
     "Standby",
     "StoppedError",
@@ -167,7 +193,9 @@ __all__ = [
     "TokenBucket",
     "TooManyRequestsError",
     "TransportError",
+    "Tries",
     "UnauthorizedError",
+    "UnknownKindError",
     "Updated",
     "Validate",
     "Verdict",
@@ -177,19 +205,29 @@ __all__ = [
     "WithMaxWait",
     "WorkQueue",
     "__version__",
+    "add_finalizer",
     "and_",
     "annotations_changed",
     "concerns",
+    "controller_of",
+    "create_or_patch",
     "enqueue_owner",
     "enqueue_self",
     "generation_changed",
+    "has_finalizer",
+    "is_controlled_by",
     "labelled",
     "labels_changed",
     "map_to",
     "merge_patch",
     "not_",
     "or_",
+    "owner_reference",
+    "remove_finalizer",
+    "remove_owner",
     "resource_version_changed",
+    "retry_on_conflict",
+    "set_owner",
     "webhook_path",
 ]
 
@@ -202,13 +240,18 @@ _HOMES = {
         "TokenBucket",
         "WithMaxWait",
     ),
+    "cache.client": ("CachedClient",),
     "cache.entry": ("Entry",),
     "cache.events": ("Added", "Deleted", "Event", "Updated"),
-    "cache.informer": ("Informer",),
+    "cache.informer": ("Informer", "NotCachedError"),
+    "cache.informers": ("Informers",),
+    "cache.scope": ("OTHERS", "Scope", "Selector"),
     "clock": ("Clock", "SystemClock"),
     "errors": ("AsoError", "RetryError", "StoppedError", "TerminalError"),
     "kube.client": ("KubeClient",),
     "kube.cluster": ("ClusterConfig", "KubeConfigError"),
+    "kube.conflicts": ("Tries", "create_or_patch", "retry_on_conflict"),
+    "kube.discovery": ("Discovery", "UnknownKindError"),
     "kube.errors": (
         "AlreadyExistsError",
         "ApiError",
@@ -222,6 +265,15 @@ _HOMES = {
         "UnauthorizedError",
     ),
     "kube.events": ("EventRecorder",),
+    "kube.finalizers": ("add_finalizer", "has_finalizer", "remove_finalizer"),
+    "kube.owners": (
+        "AlreadyOwnedError",
+        "controller_of",
+        "is_controlled_by",
+        "owner_reference",
+        "remove_owner",
+        "set_owner",
+    ),
     "kube.patch": ("merge_patch",),
     "kube.resources": (
         "CONFIG_MAPS",

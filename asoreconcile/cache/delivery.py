@@ -1,12 +1,14 @@
 """Handlers of an informer: who hears of events, and who is told all again now and then.
 
 Handlers are called inline, one after the other, in the order of the stream: they must
-only note or enqueue. What one raises is logged and counted, and goes no further. Rules:
-IN-6 - IN-9.
+only note or enqueue. A handler that takes its time gets a thread of its own, and holds
+up nobody but itself. What one raises is logged and counted, and goes no further. Rules:
+IN-5 - IN-9.
 """
 
 import threading
 from collections.abc import Callable, Iterable
+from queue import SimpleQueue
 
 import attrs
 
@@ -30,14 +32,54 @@ class Registration:
     resync_seconds: float = 0.0
     active: bool = True
     timer: Timer | None = None
+    line: "Line | None" = None
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every event of the first list."""
-        return self._synced()
+        """Whether the handler has returned from every event of the first state."""
+        # In this order: nothing initial comes once the informer has synced.
+        return self._synced() and not (self.line and self.line.has_initial_left())
 
     def remove(self) -> None:
         """Deliver nothing more, but for a call that has begun. Idempotent."""
         self._delivery.remove(self)
+
+
+class Line:
+    """Events that wait for one handler, and the thread that brings them. Rule: IN-6."""
+
+    def __init__(self, call: Callable[[Event], None]) -> None:
+        """call: raises nothing."""
+        self._call = call
+        self._waiting: SimpleQueue[Event | None] = SimpleQueue()
+        # Each is counted by one thread only, so that neither needs a lock.
+        self._initial_put = 0
+        self._initial_done = 0
+        self._thread = threading.Thread(target=self._run, name="handler", daemon=True)
+        self._thread.start()
+
+    def has_initial_left(self) -> bool:
+        return self._initial_done < self._initial_put
+
+    def put(self, event: Event) -> None:
+        """From one thread at a time."""
+        if isinstance(event, Added) and event.initial:
+            self._initial_put += 1
+        self._waiting.put(event)
+
+    def end(self) -> None:
+        self._waiting.put(None)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Whether the handler has returned; at once when called from within it."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (event := self._waiting.get()) is not None:
+            self._call(event)
+            if isinstance(event, Added) and event.initial:
+                self._initial_done += 1
 
 
 class Delivery:
@@ -48,6 +90,7 @@ class Delivery:
         self._synced = synced
         self._lock = threading.Lock()
         self._registrations: tuple[Registration, ...] = ()
+        self._lines: tuple[Line, ...] = ()
         self.failures = 0
         """Calls that raised."""
 
@@ -58,6 +101,7 @@ class Delivery:
         *,
         resync: Callable[[Registration], None],
         resync_seconds: float,
+        own_thread: bool,
     ) -> Registration:
         """Tell a new handler what is there, then all that `tell` is told.
 
@@ -69,8 +113,13 @@ class Delivery:
             self._synced,
             max(resync_seconds, _SHORTEST_RESYNC_SECONDS) if resync_seconds else 0.0,
         )
+        if own_thread:
+            line = Line(lambda event: self._call(registration, event))
+            registration.line = line
+            running = (one for one in self._lines if not one.join(0))
+            self._lines = (*running, line)
         for entry in present:
-            self._call(registration, Added(entry, initial=True))
+            self._bring(registration, Added(entry, initial=True))
         with self._lock:
             self._registrations = (*self._registrations, registration)
         if registration.resync_seconds:
@@ -79,25 +128,44 @@ class Delivery:
 
     def remove(self, registration: Registration) -> None:
         with self._lock:
+            if not registration.active:
+                return
             registration.active = False
             self._registrations = tuple(
                 one for one in self._registrations if one is not registration
             )
             if registration.timer is not None:
                 registration.timer.cancel()
+        if registration.line is not None:
+            registration.line.end()
 
     def remove_all(self) -> None:
         for registration in self._registrations:
             self.remove(registration)
 
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for handlers on threads of their own; whether all have returned."""
+        deadline = self._clock.monotonic() + timeout_seconds
+        ended = [
+            line.join(max(0.0, deadline - self._clock.monotonic()))
+            for line in self._lines
+        ]
+        return all(ended)
+
     def tell(self, event: Event) -> None:
         for registration in self._registrations:
-            self._call(registration, event)
+            self._bring(registration, event)
 
     def tell_again(self, registration: Registration, present: Iterable[Entry]) -> None:
         """A resync: everything, as updates without a change."""
         for entry in present:
-            self._call(registration, Updated(entry, entry))
+            self._bring(registration, Updated(entry, entry))
+
+    def _bring(self, registration: Registration, event: Event) -> None:
+        if registration.line is None:
+            self._call(registration, event)
+        else:
+            registration.line.put(event)
 
     def _schedule(
         self, registration: Registration, resync: Callable[[Registration], None]

@@ -1,13 +1,25 @@
 """All informers of a process: one a kind and selection, shared by all who ask."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
+
+import attrs
 
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope
+from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import GroupKind
+
+
+@attrs.frozen
+class _Wanted:
+    resource: ApiResource
+    metadata_only: bool
+    label_selector: str | None
+    field_selector: str | None
 
 
 class Informers:
@@ -20,19 +32,23 @@ class Informers:
         client: Source,
         *,
         clock: Clock,
-        namespaces: Sequence[str] | None = None,
+        namespaces: Namespaces | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        kinds: Mapping[GroupKind, Scope] | None = None,
         streaming: bool = True,
     ) -> None:
         """namespaces: the only ones to watch, for kinds that have a namespace; None
-        watches the whole cluster. streaming: get initial state by stream where the
-        server can, and by lists else.
+        watches the whole cluster. kinds: what is different for some kinds. streaming:
+        get initial state by stream where the server can, and by lists else. Rule: CA-2.
         """
         self._client = client
         self._clock = clock
-        self._namespaces = namespaces
+        self._default = Scope(namespaces, label_selector, field_selector)
+        self._kinds = kinds or {}
         self._streaming = StreamingSupport(expected=streaming)
         self._lock = threading.Lock()
-        self._informers: dict[Selection, Informer] = {}
+        self._informers: dict[_Wanted, Informer] = {}
         self._started = False
 
     def of(
@@ -40,36 +56,45 @@ class Informers:
         resource: ApiResource,
         *,
         metadata_only: bool = False,
-        label_selector: str = "",
-        field_selector: str = "",
+        label_selector: str | None = None,
+        field_selector: str | None = None,
     ) -> Informer:
         """The informer of a kind, made on first use; running if this set runs.
 
-        Each selection has a cache of its own.
+        Each selection has a cache of its own. None leaves a selector to the kind's
+        scope, or to the default.
         """
-        selection = Selection(
-            resource,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            metadata_only=metadata_only,
-        )
+        wanted = _Wanted(resource, metadata_only, label_selector, field_selector)
         with self._lock:
-            informer = self._informers.get(selection)
+            informer = self._informers.get(wanted)
             if informer is None:
-                informer = self._informers[selection] = self._made(selection)
+                informer = self._informers[wanted] = self._made(wanted)
                 if self._started:
                     informer.start()
             return informer
 
-    def _made(self, selection: Selection) -> Informer:
+    def find(
+        self, resource: ApiResource, *, metadata_only: bool = False
+    ) -> Informer | None:
+        """The informer of all there is of a kind here, if anybody has asked for it.
+
+        Never makes one: a read must not start a watch. Rule: CA-1.
+        """
+        with self._lock:
+            return self._informers.get(_Wanted(resource, metadata_only, None, None))
+
+    def _made(self, wanted: _Wanted) -> Informer:
+        scope = self._kinds.get(wanted.resource.group_kind, EVERYTHING)
+        label, field = wanted.label_selector, wanted.field_selector
         return Informer(
             self._client,
-            selection.resource,
+            wanted.resource,
             clock=self._clock,
-            metadata_only=selection.metadata_only,
-            namespaces=self._namespaces if selection.resource.namespaced else None,
-            label_selector=selection.label_selector,
-            field_selector=selection.field_selector,
+            metadata_only=wanted.metadata_only,
+            namespaces=scope.namespaces,
+            label_selector=scope.label_selector if label is None else label,
+            field_selector=scope.field_selector if field is None else field,
+            default=self._default,
             streaming=self._streaming,
         )
 

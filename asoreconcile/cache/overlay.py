@@ -2,10 +2,12 @@
 
 A reader gets the newer of the cache and the answer, by resource version; nothing waits.
 A watch delivers in the order of resource versions, so once it has passed an answer's
-version the cache knows better: that the object changed since, or is gone. Rule: D21.
+version the cache knows better: that the object changed since, or is gone. An object
+whose deletion was answered stays hidden until the watch has told of it. Rule: D21.
 """
 
 import threading
+from collections.abc import Collection
 
 from asoreconcile.cache.entry import Entry
 from asoreconcile.objects import ObjectKey
@@ -17,6 +19,7 @@ class Overlay:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answers: dict[ObjectKey, Entry] = {}
+        self._gone: dict[ObjectKey, str] = {}
         self._passed = 0
         self._passed_in: dict[str, int] = {}
 
@@ -29,24 +32,36 @@ class Overlay:
             if known is None or version(known) < version(answer):
                 self._answers[answer.key] = answer
 
+    def hide(self, key: ObjectKey, uid: str) -> None:
+        """Hide an object that the server has deleted. Another of its name shows."""
+        with self._lock:
+            self._gone[key] = uid
+
+    def settle(self, key: ObjectKey, stored: Entry | None) -> None:
+        """The cache has learned of a deletion, if stored is another object or none."""
+        hidden = self._gone.get(key)
+        if hidden is not None and (stored is None or stored.uid != hidden):
+            with self._lock:
+                self._gone.pop(key, None)
+
     def newest(self, key: ObjectKey, stored: Entry | None) -> Entry | None:
         """What a reader of a key is to see."""
         answer = self._answers.get(key)
-        if answer is None:
-            return stored
-        if stored is None or version(answer) > version(stored):
-            return answer
+        if answer is not None and (stored is None or version(answer) > version(stored)):
+            stored = answer
+        if self._gone and stored is not None and self._gone.get(key) == stored.uid:
+            return None
         return stored
 
-    def entries(self) -> list[Entry]:
-        """The answers that the watch has not passed; most often none."""
-        if not self._answers:
-            return []
+    def touched(self) -> Collection[ObjectKey]:
+        """Keys where readers may see something else than the cache; most often none."""
+        if not self._answers and not self._gone:
+            return ()
         with self._lock:
-            return list(self._answers.values())
+            return {*self._answers, *self._gone}
 
     def passed(self, resource_version: str, *, namespace: str | None) -> None:
-        """The cache is exactly this new: in a namespace, or in the whole cluster.
+        """The cache is exactly this new: in a namespace, or in all others.
 
         It may be older than it was, when the server was restored from a backup.
         """

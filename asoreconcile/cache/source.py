@@ -53,7 +53,8 @@ class Selection:
     """Which objects of a kind, and how much of each. Rule: CA-2.
 
     namespace: None is the whole cluster. Selectors are applied by the server.
-    metadata_only: objects without spec, status or data.
+    metadata_only: objects without spec, status or data. others: where namespace is
+    None, the namespaces that are not in it, but in selections beside it.
     """
 
     resource: ApiResource
@@ -61,6 +62,13 @@ class Selection:
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
+    others: frozenset[str] = frozenset()
+
+    def covers(self, namespace: str) -> bool:
+        """Whether objects of a namespace come with this selection."""
+        if self.namespace is None:
+            return namespace not in self.others
+        return namespace == self.namespace
 
     @property
     def options(self) -> Options:

@@ -83,20 +83,24 @@ class Store:
             return self._remove(key)
 
     def replace(
-        self, entries: Iterable[Entry], namespace: str | None = None
+        self,
+        entries: Iterable[Entry],
+        covers: Callable[[str], bool] = lambda _namespace: True,
     ) -> tuple[list[Entry], list[tuple[Entry | None, Entry]]]:
-        """Make entries all there is (in a namespace), as one step for other readers.
+        """Make entries all there is, as one step for other readers.
 
-        Returns what was there and is gone, and what was there before each entry.
+        covers: of which namespaces they are all. Returns what was there and is gone,
+        and what was there before each entry.
         """
         present = {entry.key: entry for entry in entries}
         with self._lock:
-            there = (
-                self._entries
-                if namespace is None
-                else self._indexes["namespace"].get(namespace, ())
-            )
-            gone = [self._entries[key] for key in there if key not in present]
+            gone = [
+                self._entries[key]
+                for namespace, keys in self._indexes["namespace"].items()
+                if covers(namespace)
+                for key in keys
+                if key not in present
+            ]
             for entry in gone:
                 self._remove(entry.key)
             return gone, [(self._put(entry), entry) for entry in present.values()]

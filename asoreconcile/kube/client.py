@@ -1,50 +1,37 @@
 """The Kubernetes API by kind and name: plain dicts in, plain dicts out.
 
-One request a call, but for the bounded retries of `retrying`, and one more with a
-renewed credential where the old one was refused. Rules: CL-2, CL-3, CL-6, CL-9.
+Reads go to the server; `cache.client.CachedClient` answers them from informers. Rules:
+CL-2, CL-3, CL-4, CL-6, CL-9.
 """
 
-import threading
-import urllib.parse
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Literal, Self
 
 import attrs
-import orjson
 
+from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.errors import (
-    ApiError,
-    GarbledError,
-    TransportError,
-    UnauthorizedError,
-    api_error,
-)
+from asoreconcile.kube.exchange import JSON, Exchange, RequestMetrics
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.kube.retrying import pause_seconds
-from asoreconcile.kube.transport import Response, Stream, Transport
+from asoreconcile.kube.transport import Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, ObjectKey
 
-PatchKind = Literal["merge", "json", "apply"]
+PatchKind = Literal["merge", "json", "apply", "strategic"]
+FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
-_JSON = "application/json"
 _PATCH_TYPES: Mapping[PatchKind, str] = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
     "apply": "application/apply-patch+yaml",
+    "strategic": "application/strategic-merge-patch+json",
 }
 _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
+_PAGE = 500
 # A server may keep a watch open a little past its time before it says goodbye.
 _WATCH_GRACE_SECONDS = 10.0
-
-
-class RequestMetrics(Protocol):
-    """Counts requests (`metrics.RuntimeMetrics`)."""
-
-    def kube_request(self, code: str, method: str, host: str) -> None: ...
 
 
 @attrs.frozen
@@ -54,6 +41,16 @@ class Page:
     items: list[JsonObject]
     resource_version: str
     continue_token: str = ""
+
+
+@attrs.frozen
+class _Defaults:
+    """What every write says unless it says otherwise."""
+
+    field_manager: str = ""
+    dry_run: bool = False
+    field_validation: FieldValidation = ""
+    namespace: str = ""
 
 
 class KubeClient:
@@ -70,39 +67,101 @@ class KubeClient:
         user_agent: str,
         clock: Clock | None = None,
         metrics: RequestMetrics | None = None,
+        limiter: RateLimiter | None = None,
     ) -> None:
-        self._transport = Transport(config, user_agent=user_agent)
-        self._clock = clock or SystemClock()
-        self._metrics = metrics
-        self._closed = threading.Event()
+        """limiter: how fast requests may go, `TokenBucket(qps, burst)`; None leaves
+        fairness to the server.
+        """
+        self._exchange = Exchange(
+            Transport(config, user_agent=user_agent),
+            clock=clock or SystemClock(),
+            limiter=limiter,
+            metrics=metrics,
+        )
+        self._defaults = _Defaults()
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """One object, read from the server."""
-        return self._document("GET", resource.path(key.namespace, key.name))
+    def with_defaults(
+        self,
+        *,
+        field_manager: str = "",
+        dry_run: bool = False,
+        field_validation: FieldValidation = "",
+        namespace: str = "",
+    ) -> Self:
+        """The same client, over the same connections, whose writes say this.
 
-    def read(self, path: str, *, accept: str = _JSON) -> JsonObject:
+        dry_run: no write of it changes anything. field_validation: what the server does
+        about fields it does not know. namespace: refuse every other (ValueError);
+        cluster-scoped kinds stay in reach. Rule: CL-4.
+        """
+        defaults = _Defaults(field_manager, dry_run, field_validation, namespace)
+        other = copy.copy(self)
+        other._defaults = defaults  # noqa: SLF001 - one of us
+        return other
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether no write of this client changes anything."""
+        return self._defaults.dry_run
+
+    def get(
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        *,
+        subresource: str = "",
+        metadata_only: bool = False,
+    ) -> JsonObject:
+        """One object, or a subresource of it, read from the server."""
+        accept = _METADATA.format("PartialObjectMetadata") if metadata_only else JSON
+        return self._exchange.document(
+            "GET", self._path(resource, key, subresource), accept=accept
+        )
+
+    def read(self, path: str, *, accept: str = JSON) -> JsonObject:
         """Any document of the API: discovery, version."""
-        return self._document("GET", path, accept=accept)
+        return self._exchange.document("GET", path, accept=accept)
 
     def create(
-        self, resource: ApiResource, obj: JsonObject, *, field_manager: str = ""
+        self,
+        resource: ApiResource,
+        obj: JsonObject,
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
     ) -> JsonObject:
-        """Create an object in the namespace it names."""
-        namespace = obj["metadata"].get("namespace")
-        return self._document(
+        """Create an object in the namespace it names, or a subresource of that object
+        (an eviction, a token request).
+        """
+        meta = obj["metadata"]
+        name = meta["name"] if subresource else ""
+        key = ObjectKey(meta.get("namespace") or "", name)
+        return self._exchange.document(
             "POST",
-            resource.path(namespace),
-            query={"fieldManager": field_manager},
+            self._path(resource, key, subresource),
+            query=self._query(field_manager, dry_run=dry_run),
             body=obj,
         )
 
     def replace(
-        self, resource: ApiResource, obj: JsonObject, *, subresource: str = ""
+        self,
+        resource: ApiResource,
+        obj: JsonObject,
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
     ) -> JsonObject:
         """Replace an object, on the resource version it holds."""
         meta = obj["metadata"]
-        path = resource.path(meta.get("namespace"), meta["name"], subresource)
-        return self._document("PUT", path, body=obj)
+        key = ObjectKey(meta.get("namespace") or "", meta["name"])
+        return self._exchange.document(
+            "PUT",
+            self._path(resource, key, subresource),
+            query=self._query(field_manager, dry_run=dry_run),
+            body=obj,
+        )
 
     def patch(
         self,
@@ -114,15 +173,19 @@ class KubeClient:
         subresource: str = "",
         field_manager: str = "",
         force: bool = False,
+        dry_run: bool = False,
     ) -> JsonObject:
         """Patch an object; `apply` creates it if it is not there.
 
         field_manager: required by `apply`. force: take fields over from other managers.
+        `strategic` is for the server's own kinds only.
         """
-        query = {"fieldManager": field_manager, "force": "true" if force else ""}
-        return self._document(
+        query = self._query(field_manager, dry_run=dry_run)
+        if force:
+            query["force"] = "true"
+        return self._exchange.document(
             "PATCH",
-            resource.path(key.namespace, key.name, subresource),
+            self._path(resource, key, subresource),
             query=query,
             body=body,
             content_type=_PATCH_TYPES[kind],
@@ -136,20 +199,41 @@ class KubeClient:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "",
+        grace_seconds: int | None = None,
+        dry_run: bool = False,
     ) -> JsonObject:
         """Delete an object, if it still has that uid and resource version.
 
-        propagation: Background, Foreground or Orphan. Answers a Status, or the object
-        while finalizers hold it.
+        propagation: Background, Foreground or Orphan. grace_seconds: before a pod is
+        killed. Answers a Status, or the object while something holds it.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
-        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        options = self._delete_options(propagation, dry_run=dry_run)
         if stated := {name: value for name, value in preconditions.items() if value}:
             options["preconditions"] = stated
-        if propagation:
-            options["propagationPolicy"] = propagation
-        path = resource.path(key.namespace, key.name)
-        return self._document("DELETE", path, body=options)
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        return self._exchange.document(
+            "DELETE", self._path(resource, key), body=options
+        )
+
+    def delete_all(
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation: str = "",
+        dry_run: bool = False,
+    ) -> None:
+        """Delete what is selected in a namespace ("" for cluster-scoped kinds)."""
+        self._exchange.document(
+            "DELETE",
+            self._path(resource, ObjectKey(namespace, "")),
+            query={"labelSelector": label_selector, "fieldSelector": field_selector},
+            body=self._delete_options(propagation, dry_run=dry_run),
+        )
 
     def list_page(
         self,
@@ -179,10 +263,10 @@ class KubeClient:
             "continue": continue_token,
         }
         accept = (
-            _METADATA.format("PartialObjectMetadataList") if metadata_only else _JSON
+            _METADATA.format("PartialObjectMetadataList") if metadata_only else JSON
         )
-        document = self._document(
-            "GET", resource.path(namespace), query=query, accept=accept
+        document = self._exchange.document(
+            "GET", self._path_all(resource, namespace), query=query, accept=accept
         )
         meta = document.get("metadata") or {}
         return Page(
@@ -190,6 +274,43 @@ class KubeClient:
             str(meta.get("resourceVersion") or ""),
             str(meta.get("continue") or ""),
         )
+
+    def list_all(
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = _PAGE,
+        metadata_only: bool = False,
+    ) -> Iterator[JsonObject]:
+        """The objects of a list, read page by page as the iteration goes on.
+
+        All pages are of one moment. Raises ExpiredError when the server has forgotten
+        that moment, some minutes after the first page. apiVersion and kind are set.
+        """
+        token = ""
+        while True:
+            page = self.list_page(
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=page_size,
+                continue_token=token,
+                metadata_only=metadata_only,
+            )
+            for obj in page.items:
+                # Lists leave it to the reader.
+                yield {
+                    **obj,
+                    "apiVersion": resource.api_version,
+                    "kind": resource.kind,
+                }
+            token = page.continue_token
+            if not token:
+                return
 
     def watch(
         self,
@@ -220,110 +341,42 @@ class KubeClient:
             "sendInitialEvents": "true" if initial_events else "",
             "resourceVersionMatch": "NotOlderThan" if initial_events else "",
         }
-        accept = _METADATA.format("PartialObjectMetadata") if metadata_only else _JSON
-        target = _target(resource.path(namespace), query)
-        read_seconds = timeout_seconds + _WATCH_GRACE_SECONDS
-        stream = self._open(target, accept, read_seconds)
-        if stream.status == 401 and self._transport.renew_credential():
-            stream.close()
-            stream = self._open(target, accept, read_seconds)
-        if stream.status >= 300:
-            try:
-                raise api_error(stream.status, stream.headers, stream.read())
-            finally:
-                stream.close()
+        stream = self._exchange.stream(
+            self._path_all(resource, namespace),
+            query=query,
+            accept=_METADATA.format("PartialObjectMetadata") if metadata_only else JSON,
+            read_seconds=timeout_seconds + _WATCH_GRACE_SECONDS,
+        )
         return WatchStream(stream)
 
     def close(self) -> None:
         """End requests and watches, and refuse further ones. Idempotent."""
-        self._closed.set()
-        self._transport.close()
+        self._exchange.close()
 
-    def _document(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Any = None,
-        accept: str = _JSON,
-        content_type: str = _JSON,
-    ) -> JsonObject:
-        headers = {"Accept": accept}
-        content = None
-        if body is not None:
-            headers["Content-Type"] = content_type
-            content = orjson.dumps(body)
-        target = _target(path, query or {})
-        retries, waited_seconds, renewed = 0, 0.0, False
-        while True:
-            failure: ApiError | TransportError
-            try:
-                answer = self._send(method, target, headers, content)
-            except TransportError as error:
-                failure = error
-            else:
-                if answer.status < 300:
-                    return _parsed(answer)
-                failure = api_error(answer.status, answer.headers, answer.body)
-            if isinstance(failure, UnauthorizedError) and not renewed:
-                renewed = True
-                if self._transport.renew_credential():
-                    continue
-            pause = pause_seconds(
-                method, failure, retries=retries, waited_seconds=waited_seconds
-            )
-            if pause is None or self._clock.wait(self._closed, pause):
-                raise failure
-            retries += 1
-            waited_seconds += pause
+    def _path(
+        self, resource: ApiResource, key: ObjectKey, subresource: str = ""
+    ) -> str:
+        bound = self._defaults.namespace
+        if bound and resource.namespaced and key.namespace != bound:
+            raise ValueError(f"{key} is not in the client's namespace {bound}")
+        return resource.path(key.namespace, key.name, subresource)
 
-    def _send(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Response:
-        self._check_open()
-        try:
-            answer = self._transport.send(method, target, headers=headers, body=body)
-        except TransportError:
-            self._check_open()  # closing cuts the connection: not the server's doing
-            self._count(method, "<error>")
-            raise
-        self._count(method, answer.status)
-        return answer
+    def _path_all(self, resource: ApiResource, namespace: str | None) -> str:
+        return self._path(
+            resource, ObjectKey(namespace or self._defaults.namespace, "")
+        )
 
-    def _open(self, target: str, accept: str, read_seconds: float) -> Stream:
-        self._check_open()
-        try:
-            stream = self._transport.stream(
-                target, headers={"Accept": accept}, read_seconds=read_seconds
-            )
-        except TransportError:
-            self._check_open()
-            self._count("GET", "<error>")
-            raise
-        self._count("GET", stream.status)
-        return stream
+    def _query(self, field_manager: str, *, dry_run: bool) -> dict[str, str]:
+        return {
+            "fieldManager": field_manager or self._defaults.field_manager,
+            "dryRun": "All" if dry_run or self._defaults.dry_run else "",
+            "fieldValidation": self._defaults.field_validation,
+        }
 
-    def _check_open(self) -> None:
-        if self._closed.is_set():
-            raise StoppedError("the Kubernetes client is closed")
-
-    def _count(self, method: str, code: int | str) -> None:
-        if self._metrics is not None:
-            self._metrics.kube_request(str(code), method, self._transport.host)
-
-
-def _target(path: str, query: Mapping[str, str]) -> str:
-    stated = {name: value for name, value in query.items() if value}
-    path = urllib.parse.quote(path, safe="/:")
-    return f"{path}?{urllib.parse.urlencode(stated)}" if stated else path
-
-
-def _parsed(answer: Response) -> JsonObject:
-    try:
-        document = orjson.loads(answer.body)
-    except orjson.JSONDecodeError as error:
-        raise GarbledError(f"the answer is no JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise GarbledError("the answer is no JSON object")
-    return document
+    def _delete_options(self, propagation: str, *, dry_run: bool) -> JsonObject:
+        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if propagation:
+            options["propagationPolicy"] = propagation
+        if dry_run or self._defaults.dry_run:
+            options["dryRun"] = ["All"]
+        return options

@@ -1,8 +1,7 @@
 """Informers against a real API that breaks off, forgets and falls behind."""
 
-import threading
-
 import pytest
+from heard import WAIT_SECONDS, Heard
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
@@ -15,38 +14,6 @@ from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import Response
 from asoreconcile.testing.kube import KubeServer
-
-WAIT_SECONDS = 20.0
-
-
-class Heard:
-    """A handler that remembers, and tells when it has heard what a test waits for."""
-
-    def __init__(self):
-        self.events = []
-        self.changed = threading.Condition()
-
-    def __call__(self, event):
-        with self.changed:
-            self.events.append(event)
-            self.changed.notify_all()
-
-    def until(self, done):
-        with self.changed:
-            assert self.changed.wait_for(lambda: done(self.events), WAIT_SECONDS), (
-                self.shown()
-            )
-
-    def until_named(self, name):
-        """Wait for an event of an object: the end of what a test has caused."""
-        self.until(lambda events: any(one.key.name == name for one in events))
-
-    def clear(self):
-        with self.changed:
-            self.events.clear()
-
-    def shown(self):
-        return [f"{type(one).__name__} {one.key.name}" for one in self.events]
 
 
 class Quick:
@@ -96,8 +63,7 @@ def run(client, streaming):
             uniform=lambda low, _high: low,
             **options,
         )
-        heard = Heard()
-        informer.add_handler(heard)
+        heard = Heard(informer)
         started.append(informer)
         if synced:
             make(client, "first")
@@ -145,7 +111,7 @@ def test_events_arrive_in_order_and_the_cache_is_ahead_of_them(client, run):
     assert updated.new.load()["data"] == {"v": "2"}
 
 
-def test_in_5_what_was_there_comes_marked_as_initial(client, run):
+def test_in5_what_was_there_comes_marked_as_initial(client, run):
     make(client, "before")
     informer, heard = run(synced=False)
     heard.until_named("before")
@@ -158,7 +124,7 @@ def test_in_5_what_was_there_comes_marked_as_initial(client, run):
     ]
 
 
-def test_rf_13_cut_watches_go_on_without_a_gap(server, client, run):
+def test_rf13_cut_watches_go_on_without_a_gap(server, client, run):
     informer, heard = run()
     for number in range(5):
         make(client, f"a{number}")
@@ -169,7 +135,7 @@ def test_rf_13_cut_watches_go_on_without_a_gap(server, client, run):
     assert informer.get(ObjectKey("default", "a3")) is not None
 
 
-def test_rf_2_expired_version_emits_exactly_the_difference(server, client, run):
+def test_rf2_expired_version_emits_exactly_the_difference(server, client, run):
     for name in ("kept", "changed", "gone", "recreated"):
         make(client, name)
     informer, heard = run()
@@ -229,7 +195,7 @@ class gap:  # noqa: N801 - reads as a statement
         self.hold.release()
 
 
-def test_in_8_relist_without_a_difference_emits_nothing(server, client, run):
+def test_in8_relist_without_a_difference_emits_nothing(server, client, run):
     make(client, "kept")
     _, heard = run()
     with gap(server):
@@ -238,7 +204,7 @@ def test_in_8_relist_without_a_difference_emits_nothing(server, client, run):
     assert heard.shown() == ["Added new"]
 
 
-def test_rf_1_failing_server_is_asked_again_with_growing_pauses(
+def test_rf1_failing_server_is_asked_again_with_growing_pauses(
     server, client, run, streaming
 ):
     server.faults.respond("GET", "/configmaps", Response(500, b"{}"), times=4)
@@ -252,7 +218,7 @@ def test_rf_1_failing_server_is_asked_again_with_growing_pauses(
     assert clock.pauses == expected
 
 
-def test_rf_7_busy_server_is_watched_again_without_a_list(server, client, run):
+def test_rf7_busy_server_is_watched_again_without_a_list(server, client, run):
     clock = Quick()
     _, heard = run(clock=clock)
     busy = Response(429, b"{}", {"Retry-After": "7"})
@@ -282,20 +248,19 @@ def test_missing_permission_shows_and_heals(server, client, run):
 
 def test_several_handlers_hear_the_same(client, run):
     informer, first = run()
-    second = Heard()
-    registration = informer.add_handler(second)
+    second = Heard(informer)
     assert second.shown() == ["Added first", "Added synced"]
-    assert registration.has_synced()
+    assert second.registration.has_synced()
     make(client, "a")
     second.until_named("a")
     first.until_named("a")
-    registration.remove()
+    second.registration.remove()
     make(client, "b")
     first.until_named("b")
     assert second.shown() == ["Added first", "Added synced", "Added a"]
 
 
-def test_in_9_failing_handler_is_counted_and_harms_nobody(client, run):
+def test_in9_failing_handler_is_counted_and_harms_nobody(client, run):
     informer, heard = run()
 
     def broken(_event):
@@ -309,14 +274,14 @@ def test_in_9_failing_handler_is_counted_and_harms_nobody(client, run):
     assert informer.handler_failures == 4
 
 
-def test_in_7_stopped_informer_takes_no_handler(run):
+def test_in7_stopped_informer_takes_no_handler(run):
     informer, heard = run()
     assert informer.stop(WAIT_SECONDS) == []
     with pytest.raises(StoppedError):
         informer.add_handler(heard)
 
 
-def test_in_11_indexes_follow_the_watch(client, run):
+def test_in11_indexes_follow_the_watch(client, run):
     informer, heard = run()
     informer.add_index("tier", lambda entry: [entry.labels.get("tier", "none")])
     make(client, "a", labels={"tier": "x"})
@@ -335,7 +300,7 @@ def test_in_11_indexes_follow_the_watch(client, run):
     assert informer.by_index("tier", "y") == [ObjectKey("default", "a")]
 
 
-def test_in_11_failing_index_finds_an_object_under_nothing(client, run):
+def test_in11_failing_index_finds_an_object_under_nothing(client, run):
     informer, heard = run()
     informer.add_index("v", lambda entry: [entry.load()["data"]["v"]])
     make(client, "a", w="1")
@@ -348,7 +313,7 @@ def test_in_11_failing_index_finds_an_object_under_nothing(client, run):
     assert informer.get(ObjectKey("default", "a")) is None
 
 
-def test_ca_5_metadata_only_keeps_the_kind_and_no_content(client, run):
+def test_ca5_metadata_only_keeps_the_kind_and_no_content(client, run):
     make(client, "a", v="long")
     informer, heard = run(metadata_only=True, synced=False)
     heard.until_named("a")

@@ -89,7 +89,7 @@ def write_pair(folder, pair):
         (folder / name).write_bytes(content)
 
 
-def test_wh_7_renewed_client_certificate_serves_the_next_connection(tmp_path):
+def test_wh7_renewed_client_certificate_serves_the_next_connection(tmp_path):
     first, second = client_pair("first"), client_pair("second")
     write_pair(tmp_path, first)
     with asking_for_certificates(tmp_path, first[0], second[0]) as url:

@@ -130,19 +130,19 @@ def refusal(status, reason="", *, headers=None, message="no"):
     return Response(status, body, headers or {})
 
 
-def test_cl_2_create_then_get(client):
+def test_cl2_create_then_get(client):
     created = client.create(CONFIG_MAPS, config_map(v="1"))
     assert uid_of(created)
     assert client.get(CONFIG_MAPS, KEY) == created
 
 
-def test_cl_2_cluster_scoped_objects_have_no_namespace(client):
+def test_cl2_cluster_scoped_objects_have_no_namespace(client):
     created = client.create(NAMESPACES, {"metadata": {"name": "apart"}})
     assert key_of(created) == ObjectKey("", "apart")
     assert client.get(NAMESPACES, ObjectKey("", "apart"))["kind"] == "Namespace"
 
 
-def test_cl_2_replace_needs_the_version_that_was_read(client):
+def test_cl2_replace_needs_the_version_that_was_read(client):
     first = client.create(CONFIG_MAPS, config_map(v="1"))
     second = client.replace(CONFIG_MAPS, {**first, "data": {"v": "2"}})
     assert second["data"] == {"v": "2"}
@@ -152,13 +152,13 @@ def test_cl_2_replace_needs_the_version_that_was_read(client):
     assert refused.value.reason == "Conflict"
 
 
-def test_cl_3_merge_patch_changes_only_what_it_names(client):
+def test_cl3_merge_patch_changes_only_what_it_names(client):
     client.create(CONFIG_MAPS, config_map(a="1", b="1"))
     after = client.patch(CONFIG_MAPS, KEY, {"data": {"a": None, "c": "2"}})
     assert after["data"] == {"b": "1", "c": "2"}
 
 
-def test_cl_3_merge_patch_with_a_version_is_optimistic(client):
+def test_cl3_merge_patch_with_a_version_is_optimistic(client):
     old = resource_version(client.create(CONFIG_MAPS, config_map(a="1")))
     change = {"metadata": {"resourceVersion": old}, "data": {"a": "2"}}
     client.patch(CONFIG_MAPS, KEY, change)
@@ -166,7 +166,7 @@ def test_cl_3_merge_patch_with_a_version_is_optimistic(client):
         client.patch(CONFIG_MAPS, KEY, change)
 
 
-def test_cl_3_json_patch(client):
+def test_cl3_json_patch(client):
     client.create(CONFIG_MAPS, config_map(a="1"))
     steps = [
         {"op": "test", "path": "/data/a", "value": "1"},
@@ -176,7 +176,7 @@ def test_cl_3_json_patch(client):
     assert after["data"] == {"a": "1", "b": "2"}
 
 
-def test_cl_3_apply_creates_then_refuses_a_second_owner_unless_forced(client):
+def test_cl3_apply_creates_then_refuses_a_second_owner_unless_forced(client):
     wanted = config_map(a="1")
     made = client.patch(CONFIG_MAPS, KEY, wanted, kind="apply", field_manager="first")
     assert made["data"] == {"a": "1"}
@@ -189,7 +189,7 @@ def test_cl_3_apply_creates_then_refuses_a_second_owner_unless_forced(client):
     assert taken["data"] == {"a": "2"}
 
 
-def test_cl_2_status_is_written_apart_from_the_object(client):
+def test_cl2_status_is_written_apart_from_the_object(client):
     client.create(CUSTOM_RESOURCE_DEFINITIONS, WIDGET_CRD)
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 1}}
     body |= {"metadata": {"name": "one", "namespace": "default"}}
@@ -209,7 +209,7 @@ def test_cl_2_status_is_written_apart_from_the_object(client):
     assert replaced["status"] == {"ready": False}
 
 
-def test_cl_4_dry_run_and_field_manager_reach_the_server(server, client):
+def test_cl4_dry_run_and_field_manager_reach_the_server(server, client):
     made = client.create(CONFIG_MAPS, config_map(), field_manager="tests")
     assert made["metadata"]["managedFields"][0]["manager"] == "tests"
 
@@ -265,7 +265,7 @@ def test_list_by_selectors_and_namespace(client):
     assert [str(key_of(obj)) for obj in by_field.items] == ["default/b"]
 
 
-def test_ca_5_metadata_only_lists_hold_no_data(client):
+def test_ca5_metadata_only_lists_hold_no_data(client):
     client.create(SECRETS, {"metadata": {"name": "s", "namespace": "default"}})
     client.create(CONFIG_MAPS, config_map(v="long"))
     page = client.list_page(CONFIG_MAPS, namespace="default", metadata_only=True)
@@ -362,7 +362,7 @@ def test_good_answer_that_is_no_object_is_a_transport_error(server, client, body
         client.get(CONFIG_MAPS, KEY)
 
 
-def test_cl_6_busy_server_is_asked_again_when_it_said(server, impatient):
+def test_cl6_busy_server_is_asked_again_when_it_said(server, impatient):
     busy = refusal(429, "TooManyRequests", headers={"Retry-After": "2"})
     server.faults.respond("POST", "/configmaps", busy, times=3)
     created = impatient.create(CONFIG_MAPS, config_map())
@@ -371,13 +371,13 @@ def test_cl_6_busy_server_is_asked_again_when_it_said(server, impatient):
     assert [one.status for one in server.journal] == [429, 429, 429, 201]
 
 
-def test_cl_6_server_error_with_retry_after_is_asked_again(server, impatient):
+def test_cl6_server_error_with_retry_after_is_asked_again(server, impatient):
     away = refusal(503, "ServiceUnavailable", headers={"Retry-After": "1"})
     server.faults.respond("GET", "/configmaps", away)
     assert impatient.list_page(CONFIG_MAPS).items == []
 
 
-def test_cl_6_long_retry_after_is_handed_to_the_caller(server, client):
+def test_cl6_long_retry_after_is_handed_to_the_caller(server, client):
     busy = refusal(429, "TooManyRequests", headers={"Retry-After": "60"})
     server.faults.respond("GET", "/configmaps", busy)
     with pytest.raises(TooManyRequestsError) as refused:
@@ -386,13 +386,13 @@ def test_cl_6_long_retry_after_is_handed_to_the_caller(server, client):
     assert len(server.journal) == 1
 
 
-def test_cl_6_lost_read_is_repeated(server, client):
+def test_cl6_lost_read_is_repeated(server, client):
     server.faults.drop("GET", "/configmaps/")
     with pytest.raises(NotFoundError):
         client.get(CONFIG_MAPS, KEY)
 
 
-def test_cl_6_read_lost_again_and_again_ends(server, impatient):
+def test_cl6_read_lost_again_and_again_ends(server, impatient):
     server.faults.drop("GET", "/configmaps/", times=99)
     with pytest.raises(TransportError) as broken:
         impatient.get(CONFIG_MAPS, KEY)
@@ -401,7 +401,7 @@ def test_cl_6_read_lost_again_and_again_ends(server, impatient):
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])
-def test_cl_6_lost_write_is_not_repeated(server, client, phase):
+def test_cl6_lost_write_is_not_repeated(server, client, phase):
     server.faults.drop("POST", "/configmaps", phase=phase)
     with pytest.raises(TransportError):
         client.create(CONFIG_MAPS, config_map())
@@ -409,7 +409,7 @@ def test_cl_6_lost_write_is_not_repeated(server, client, phase):
     assert len(stored) == (1 if phase == "after" else 0)
 
 
-def test_cl_9_every_answer_is_counted(server, tmp_path):
+def test_cl9_every_answer_is_counted(server, tmp_path):
     server.write_kubeconfig(tmp_path / "kubeconfig")
     counts = Counts()
     config = load(str(tmp_path / "kubeconfig"))
@@ -463,14 +463,14 @@ def held_call(server, call):
     return thread, outcome
 
 
-def test_th_9_close_wakes_a_request_that_waits_for_its_answer(server, client):
+def test_th9_close_wakes_a_request_that_waits_for_its_answer(server, client):
     thread, outcome = held_call(server, lambda: client.get(CONFIG_MAPS, KEY))
     client.close()
     thread.join(10)
     assert [type(one) for one in outcome] == [StoppedError]
 
 
-def test_th_9_close_wakes_a_watch_that_waits_to_be_accepted(server, client):
+def test_th9_close_wakes_a_watch_that_waits_to_be_accepted(server, client):
     thread, outcome = held_call(
         server, lambda: client.watch(CONFIG_MAPS, timeout_seconds=300)
     )
@@ -479,7 +479,7 @@ def test_th_9_close_wakes_a_watch_that_waits_to_be_accepted(server, client):
     assert [type(one) for one in outcome] == [StoppedError]
 
 
-def test_th_9_close_ends_a_wait_for_a_busy_server(server, tmp_path):
+def test_th9_close_ends_a_wait_for_a_busy_server(server, tmp_path):
     server.write_kubeconfig(tmp_path / "kubeconfig")
     clock = FakeClock()
     config = load(str(tmp_path / "kubeconfig"))

@@ -83,47 +83,45 @@ def names(config):
     return [obj["metadata"]["name"] for obj in page.items]
 
 
-def test_cl_7_argument_beats_all(server, account, tmp_path, monkeypatch):
+def test_cl7_argument_beats_all(server, account, tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", written(server, tmp_path / "variable"))
     path = written(server, tmp_path / "argument", context={"namespace": "asked"})
     assert load(path, service_account=account).namespace == "asked"
 
 
-def test_cl_7_variable_beats_the_service_account(
-    server, account, tmp_path, monkeypatch
-):
+def test_cl7_variable_beats_the_service_account(server, account, tmp_path, monkeypatch):
     path = written(server, tmp_path / "variable", context={"namespace": "told"})
     monkeypatch.setenv("KUBECONFIG", path)
     assert load(service_account=account).namespace == "told"
 
 
-def test_cl_7_service_account_beats_the_home_folder(server, account, tmp_path):
+def test_cl7_service_account_beats_the_home_folder(server, account, tmp_path):
     written(server, tmp_path / "home/.kube/config", context={"namespace": "home"})
     config = load(service_account=account)
     assert config.namespace == "operators"
     assert "default" in names(config)
 
 
-def test_cl_7_home_folder_is_the_last_place(server, tmp_path):
+def test_cl7_home_folder_is_the_last_place(server, tmp_path):
     written(server, tmp_path / "home/.kube/config", context={"namespace": "home"})
     config = load(service_account=tmp_path / "none")
     assert config.namespace == "home"
     assert "default" in names(config)
 
 
-def test_cl_7_pod_without_a_service_account_may_have_a_kubeconfig(
+def test_cl7_pod_without_a_service_account_may_have_a_kubeconfig(
     server, account, tmp_path
 ):
     written(server, tmp_path / "home/.kube/config", context={"namespace": "home"})
     assert load(service_account=tmp_path / "none").namespace == "home"
 
 
-def test_cl_7_empty_variable_counts_as_unset(server, account, monkeypatch):
+def test_cl7_empty_variable_counts_as_unset(server, account, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", "")
     assert load(service_account=account).namespace == "operators"
 
 
-def test_cl_7_several_files_are_one_configuration(server, tmp_path, monkeypatch):
+def test_cl7_several_files_are_one_configuration(server, tmp_path, monkeypatch):
     whole = server.kubeconfig()
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_text(yaml.safe_dump({**whole, "users": []}))

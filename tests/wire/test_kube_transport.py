@@ -144,7 +144,7 @@ def test_one_connection_serves_one_request_after_the_other(secure):
     assert len(connected) == 1
 
 
-def test_th_9_silent_server_costs_no_more_than_the_deadline():
+def test_th9_silent_server_costs_no_more_than_the_deadline():
     talk = talking_to(says())
     with talk as (transport, _), pytest.raises(TransportError) as silent:
         send(transport, read_seconds=0.05)
@@ -230,7 +230,7 @@ def test_connection_of_a_refused_stream_is_used_again():
     assert len(connected) == 1
 
 
-def test_rf_13_half_open_stream_ends_at_its_read_deadline():
+def test_rf13_half_open_stream_ends_at_its_read_deadline():
     opening = (CHUNKED, chunk(b"x\n"))
     with talking_to(says(*opening)) as (transport, _):
         lines = stream(transport, read_seconds=0.05).lines()
@@ -275,7 +275,7 @@ def test_stream_that_ends_inside_a_line_says_so():
         ),
     ],
 )
-def test_rf_13_close_wakes_a_blocked_reader(secure, head):
+def test_rf13_close_wakes_a_blocked_reader(secure, head):
     with talking_to(says(head, chunk(b"x\n")), secure=secure) as (transport, _):
         opened = stream(transport, read_seconds=60)
         thread, lines, ended = read_in_background(opened)
@@ -288,7 +288,7 @@ def test_rf_13_close_wakes_a_blocked_reader(secure, head):
 
 
 @pytest.mark.parametrize("secure", [False, True])
-def test_th_9_closing_the_transport_ends_its_streams(secure):
+def test_th9_closing_the_transport_ends_its_streams(secure):
     talk = talking_to(says(CHUNKED, chunk(b"x\n")), secure=secure)
     with talk as (transport, _):
         thread, _, ended = read_in_background(stream(transport, read_seconds=60))
@@ -328,7 +328,7 @@ def test_redirects_are_not_followed():
         assert len(peer.requests) == 1
 
 
-def test_rf_13_kernel_watches_over_quiet_connections():
+def test_rf13_kernel_watches_over_quiet_connections():
     with talking_to(says(CHUNKED, chunk(b"x\n"))) as (transport, _):
         opened = stream(transport)
         kept = opened._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)

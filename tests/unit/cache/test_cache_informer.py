@@ -117,14 +117,14 @@ def run():
 
 def take(informer, type_, obj):
     """An event, as the watch brings it."""
-    informer._parts[0].apply(type_, obj)
+    informer._feeds[0].apply(type_, obj)
 
 
 def shown(events):
     return [(type(e).__name__, e.key.name) for e in events]
 
 
-def test_rf_2_first_list_is_at_zero_in_pages(run):
+def test_rf2_first_list_is_at_zero_in_pages(run):
     _, script, heard = run(
         Page([config_map("a", 1)], "5", "more"), Page([config_map("b", 2)], "5")
     )
@@ -135,7 +135,7 @@ def test_rf_2_first_list_is_at_zero_in_pages(run):
     assert shown(heard) == [("Added", "a"), ("Added", "b")]
 
 
-def test_in_5_events_of_the_first_list_are_marked(run):
+def test_in5_events_of_the_first_list_are_marked(run):
     informer, _, heard = run(
         Page([config_map("a", 1)], "1"), [("ADDED", config_map("b", 2))]
     )
@@ -143,7 +143,7 @@ def test_in_5_events_of_the_first_list_are_marked(run):
     assert informer.has_synced()
 
 
-def test_rf_5_watch_goes_on_from_the_list_with_bookmarks(run):
+def test_rf5_watch_goes_on_from_the_list_with_bookmarks(run):
     _, script, _ = run(Page([], "7"))
     name, options = script.calls[-1]
     assert name == "watch"
@@ -151,7 +151,7 @@ def test_rf_5_watch_goes_on_from_the_list_with_bookmarks(run):
     assert options["timeout_seconds"] == 300.0
 
 
-def test_rf_6_rf_10_normal_close_resumes_from_the_last_event(run):
+def test_rf6_rf10_normal_close_resumes_from_the_last_event(run):
     _, script, _ = run(Page([], "1"), [("ADDED", config_map("a", 3)), bookmark(9)])
     assert [name for name, _ in script.calls] == ["list", "watch", "watch"]
     assert script.calls[-1][1]["resource_version"] == "9"
@@ -180,7 +180,7 @@ def test_expired_version_lists_anew_at_once_and_emits_the_difference(run, ending
     assert heard[2].observed is False
 
 
-def test_rf_7_refusal_429_backs_off_and_watches_on_without_a_list(run):
+def test_rf7_refusal_429_backs_off_and_watches_on_without_a_list(run):
     clock = FakeClock()
     error = TooManyRequestsError("busy", status=429, retry_after_seconds=20.0)
     _, script, _ = run(Page([], "1"), error, clock=clock)
@@ -188,7 +188,7 @@ def test_rf_7_refusal_429_backs_off_and_watches_on_without_a_list(run):
     assert clock.monotonic() >= 20.0
 
 
-def test_rf_13_broken_connection_watches_on_from_where_it_was(run):
+def test_rf13_broken_connection_watches_on_from_where_it_was(run):
     _, script, heard = run(
         Page([], "1"),
         [("ADDED", config_map("a", 5)), TransportError("reset")],
@@ -198,12 +198,12 @@ def test_rf_13_broken_connection_watches_on_from_where_it_was(run):
     assert shown(heard) == [("Added", "a")]
 
 
-def test_rf_8_very_short_watch_lists_again(run):
+def test_rf8_very_short_watch_lists_again(run):
     _, script, _ = run(Page([], "1"), [], Page([], "2"))
     assert [n for n, _ in script.calls] == ["list", "watch", "list", "watch"]
 
 
-def test_rf_1_missing_kind_is_retried_until_it_heals(run):
+def test_rf1_missing_kind_is_retried_until_it_heals(run):
     missing = NotFoundError("no such resource", status=404)
     informer, script, _ = run(missing, missing, Page([config_map("a", 1)], "1"))
     assert informer.has_synced()
@@ -211,7 +211,7 @@ def test_rf_1_missing_kind_is_retried_until_it_heals(run):
     assert [n for n, _ in script.calls] == ["list", "list", "list", "watch"]
 
 
-def test_in_4_recreated_in_a_gap_is_a_deletion_and_an_addition(run):
+def test_in4_recreated_in_a_gap_is_a_deletion_and_an_addition(run):
     _, _, heard = run(
         Page([config_map("a", 1, uid="old")], "1"),
         ExpiredError("old", status=410),
@@ -232,7 +232,7 @@ def test_observed_deletion_carries_the_final_state(run):
     assert informer.get(ObjectKey("n", "a")) is None
 
 
-def test_in_7_late_handler_hears_what_is_there(run):
+def test_in7_late_handler_hears_what_is_there(run):
     informer, _, _ = run(Page([config_map("a", 1)], "1"))
     heard = []
     registration = informer.add_handler(heard.append)
@@ -240,7 +240,7 @@ def test_in_7_late_handler_hears_what_is_there(run):
     assert registration.has_synced()
 
 
-def test_in_9_failing_handler_does_not_stop_others(run):
+def test_in9_failing_handler_does_not_stop_others(run):
     def broken(_event):
         raise ValueError("broken on purpose")
 
@@ -252,7 +252,7 @@ def test_in_9_failing_handler_does_not_stop_others(run):
     assert [type(e) for e in heard] == [Added, Updated]
 
 
-def test_in_10_noise_is_stripped_before_storing(run):
+def test_in10_noise_is_stripped_before_storing(run):
     informer, _, _ = run(Page([config_map("a", 1, key="v")], "1"))
     stored = informer.get(ObjectKey("n", "a"))
     assert "managedFields" not in stored["metadata"]
@@ -260,13 +260,13 @@ def test_in_10_noise_is_stripped_before_storing(run):
     assert stored["data"] == {"key": "v"}
 
 
-def test_in_12_readers_get_private_copies(run):
+def test_in12_readers_get_private_copies(run):
     informer, _, _ = run(Page([config_map("a", 1, key="v")], "1"))
     informer.get(ObjectKey("n", "a"))["data"]["key"] = "changed"
     assert informer.get(ObjectKey("n", "a"))["data"]["key"] == "v"
 
 
-def test_in_11_indexes_follow_changes(run):
+def test_in11_indexes_follow_changes(run):
     informer, _, _ = run(
         Page([config_map("a", 1), config_map("b", 1, namespace="m")], "1")
     )

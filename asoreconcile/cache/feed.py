@@ -1,0 +1,74 @@
+"""One selection of a kind, read on a thread of its own into the kind's contents."""
+
+import threading
+from collections.abc import Callable
+
+from asoreconcile.cache.contents import Contents
+from asoreconcile.cache.reflector import Reflector
+from asoreconcile.cache.shaping import Shape
+from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.state import State, StreamingSupport
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject
+
+
+class Feed:
+    """A reflector's sink and its thread."""
+
+    def __init__(
+        self,
+        source: Source,
+        selection: Selection,
+        contents: Contents,
+        shape: Shape,
+        *,
+        clock: Clock,
+        uniform: Callable[[float, float], float],
+        streaming: StreamingSupport,
+    ) -> None:
+        self.selection = selection
+        self.synced = False
+        self.version = ""
+        """What the contents are the state of."""
+        self.entry = shape.entry
+        self.reflector = Reflector(
+            source,
+            selection,
+            self,
+            clock=clock,
+            uniform=uniform,
+            streaming=streaming,
+        )
+        self._contents = contents
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Idempotent."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self.reflector.run,
+                name=f"watch {self.selection.resource.plural}",
+                daemon=True,
+            )
+            self._thread.start()
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Whether the thread has ended, or never began."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def replace(self, state: State) -> None:
+        self._contents.replace(state, self.selection, initial=not self.synced)
+        self.version = state.version
+        self.synced = True
+
+    def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
+        entry = self.entry(obj)
+        self._contents.take(type, entry, self.selection)
+        self.version = entry.resource_version
+
+    def passed(self, resource_version: str) -> None:
+        self._contents.passed(resource_version, self.selection)
+        self.version = resource_version

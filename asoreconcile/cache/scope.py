@@ -1,0 +1,134 @@
+"""Which objects of a kind are cached: namespaces and selectors.
+
+Pure. Rules: CA-2, CA-3.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from asoreconcile.cache.source import Selection
+from asoreconcile.kube.resources import ApiResource
+
+OTHERS = ""
+"""In `Scope.namespaces`: all namespaces that are not named beside it."""
+
+
+@attrs.frozen
+class Selector:
+    """What the server leaves out. None leaves it to the next wider scope."""
+
+    label: str | None = None
+    field: str | None = None
+
+
+Namespaces = Mapping[str, Selector] | Sequence[str]
+
+
+@attrs.frozen
+class Scope:
+    """What to cache of a kind.
+
+    namespaces: the only ones, each with selectors of its own if it has any, and OTHERS
+    for the rest; None is the whole cluster.
+    """
+
+    namespaces: Namespaces | None = None
+    label_selector: str | None = None
+    field_selector: str | None = None
+
+    def by_namespace(self) -> Mapping[str, Selector] | None:
+        """Raises ValueError for no namespaces at all: that would cache nothing."""
+        if self.namespaces is None:
+            return None
+        if not self.namespaces:
+            raise ValueError("no namespaces to watch: None watches the whole cluster")
+        if isinstance(self.namespaces, Mapping):
+            return self.namespaces
+        return dict.fromkeys(self.namespaces, Selector())
+
+
+EVERYTHING = Scope()
+
+
+def selections(
+    resource: ApiResource,
+    scope: Scope = EVERYTHING,
+    *,
+    default: Scope = EVERYTHING,
+    metadata_only: bool = False,
+) -> tuple[Selection, ...]:
+    """What to watch, one watch each; together they are the scope.
+
+    What is said of a namespace of the kind counts before what is said of the kind, then
+    what the default says of the namespace, then the default.
+    """
+    own = scope.by_namespace() if resource.namespaced else None
+    general = default.by_namespace() if resource.namespaced else None
+    chosen = own if own is not None else general
+    if chosen is None:
+        chosen = {OTHERS: Selector()}
+    whole = Selector(scope.label_selector, scope.field_selector)
+    fallback = Selector(default.label_selector, default.field_selector)
+    found = []
+    for namespace in chosen:
+        said = (
+            (own or {}).get(namespace, Selector()),
+            whole,
+            (general or {}).get(namespace, Selector()),
+            fallback,
+        )
+        found.append(
+            _selection(
+                resource,
+                namespace,
+                label=_first(one.label for one in said),
+                terms=_terms(_first(one.field for one in said)),
+                others=[name for name in chosen if name != OTHERS],
+                metadata_only=metadata_only,
+            )
+        )
+    return tuple(found)
+
+
+def _selection(
+    resource: ApiResource,
+    namespace: str,
+    *,
+    label: str,
+    terms: list[str],
+    others: list[str],
+    metadata_only: bool,
+) -> Selection:
+    if namespace == OTHERS and resource.namespaced:
+        terms += [f"metadata.namespace!={name}" for name in others]
+        namespace, terms = _as_path(terms)
+    return Selection(
+        resource,
+        namespace or None,
+        label_selector=label,
+        field_selector=",".join(terms),
+        metadata_only=metadata_only,
+        others=frozenset() if namespace else frozenset(others),
+    )
+
+
+def _as_path(terms: list[str]) -> tuple[str, list[str]]:
+    """A namespace that a field selector asks for, and the other terms.
+
+    The server answers `/namespaces/x/` from less than everything, and permissions for
+    one namespace are enough for it.
+    """
+    for term in terms:
+        name, _, value = term.partition("=")
+        if name == "metadata.namespace":
+            return value.removeprefix("="), [one for one in terms if one != term]
+    return OTHERS, terms
+
+
+def _terms(field_selector: str) -> list[str]:
+    return [term.strip() for term in field_selector.split(",") if term.strip()]
+
+
+def _first(values: Iterable[str | None]) -> str:
+    return next((value for value in values if value is not None), "")

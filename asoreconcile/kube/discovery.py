@@ -1,0 +1,104 @@
+"""Where the server keeps a kind, as the server tells it: read when first asked for.
+
+Rule: CL-7.
+"""
+
+import threading
+from typing import Protocol
+
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
+
+
+class UnknownKindError(AsoError):
+    """The server does not serve the kind, or not at that version."""
+
+
+class Reader(Protocol):
+    """Reads documents (`kube.client.KubeClient`)."""
+
+    def read(self, path: str) -> JsonObject: ...
+
+
+class Discovery:
+    """The kinds of one API server, group by group. Safe from any thread.
+
+    What is not found is looked for once more on the server: kinds come while we run.
+    """
+
+    def __init__(self, client: Reader) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+        self._versions: dict[str, list[str]] = {}
+        self._kinds: dict[tuple[str, str], dict[str, ApiResource]] = {}
+
+    def resource(self, kind: GroupKind | GroupVersionKind) -> ApiResource:
+        """Where a kind is, at its version or the one that the server prefers.
+
+        Blocks for up to two requests. Raises UnknownKindError, and what the client
+        raises.
+        """
+        with self._lock:
+            found = self._find(kind)
+            if found is None:
+                self._forget(kind.group)
+                found = self._find(kind)
+        if found is None:
+            raise UnknownKindError(f"the server does not serve {kind}")
+        return found
+
+    def _find(self, kind: GroupKind | GroupVersionKind) -> ApiResource | None:
+        """Caller holds the lock."""
+        try:
+            if isinstance(kind, GroupVersionKind):
+                return self._served(kind.group, kind.version).get(kind.kind)
+            for version in self._preferred_first(kind.group):
+                found = self._served(kind.group, version).get(kind.kind)
+                if found is not None:
+                    return found
+        except NotFoundError:
+            return None
+        return None
+
+    def _preferred_first(self, group: str) -> list[str]:
+        known = self._versions.get(group)
+        if known is None:
+            known = self._versions[group] = self._read_versions(group)
+        return known
+
+    def _read_versions(self, group: str) -> list[str]:
+        if not group:
+            return [str(one) for one in self._client.read("/api").get("versions") or []]
+        document = self._client.read(f"/apis/{group}")
+        preferred = (document.get("preferredVersion") or {}).get("version")
+        versions = [str(one["version"]) for one in document.get("versions") or []]
+        return sorted(versions, key=lambda version: version != preferred)
+
+    def _served(self, group: str, version: str) -> dict[str, ApiResource]:
+        known = self._kinds.get((group, version))
+        if known is None:
+            known = self._kinds[group, version] = self._read_kinds(group, version)
+        return known
+
+    def _read_kinds(self, group: str, version: str) -> dict[str, ApiResource]:
+        root = f"/apis/{group}" if group else "/api"
+        document = self._client.read(f"{root}/{version}")
+        return {
+            str(one["kind"]): ApiResource(
+                group,
+                version,
+                str(one["name"]),
+                str(one["kind"]),
+                namespaced=bool(one.get("namespaced")),
+            )
+            for one in document.get("resources") or []
+            # "pods/status" is no kind, nor is the Scale of "deployments/scale".
+            if "/" not in one["name"]
+        }
+
+    def _forget(self, group: str) -> None:
+        self._versions.pop(group, None)
+        for known in [one for one in self._kinds if one[0] == group]:
+            del self._kinds[known]

@@ -1,0 +1,29 @@
+"""Finalizers: names that keep a deleted object there until each is taken off. Pure."""
+
+from asoreconcile.objects import JsonObject, finalizers, metadata
+
+
+def has_finalizer(obj: JsonObject, name: str) -> bool:
+    return name in finalizers(obj)
+
+
+def add_finalizer(obj: JsonObject, name: str) -> bool:
+    """Put a finalizer on an object; whether that changed it.
+
+    name: `domain/what`, such as `example.com/release-disk`. The server refuses new
+    ones once the object is being deleted.
+    """
+    present = finalizers(obj)
+    if name in present:
+        return False
+    obj.setdefault("metadata", {})["finalizers"] = [*present, name]
+    return True
+
+
+def remove_finalizer(obj: JsonObject, name: str) -> bool:
+    """Take a finalizer off an object; whether that changed it."""
+    present = finalizers(obj)
+    if name not in present:
+        return False
+    metadata(obj)["finalizers"] = [one for one in present if one != name]
+    return True

@@ -1,0 +1,106 @@
+"""Owner references: which object another one belongs to, and goes away with. Pure."""
+
+from asoreconcile.objects import (
+    JsonObject,
+    gvk_of,
+    key_of,
+    metadata,
+    owner_references,
+    uid_of,
+)
+
+
+class AlreadyOwnedError(ValueError):
+    """Another object is the controller already."""
+
+
+def owner_reference(
+    owner: JsonObject, *, controller: bool = False, block_deletion: bool = False
+) -> JsonObject:
+    """A reference to an owner as the server answered it: with kind, name and uid.
+
+    controller: the one owner that manages the object; at most one is. block_deletion:
+    a foreground deletion of the owner waits for the object.
+    """
+    kind = gvk_of(owner)
+    reference: JsonObject = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": key_of(owner).name,
+        "uid": uid_of(owner),
+    }
+    if not (reference["name"] and reference["uid"] and kind.kind):
+        raise ValueError("an owner needs kind, name and uid: is it from the server?")
+    if controller:
+        reference["controller"] = True
+    if block_deletion:
+        reference["blockOwnerDeletion"] = True
+    return reference
+
+
+def set_owner(
+    obj: JsonObject,
+    owner: JsonObject,
+    *,
+    controller: bool = False,
+    block_deletion: bool = False,
+) -> bool:
+    """Make an object one of an owner's; whether that changed the object.
+
+    A reference to the owner that is there is brought up to date. Raises
+    AlreadyOwnedError if it has another controller, ValueError if the owner is in
+    another namespace: the server would delete the object as an orphan.
+    """
+    owner_namespace, namespace = key_of(owner).namespace, key_of(obj).namespace
+    if owner_namespace and owner_namespace != namespace:
+        raise ValueError(f"{key_of(owner)} cannot own an object in {namespace!r}")
+    reference = owner_reference(
+        owner, controller=controller, block_deletion=block_deletion
+    )
+    present = owner_references(obj)
+    others = [one for one in present if not _same(one, reference)]
+    manager = next((one for one in others if one.get("controller")), None)
+    if controller and manager is not None:
+        raise AlreadyOwnedError(
+            f"{key_of(obj)} is controlled by {manager.get('kind')} "
+            f"{manager.get('name')} already"
+        )
+    wanted = [reference if _same(one, reference) else one for one in present]
+    if len(others) == len(present):
+        wanted.append(reference)
+    if wanted == present:
+        return False
+    obj.setdefault("metadata", {})["ownerReferences"] = wanted
+    return True
+
+
+def remove_owner(obj: JsonObject, owner: JsonObject) -> bool:
+    """Take an owner away; whether that changed the object."""
+    present = owner_references(obj)
+    reference = owner_reference(owner)
+    kept = [one for one in present if not _same(one, reference)]
+    if len(kept) == len(present):
+        return False
+    metadata(obj)["ownerReferences"] = kept
+    return True
+
+
+def controller_of(obj: JsonObject) -> JsonObject | None:
+    """The reference to the owner that manages an object, if one does."""
+    return next((one for one in owner_references(obj) if one.get("controller")), None)
+
+
+def is_controlled_by(obj: JsonObject, owner: JsonObject) -> bool:
+    """Whether an object is managed by that owner: by uid, names are used again."""
+    manager = controller_of(obj)
+    return manager is not None and manager.get("uid") == uid_of(owner) != ""
+
+
+def _same(one: JsonObject, other: JsonObject) -> bool:
+    """Whether two references name one object; the version does not matter."""
+    return all(
+        (
+            gvk_of(one).group_kind == gvk_of(other).group_kind,
+            one.get("name") == other.get("name"),
+        )
+    )

@@ -1,0 +1,49 @@
+"""A handler that remembers what an informer told it, for tests to wait on."""
+
+import threading
+
+WAIT_SECONDS = 20.0
+
+
+class Heard:
+    """Events in the order they came. Made with an informer, it registers itself."""
+
+    def __init__(self, informer=None, **options):
+        self.events = []
+        self.informer = informer
+        self.changed = threading.Condition()
+        self.registration = None
+        if informer is not None:
+            self.registration = informer.add_handler(self, **options)
+
+    def __call__(self, event):
+        with self.changed:
+            self.events.append(event)
+            self.changed.notify_all()
+
+    def until(self, done):
+        """Wait for `done(events)`; what it looks at may only change with an event."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: done(self.events), WAIT_SECONDS), (
+                self.shown()
+            )
+
+    def until_named(self, name):
+        """Wait for an event of an object: the end of what a test has caused."""
+        self.until(lambda events: any(one.key.name == name for one in events))
+
+    def until_synced(self):
+        """Wait for the informer's first state."""
+        tick = threading.Event()
+        for _ in range(int(WAIT_SECONDS / 0.002)):
+            if self.informer.has_synced():
+                return
+            tick.wait(0.002)
+        raise AssertionError(self.informer.last_error)
+
+    def clear(self):
+        with self.changed:
+            self.events.clear()
+
+    def shown(self):
+        return [f"{type(one).__name__} {one.key.name}" for one in self.events]

@@ -1,0 +1,87 @@
+"""What is watched of a kind: namespaces and selectors, and which of them count."""
+
+import pytest
+
+from asoreconcile.cache.scope import OTHERS, Scope, Selector, selections
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
+
+
+def shown(found):
+    return [(one.namespace, one.label_selector, one.field_selector) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "label"),
+    [
+        pytest.param(
+            Scope({"a": Selector("own")}, "kind"),
+            Scope({"a": Selector("general")}, "default"),
+            "own",
+            id="CA-2-namespace-of-the-kind",
+        ),
+        pytest.param(
+            Scope({"a": Selector()}, "kind"),
+            Scope({"a": Selector("general")}, "default"),
+            "kind",
+            id="CA-2-kind",
+        ),
+        pytest.param(
+            Scope(),
+            Scope({"a": Selector("general")}, "default"),
+            "general",
+            id="CA-2-namespace-of-the-default",
+        ),
+        pytest.param(
+            Scope(), Scope({"a": Selector()}, "default"), "default", id="CA-2-default"
+        ),
+        pytest.param(
+            Scope({"a": Selector("")}), Scope(None, "default"), "", id="CA-2-none-said"
+        ),
+    ],
+)
+def test_first_that_says_something_counts(kind, default, label):
+    (found,) = selections(CONFIG_MAPS, kind, default=default)
+    assert (found.namespace, found.label_selector) == ("a", label)
+
+
+def test_ca2_namespaces_of_a_kind_replace_those_of_the_default():
+    found = selections(CONFIG_MAPS, Scope(["a", "b"]), default=Scope(["c"]))
+    assert [one.namespace for one in found] == ["a", "b"]
+
+
+def test_ca2_other_namespaces_leave_out_the_named_ones():
+    scope = Scope({"a": Selector("x=y"), OTHERS: Selector(None, "metadata.name=n")})
+    own, others = selections(CONFIG_MAPS, scope)
+    assert shown([own, others]) == [
+        ("a", "x=y", ""),
+        (None, "", "metadata.name=n,metadata.namespace!=a"),
+    ]
+    assert own.covers("a")
+    assert not others.covers("a")
+    assert others.covers("b")
+    assert not own.covers("b")
+
+
+@pytest.mark.parametrize("sign", ["=", "=="])
+def test_ca2_field_selector_for_a_namespace_becomes_a_path(sign):
+    scope = Scope(field_selector=f"metadata.namespace{sign}a,metadata.name=n")
+    (found,) = selections(CONFIG_MAPS, scope)
+    assert shown([found]) == [("a", "", "metadata.name=n")]
+    assert not found.covers("b")
+
+
+def test_ca3_cluster_scoped_kinds_have_no_namespaces():
+    (found,) = selections(NAMESPACES, default=Scope(["a", "b"], "x=y"))
+    assert shown([found]) == [(None, "x=y", "")]
+    assert found.covers("")
+
+
+def test_whole_cluster_is_one_watch():
+    (found,) = selections(CONFIG_MAPS, metadata_only=True)
+    assert shown([found]) == [(None, "", "")]
+    assert found.metadata_only
+
+
+def test_no_namespaces_at_all_is_a_mistake():
+    with pytest.raises(ValueError, match="no namespaces"):
+        selections(CONFIG_MAPS, Scope([]))
