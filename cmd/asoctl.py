@@ -2,6 +2,7 @@
 
 import click
 
+from asoreconcile.cmd.convert import convert
 from asoreconcile.cmd.render import render
 from asoreconcile.version import __version__
 
@@ -12,6 +13,7 @@ def main() -> None:
     """Look at what Azure resources in Kubernetes manifests mean."""
 
 
+main.add_command(convert)
 main.add_command(render)
 
 if __name__ == "__main__":

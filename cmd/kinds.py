@@ -1,12 +1,15 @@
 """`asoreconcile kinds`: look into the catalogue, and print CRDs from it."""
 
 import sys
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Never
 
 import click
 import orjson
 
+from asoreconcile.catalogue.crd import ConversionClient
 from asoreconcile.catalogue.crd import crd as definition_of
 from asoreconcile.catalogue.kinds import (
     Kind,
@@ -97,24 +100,79 @@ def show(*, name: str, version: str) -> None:
     metavar="V",
     help="Serve this version instead of the newest GA; repeatable.",
 )
-def print_crds(*, pattern: str, versions: Sequence[str]) -> None:
+@click.option(
+    "--all-versions", is_flag=True, help="Serve every version there is of each kind."
+)
+@click.option(
+    "--conversion-service",
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="Have objects converted by this service, and store them in a form that keeps "
+    "what any version says.",
+)
+@click.option(
+    "--conversion-url",
+    default="",
+    metavar="URL",
+    help="The same, by a server outside the cluster: https://HOST:PORT/convert",
+)
+@click.option(
+    "--conversion-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="PEM that the converter's certificate is checked with.",
+)
+def print_crds(
+    *,
+    pattern: str,
+    versions: Sequence[str],
+    all_versions: bool,
+    conversion_service: str,
+    conversion_url: str,
+    conversion_ca: Path | None,
+) -> None:
     """Print CustomResourceDefinitions as YAML.
 
     PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
     * crosses the slash. Without it every ARM kind is printed.
 
+    Several versions of a kind need somebody who converts between them: the operator's
+    webhook, asoreconcile manager --webhook-port.
+
     \b
     Example:
       asoreconcile kinds crd 'network.azure.com/*' | kubectl apply --server-side -f -
+      asoreconcile kinds crd 'network.azure.com/VirtualNetwork' --all-versions \\
+        --conversion-service asoreconcile-system/asoreconcile --conversion-ca ca.pem
     """  # noqa: D301 -- click wants the character
     chosen = [kind for kind in _chosen(pattern) if kind.is_arm]
     if not chosen:
         _misused("the kinds chosen are no ARM resources: they are not installed")
+    conversion = _conversion(conversion_service, conversion_url, conversion_ca)
+    if conversion is None and (all_versions or len(set(versions)) > 1):
+        _misused(
+            "several versions need --conversion-service or --conversion-url: without "
+            "conversion the API server drops what the stored version does not know"
+        )
     for kind in chosen:
         for version in versions:
             _version(kind, version)
     for kind in chosen:
-        click.echo(yaml_text([definition_of(kind, versions=versions)]), nl=False)
+        names = kind.versions if all_versions else versions
+        document = definition_of(kind, versions=names, conversion=conversion)
+        click.echo(yaml_text([document]), nl=False)
+
+
+def _conversion(service: str, url: str, ca: Path | None) -> ConversionClient | None:
+    bundle = b64encode(ca.read_bytes()).decode() if ca else ""
+    if url:
+        return ConversionClient(url=url, ca_bundle=bundle)
+    if not service:
+        return None
+    namespace, slash, name = service.partition("/")
+    if not (namespace and slash and name):
+        _misused(f"--conversion-service {service!r} is not of the form NAMESPACE/NAME")
+    return ConversionClient(namespace=namespace, name=name, ca_bundle=bundle)
 
 
 def _chosen(pattern: str) -> Sequence[Kind]:

@@ -55,6 +55,15 @@ class Tree:
             made["items"] = {"length": self.length, "at": at}
         return made
 
+    def paths(self, at: str = "") -> Iterator[str]:
+        """Where each thing kept belongs: `spec.subnets[0].field`."""
+        for name in self.kept:
+            yield f"{at}.{name}".lstrip(".")
+        for name, tree in self.fields.items():
+            yield from tree.paths(f"{at}.{name}".lstrip("."))
+        for index, _, tree in self.items:
+            yield from tree.paths(f"{at}[{index}]")
+
     def of_items(self, values: list[Any]) -> "list[Tree]":
         """The tree of each item of a list that may have been edited since.
 

@@ -23,6 +23,7 @@ from asoreconcile.catalogue.carried import (
 )
 from asoreconcile.catalogue.kinds import Kind, KindVersion, UnknownVersionError
 from asoreconcile.catalogue.moves import moves
+from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.projection import Projection
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject, annotations, copy_json, gvk_of, key_of
@@ -94,6 +95,39 @@ def convert(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
             f"cannot convert {gvk.kind} {key_of(obj)} from {gvk.version} to {to}:"
             f" {error}"
         ) from error
+
+
+def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[str]]:
+    """A manifest as its author would write it in another version of its kind.
+
+    As `convert`, but the author is the new version's, and the Azure name stays what it
+    was where the two versions make up different ones. The second value names what the
+    version does not know, as `spec.subnets[0].field`: it is in the annotation, in case
+    the manifest is converted again. Raises ConversionError.
+    """
+    made = convert(kind, obj, to)
+    target = form(kind, to)
+    if target.stored:
+        return made, []
+    _keep_name(kind, obj, made)
+    raw = orjson.loads(annotations(made).get(CARRIED) or "{}")
+    tree = tree_of(raw.get("tree") or {})
+    return _annotated(made, target, to, tree), [*tree.paths()]
+
+
+def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
+    source = form(kind, gvk_of(obj).version).version
+    target = form(kind, gvk_of(made).version).version
+    name = azure_name(source, obj)
+    drawn = name != azure_name(source, obj)
+    if not name or drawn or name == azure_name(target, made):
+        return
+    if not key_of(obj).namespace:
+        raise ConversionError(
+            f"{gvk_of(obj).kind} {key_of(obj).name}: {made['apiVersion']} would give it"
+            " another Azure name: set metadata.namespace or spec.azureName"
+        )
+    made["spec"] = {"azureName": name, **made["spec"]}
 
 
 def authored_version(kind: Kind, obj: JsonObject) -> str:

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable
 
-from asoreconcile.catalogue.kinds import Kind, KindVersion, newest
+import attrs
+
+from asoreconcile.catalogue.conversion import Form, form, stored_name
+from asoreconcile.catalogue.kinds import Kind, newest, version_order
+from asoreconcile.catalogue.stored import stored_schema
 from asoreconcile.objects import JsonObject
 
 _COLUMNS = {
@@ -11,23 +15,74 @@ _COLUMNS = {
     "Reason": "reason",
     "Message": "message",
 }
+CONVERT_PATH = "/convert"
 
 
-def crd(kind: Kind, *, versions: Iterable[str] = (), storage: str = "") -> JsonObject:
+@attrs.frozen
+class ConversionClient:
+    """Where the API server has objects converted.
+
+    url: `https://host:port/convert`, else the service `namespace`/`name` at `port`.
+    ca_bundle: the base64 of the PEM that the webhook's certificate is checked with;
+    "" leaves it to whoever injects one.
+    """
+
+    url: str = ""
+    namespace: str = ""
+    name: str = ""
+    port: int = 443
+    ca_bundle: str = ""
+
+    def to_json(self) -> JsonObject:
+        """The CRD's `spec.conversion`."""
+        client: JsonObject = {"url": self.url}
+        if not self.url:
+            client = {
+                "service": {
+                    "namespace": self.namespace,
+                    "name": self.name,
+                    "path": CONVERT_PATH,
+                    "port": self.port,
+                }
+            }
+        if self.ca_bundle:
+            client["caBundle"] = self.ca_bundle
+        return {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+        }
+
+
+def crd(
+    kind: Kind,
+    *,
+    versions: Iterable[str] = (),
+    storage: str = "",
+    conversion: ConversionClient | None = None,
+) -> JsonObject:
     """A CustomResourceDefinition (apiextensions.k8s.io/v1) serving some versions.
 
-    versions: names, served in the kind's own order; none: the kind's storage version.
-    storage: the stored one of them; without it the kind's own if served, else the
-    newest served. Serving several this way is safe only while their schemas keep each
-    other's fields: there is no conversion.
+    versions: names, served oldest first; none: the kind's storage version. Names of
+    stored forms (`v20250301storage`) may be among them.
+    storage: the stored one of them. Without it: where objects are converted, the stored
+    form of the kind's storage version, which is served too; else the kind's storage
+    version if served, else the newest served.
+    conversion: who converts. Serving several versions without one is safe only while
+    their schemas keep each other's fields.
     Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
     change the answer in place.
     """
     wanted = set(versions) or {kind.storage}
-    made = {name: kind.version(name) for name in sorted(wanted)}
-    served = [name for name in kind.versions if name in made]
+    if conversion is not None:
+        storage = storage or stored_name(kind)
+        wanted.add(storage)
+    served = sorted(
+        (form(kind, name) for name in wanted),
+        key=lambda f: (f.stored, version_order(f.version.gvk.version)),
+    )
     if not storage:
-        storage = kind.storage if kind.storage in made else newest(served)
+        names = [f.name for f in served]
+        storage = kind.storage if kind.storage in names else newest(names)
     name = kind.group_kind.kind
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -43,20 +98,19 @@ def crd(kind: Kind, *, versions: Iterable[str] = (), storage: str = "") -> JsonO
                 "singular": name.lower(),
             },
             "scope": "Namespaced",
-            "versions": [
-                _version(made[served_name], stored=served_name == storage)
-                for served_name in served
-            ],
+            **({"conversion": conversion.to_json()} if conversion else {}),
+            "versions": [_version(f, stored=f.name == storage) for f in served],
         },
     }
 
 
-def _version(version: KindVersion, *, stored: bool) -> JsonObject:
+def _version(served: Form, *, stored: bool) -> JsonObject:
+    schema = stored_schema(served.version) if served.stored else served.version.schema
     return {
-        "name": version.gvk.version,
+        "name": served.name,
         "served": True,
         "storage": stored,
-        "schema": {"openAPIV3Schema": version.schema},
+        "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
         "additionalPrinterColumns": [
             {

@@ -2,8 +2,9 @@
 
 import pytest
 
-from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.crd import ConversionClient, crd
 from asoreconcile.catalogue.kinds import UnknownVersionError
+from asoreconcile.catalogue.stored import stored_schema
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind
 
@@ -97,3 +98,47 @@ def test_every_kind_has_a_structural_schema():
     for kind in builtin().kinds():
         (version,) = crd(kind)["spec"]["versions"]
         check(version["schema"]["openAPIV3Schema"], str(kind))
+
+
+def test_a_stored_form_has_room_for_what_any_version_says():
+    made = crd(REDIS, conversion=ConversionClient(url="https://h/convert"))
+
+    served = {v["name"]: v for v in made["spec"]["versions"]}
+    assert [*served] == ["v20241101", "v20241101storage"]
+    stored = served["v20241101storage"]["schema"]["openAPIV3Schema"]
+    spec = stored["properties"]["spec"]
+    assert spec["properties"]["originalVersion"] == {"type": "string"}
+    bag = {"type": "object", "additionalProperties": {"type": "string"}}
+    assert spec["properties"]["$propertyBag"] == bag
+    assert spec["properties"]["sku"]["properties"] == {
+        "$propertyBag": bag,
+        "capacity": {"type": "integer"},
+        "family": {"type": "string"},
+        "name": {"type": "string"},
+    }
+    assert stored["properties"]["status"]["properties"]["$propertyBag"] == bag
+    assert "originalVersion" not in stored["properties"]["status"]["properties"]
+
+
+def test_the_stored_form_of_every_kind_knows_all_its_newest_version_knows():
+    for kind in builtin().kinds():
+        if kind.is_arm:
+            stored = stored_schema(kind.version())
+
+            assert missing(kind.version().schema, stored) == []
+
+
+def missing(schema, other, at=""):
+    found = [
+        f"{at}.{n}"
+        for n in schema.get("properties", {})
+        if n not in other["properties"]
+    ]
+    for name, child in schema.get("properties", {}).items():
+        if name != "metadata":
+            found += missing(child, other["properties"][name], f"{at}.{name}")
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            found += missing(schema[keyword], other[keyword], f"{at}[]")
+    constraints = {"enum", "pattern", "required", "minimum", "maxItems"}
+    return found + [f"{at} {word}" for word in constraints & {*other} if at]

@@ -1,0 +1,102 @@
+"""`asoctl convert`: manifests of one version of their kinds as those of another."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Never
+
+import click
+import orjson
+
+from asoreconcile.catalogue.conversion import ConversionError, rewritten
+from asoreconcile.catalogue.kinds import Catalogue, UnknownKindError
+from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
+from asoreconcile.cmd.yamltext import yaml_text
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import JsonObject, gvk_of, key_of
+
+_NEWEST = "newest"
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="A manifest file, a folder of them, or - for standard input; repeatable.",
+)
+@click.option(
+    "--to",
+    "to",
+    required=True,
+    metavar="VERSION",
+    help="A version as in apiVersion, such as v20250301; or 'newest', each kind's own.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["json", "yaml"]),
+    default="yaml",
+    show_default=True,
+    help="json prints one document a line.",
+)
+def convert(*, paths: Sequence[str], to: str, output: str) -> None:
+    """Print Azure manifests in another version of their kinds.
+
+    Nothing is contacted and no file changes. Fields keep their names, ids become
+    references where the version wants them, and the Azure name stays the same. What the
+    version does not know is kept in an annotation and named on standard error; other
+    manifests are printed as they are.
+
+    \b
+    Example:
+      asoctl convert -f vnet.yaml --to newest > vnet-new.yaml
+
+    Exit code 1 when something cannot be converted: every problem is listed, and nothing
+    is printed.
+    """  # noqa: D301 -- click wants the character
+    try:
+        manifests = read_manifests(paths)
+    except ManifestError as error:
+        _fail(error.problems)
+    converted: list[JsonObject] = []
+    problems: list[str] = []
+    for manifest in manifests:
+        try:
+            converted.append(_one(builtin(), manifest, to))
+        except ConversionError as error:
+            problems.append(f"{manifest.where}: {error}")
+    if problems:
+        _fail(problems)
+    click.echo(_text(converted, output), nl=False)
+
+
+def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
+    obj = manifest.obj
+    try:
+        kind = catalogue.kind(gvk_of(obj).group_kind)
+    except UnknownKindError:
+        return obj
+    version = kind.storage if to == _NEWEST else to
+    made, unknown = rewritten(kind, obj, version)
+    for path in unknown:
+        click.echo(
+            f"{manifest.where}: {gvk_of(obj).kind} {key_of(obj).name}: {version} has no"
+            f" {path}: it stays in the annotation",
+            err=True,
+        )
+    return made
+
+
+def _text(documents: Iterable[JsonObject], output: str) -> str:
+    if output == "json":
+        return "".join(orjson.dumps(d).decode() + "\n" for d in documents)
+    return yaml_text(documents)
+
+
+def _fail(problems: Iterable[str]) -> Never:
+    for problem in problems:
+        click.echo(problem, err=True)
+    sys.exit(1)
