@@ -12,7 +12,12 @@ import attrs
 
 from asoreconcile.azure.dependents import Node
 from asoreconcile.azure.policy import crosses_skip
-from asoreconcile.azure.wire import CREDENTIAL_FROM
+from asoreconcile.azure.wire import (
+    CREDENTIAL_FROM,
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    RESOURCE_ID,
+)
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
 from asoreconcile.cache.informer import Informer
@@ -120,7 +125,8 @@ def wants_pass(event: Event) -> bool:
     """Whether a change of an object is a reason to reconcile it. Pure; reads headers.
 
     Its creation and end are; an update is when the spec changed, the policy went to or
-    from `skip`, or another credential is named. Rule: R6.1.
+    from `skip`, another credential is named, or somebody took away what makes the
+    object ours. Rule: R6.1.
     """
     if not isinstance(event, Updated):
         return True
@@ -130,4 +136,17 @@ def wants_pass(event: Event) -> bool:
         or old.uid != new.uid
         or crosses_skip(old.annotations, new.annotations)
         or old.annotations.get(CREDENTIAL_FROM) != new.annotations.get(CREDENTIAL_FROM)
+        or _is_stripped(old, new)
+    )
+
+
+def _is_stripped(old: Entry, new: Entry) -> bool:
+    """Whether a replace or a careless pruner took our marks: until they are back, a
+    deletion would leave the resource behind.
+    """
+    if FINALIZER in old.finalizers and FINALIZER not in new.finalizers:
+        return not new.deleting
+    return any(
+        name in old.annotations and name not in new.annotations
+        for name in (OPERATOR_NAMESPACE, RESOURCE_ID)
     )

@@ -1,9 +1,9 @@
 """What Azure has accepted for an object that is not settled yet (D15).
 
-After an accepted PUT the record of its operation, the post-check, an export or the
-status may still fail. The retry must not PUT the same body again: it goes on where it
-failed. Kept in memory only; a restart costs one identical PUT. Digests, not bodies:
-bodies hold secrets.
+After an accepted PUT the record of its operation may fail, or somebody may take it off
+the object; later the post-check, an export or the status may fail. The retry must not
+PUT the same body again: it goes on where it failed. Kept in memory only; a restart
+costs one identical PUT. Digests, not bodies: bodies hold secrets.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ def digest(arm_id: str, api_version: str, body: JsonObject) -> bytes:
 class AcceptedPut:
     """A PUT that Azure accepted.
 
-    generation: of the spec it was made from. unrecorded: its operation, as long as the
-    object's annotations do not hold it; inputs: what goes into the same record.
+    generation: of the spec it was made from. running: its operation, until it is known
+    to have ended; inputs: what is recorded with it.
     """
 
     digest: bytes
     generation: int
-    unrecorded: Pending | None = None
+    running: Pending | None = None
     inputs: str = ""
 
 
@@ -51,6 +51,13 @@ class Accepted:
     def of(self, uid: str) -> AcceptedPut | None:
         with self._lock:
             return self._puts.get(uid)
+
+    def follow(self, uid: str, running: Pending | None) -> None:
+        """The operation goes on as this, or with None has ended well."""
+        with self._lock:
+            put = self._puts.get(uid)
+            if put is not None:
+                self._puts[uid] = attrs.evolve(put, running=running)
 
     def forget(self, uid: str) -> None:
         """The object settled, changed course or went."""

@@ -36,8 +36,8 @@ def begin(work: Work) -> Outcome:
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError.
     """
     accepted = work.kind.accepted.of(uid_of(work.obj))
-    if accepted is not None and accepted.unrecorded is not None:
-        # It runs, whatever the spec says by now: end it first (L27).
+    if accepted is not None and accepted.running is not None:
+        # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
         return _go_on(work, accepted)
     owner = work.owner()
     restore_owner(work, owner)
@@ -73,7 +73,7 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
     accepted = AcceptedPut(
         put,
         work.session.generation,
-        unrecorded=outcome if isinstance(outcome, Pending) else None,
+        running=outcome if isinstance(outcome, Pending) else None,
         inputs=work.references.mark(),
     )
     work.kind.accepted.remember(uid_of(work.obj), accepted)
@@ -88,7 +88,7 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
 def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
     """What follows an accepted PUT: record its operation, or finish."""
     notes = _generation_note(accepted.generation)
-    running = accepted.unrecorded
+    running = accepted.running
     if running is None:
         work.session.annotate(
             notes,
@@ -98,8 +98,6 @@ def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
     noted = {**notes, INPUTS: accepted.inputs or None}
     store_poller(work, PUT_POLLER, running, notes=noted)
-    recorded = attrs.evolve(accepted, unrecorded=None)
-    work.kind.accepted.remember(uid_of(work.obj), recorded)
     return Again(running.delay_seconds)
 
 

@@ -25,6 +25,7 @@ def monitor(work: Work) -> Outcome:
     try:
         token = load_poller(work)
     except TokenError as error:
+        work.kind.accepted.forget(uid_of(work.obj))
         clear_poller(work)
         raise ConditionError(
             f"the recorded Azure operation cannot be read ({error}); it is dropped and "
@@ -34,6 +35,7 @@ def monitor(work: Work) -> Outcome:
     outcome = poll(work, token)
     match outcome:
         case Pending():
+            work.kind.accepted.follow(uid_of(work.obj), outcome)
             store_poller(work, PUT_POLLER, outcome)
             return Again(outcome.delay_seconds)
         case Failed(error=fault):
@@ -48,6 +50,7 @@ def monitor(work: Work) -> Outcome:
             clear_poller(work)
             return Again(LOST_SECONDS)
         case Done() | ReadResource():
+            work.kind.accepted.follow(uid_of(work.obj), None)
             return _ended(work, _resource_read(work, token, outcome))
 
 

@@ -22,6 +22,7 @@ class Entry:
         "_bytes",
         "annotations",
         "deleting",
+        "finalizers",
         "generation",
         "key",
         "labels",
@@ -37,6 +38,7 @@ class Entry:
         self.resource_version: str = meta.get("resourceVersion") or ""
         self.generation: int = meta.get("generation") or 0
         self.deleting = bool(meta.get("deletionTimestamp"))
+        self.finalizers: tuple[str, ...] = _shared(meta.get("finalizers"))
         self.labels: Mapping[str, str] = _interned(meta.get("labels"))
         self.annotations: Mapping[str, str] = _interned(meta.get("annotations"))
         # orjson's result keeps three times its size as a growth buffer: copy exactly.
@@ -52,6 +54,18 @@ class Entry:
 
 
 _NOTHING: Mapping[str, str] = {}
+# A cluster has a handful of different lists of finalizers, and thousands of each.
+_MAX_LISTS = 1000
+_LISTS: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+def _shared(values: list[str] | None) -> tuple[str, ...]:
+    if not values:
+        return ()
+    made = tuple(values)
+    if len(_LISTS) >= _MAX_LISTS:
+        return _LISTS.get(made, made)
+    return _LISTS.setdefault(made, made)
 
 
 def _interned(values: dict[str, str] | None) -> Mapping[str, str]:

@@ -217,6 +217,39 @@ def test_an_operation_that_was_not_recorded_is_not_taken_for_another_spec(
     assert bodies(world, "virtualNetworks")[-1]["tags"] == {"edited": "yes"}
 
 
+@pytest.mark.parametrize("polls", [0, 1])
+def test_an_operation_that_somebody_took_off_the_object_goes_on(world, group, polls):
+    """A replace with a manifest from a repository drops all our annotations."""
+    child = virtual_network()
+    world.apply(child)
+    for _ in range(1 + polls):
+        world.run(child)
+        world.clock.advance(10.0)
+    stripped = {"annotations": None, "finalizers": None, "labels": None}
+    edit(world, child, {"metadata": stripped})
+    world.run(child)  # marks it
+    world.run(child)
+    assert world.ready(child)["reason"] == "Reconciling"
+    notes = annotations(world.read(child))
+    assert notes[POLLER_TOKEN]
+    assert notes[RESOURCE_ID].endswith("/virtualNetworks/vnet")
+    world.settle(child)
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+
+
+def test_a_failing_check_after_an_operation_does_not_put_again(world, group, gate):
+    """D15, when the PUT took its time."""
+    gate.shut = True
+    child = virtual_network()
+    world.apply(child)
+    for _ in range(6):
+        world.clock.advance(world.run(child).requeue_after_seconds)
+    assert world.ready(child)["reason"] == "PostReconciliationFailure"
+    gate.shut = False
+    world.settle(child)
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+
+
 @pytest.mark.parametrize("tries", [1, 3])
 def test_a_status_that_cannot_be_written_does_not_put_again(world, tries):
     obj = resource_group()

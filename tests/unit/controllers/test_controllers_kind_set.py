@@ -1,0 +1,85 @@
+"""Which changes of an object are a reason for a pass (R6.1)."""
+
+import pytest
+
+from asoreconcile.azure.wire import (
+    CREDENTIAL_FROM,
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    POLLER_TOKEN,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.controllers.kind_set import wants_pass
+
+OURS = {OPERATOR_NAMESPACE: "operator", RESOURCE_ID: "/subscriptions/s"}
+
+
+def entry(*, status=None, **meta):
+    own = {"name": "a", "namespace": "ns", "uid": "1", "generation": 1}
+    ours = {"annotations": OURS, "finalizers": [FINALIZER]}
+    return Entry({"metadata": {**own, **ours, **meta}, "status": status or {}})
+
+
+def with_notes(**notes):
+    return entry(annotations={**OURS, **notes})
+
+
+def without(*names):
+    return entry(annotations={k: v for k, v in OURS.items() if k not in names})
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        entry(),
+        entry(status={"id": "x"}),
+        entry(labels={"team": "red"}),
+        with_notes(**{"example.com/note": "x"}),
+        with_notes(**{POLLER_TOKEN: "{}"}),
+        with_notes(**{RECONCILE_POLICY: "detach-on-delete"}),
+        entry(finalizers=[FINALIZER, "example.com/theirs"]),
+    ],
+    ids=["same", "status", "label", "note", "token", "detach", "finalizer"],
+)
+def test_r6_1_no_pass_for(new):
+    assert not wants_pass(Updated(old=entry(), new=new))
+    assert not wants_pass(Updated(old=new, new=entry()))
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        entry(generation=2),
+        entry(uid="2"),
+        with_notes(**{RECONCILE_POLICY: "skip"}),
+        with_notes(**{CREDENTIAL_FROM: "mine"}),
+    ],
+    ids=["spec", "successor", "skip", "credential"],
+)
+def test_r6_1_a_pass_for_either_way(new):
+    assert wants_pass(Updated(old=entry(), new=new))
+    assert wants_pass(Updated(old=new, new=entry()))
+
+
+@pytest.mark.parametrize(
+    "new",
+    [entry(finalizers=[]), without(OPERATOR_NAMESPACE), without(RESOURCE_ID)],
+    ids=["finalizer", "operator-namespace", "resource-id"],
+)
+def test_what_makes_it_ours_is_missed_when_taken_and_not_when_given(new):
+    assert wants_pass(Updated(old=entry(), new=new))
+    assert not wants_pass(Updated(old=new, new=entry()))
+
+
+def test_letting_go_of_a_deleted_object_is_no_loss():
+    leaving = entry(deletionTimestamp="now")
+    let_go = entry(deletionTimestamp="now", finalizers=["example.com/theirs"])
+    assert not wants_pass(Updated(old=leaving, new=let_go))
+
+
+def test_beginning_and_end_are_reasons():
+    assert wants_pass(Added(entry=entry(), initial=False))
+    assert wants_pass(Deleted(entry=entry()))
