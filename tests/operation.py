@@ -37,10 +37,15 @@ WAIT_SECONDS = 60.0
 class Operation:
     """Two servers and a manager process. Use as a context manager."""
 
-    def __init__(self, tmp_path, *, lro=0.0, retry_after=1, azure=None):
-        """azure: a server to use in place of a simulator with `lro`, `retry_after`."""
+    def __init__(self, tmp_path, *, lro=0.0, retry_after=1, azure=None, neighbour=None):
+        """azure: a server to use in place of a simulator with `lro`, `retry_after`.
+        neighbour: another operation, whose running Azure this one has too.
+        """
         self.folder = tmp_path
         self.cluster = KubeServer()
+        self._has_own_azure = neighbour is None
+        if neighbour is not None:
+            azure = neighbour.azure
         self.azure = azure or ArmServer(lro=lro, retry_after=retry_after)
         self.manager = None
         self._stack = ExitStack()
@@ -48,7 +53,8 @@ class Operation:
 
     def __enter__(self):
         self._stack.enter_context(self.cluster)
-        self._stack.enter_context(self.azure)
+        if self._has_own_azure:
+            self._stack.enter_context(self.azure)
         self.cluster.write_kubeconfig(self.folder / "kubeconfig")
         self.azure.write_ca(self.folder / "azure-ca.pem")
         config = load(str(self.folder / "kubeconfig"))
@@ -113,7 +119,7 @@ class Operation:
         )
 
     def delete(self, obj):
-        self.client.delete(resource_for(obj), key_of(obj))
+        self.client.delete(resource_for(obj), _key(obj))
 
     def wait_ready(self, obj):
         """Block until an object is Ready at its generation; returns it."""
@@ -135,14 +141,10 @@ class Operation:
 
     def edit(self, obj, body):
         """Change a part of an object, as a user or another program would."""
-        return self.client.patch(
-            resource_for(obj), ObjectKey("default", key_of(obj).name), body
-        )
+        return self.client.patch(resource_for(obj), _key(obj), body)
 
     def read(self, obj):
-        return self.client.get(
-            resource_for(obj), ObjectKey("default", key_of(obj).name)
-        )
+        return self.client.get(resource_for(obj), _key(obj))
 
     def wait_event(self, obj, reason):
         """Block until there is an event of a reason about an object; the event."""
@@ -182,14 +184,14 @@ class Operation:
 
     def wait_for(self, obj, holds):
         """Block until `holds(object or None)`; follows the object by watching it."""
-        resource, key = resource_for(obj), ObjectKey("default", key_of(obj).name)
-        page = self.client.list_page(resource, namespace="default")
+        resource, key = resource_for(obj), _key(obj)
+        page = self.client.list_page(resource, namespace=key.namespace)
         found = next((o for o in page.items if key_of(o) == key), None)
         if holds(found):
             return found
         stream = self.client.watch(
             resource,
-            namespace="default",
+            namespace=key.namespace,
             field_selector=f"metadata.name={key.name}",
             resource_version=page.resource_version,
             timeout_seconds=WAIT_SECONDS,
@@ -223,6 +225,12 @@ def resource_for(obj):
     if obj["kind"] in core:
         return core[obj["kind"]]
     return resource_of(builtin().version(gvk_of(obj)))
+
+
+def _key(obj):
+    """An object's key; manifests need not say the namespace."""
+    key = key_of(obj)
+    return ObjectKey(key.namespace or "default", key.name)
 
 
 def free_port():
