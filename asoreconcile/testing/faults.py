@@ -22,9 +22,14 @@ _FOREVER_SECONDS = 600.0
 class Hold:
     """Requests stopped at one place. Made by `Faults.hold`."""
 
-    def __init__(self, method: str, path: str, phase: Phase) -> None:
+    def __init__(
+        self, method: str, path: str, phase: Phase, *, times: int | None = None
+    ) -> None:
+        """times: how many requests to stop; None is all."""
         self._matches = _matcher(method, path)
         self.phase = phase
+        self._left = times
+        self._lock = threading.Lock()
         self._arrived = threading.Event()
         self._go = threading.Event()
         self._dropped = False
@@ -46,10 +51,19 @@ class Hold:
         """Stop a request if it is one of ours. Raises DropConnection."""
         if phase != self.phase or self._go.is_set() or not self._matches(request):
             return
+        if not self._takes_one():
+            return
         self._arrived.set()
         self._go.wait(_FOREVER_SECONDS)
         if self._dropped:
             raise DropConnection
+
+    def _takes_one(self) -> bool:
+        with self._lock:
+            if self._left is None:
+                return True
+            self._left -= 1
+            return self._left >= 0
 
 
 @attrs.define
@@ -69,9 +83,19 @@ class Faults:
         self._rules: list[_Rule] = []
         self.latency_seconds = 0.0
 
-    def hold(self, *, method: str, path: str, phase: Phase = "before") -> Hold:
-        """Stop requests before they are applied, or after, before the answer goes."""
-        hold = Hold(method, path, phase)
+    def hold(
+        self,
+        *,
+        method: str,
+        path: str,
+        phase: Phase = "before",
+        times: int | None = None,
+    ) -> Hold:
+        """Stop requests before they are applied, or after, before the answer goes.
+
+        times: how many; None is all, until the hold is released.
+        """
+        hold = Hold(method, path, phase, times=times)
         with self._lock:
             self._holds.append(hold)
         return hold

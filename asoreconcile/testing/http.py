@@ -80,16 +80,18 @@ class Server(ABC):
         self.close()
 
 
-class HttpsServer(Server):
-    """Serves one handler on 127.0.0.1. `start`, then `close`."""
+class HttpServer(Server):
+    """Serves one handler on 127.0.0.1 in the clear. `start`, then `close`."""
+
+    scheme = "http"
 
     def __init__(
-        self, handle: Handle, *, certificate: tuple[bytes, bytes], port: int = 0
+        self, handle: Handle, *, port: int = 0, context: ssl.SSLContext | None = None
     ) -> None:
         """handle: called on a connection's thread; may raise DropConnection.
-        certificate: PEM of the chain and of its key. port: 0 is any free one.
+        port: 0 is any free one. context: wraps each connection.
         """
-        self._server = _Listener(("127.0.0.1", port), handle, _context(certificate))
+        self._server = _Listener(("127.0.0.1", port), handle, context)
         self._thread = threading.Thread(
             target=self._server.serve_forever,
             kwargs={"poll_interval": _POLL_SECONDS},
@@ -103,7 +105,7 @@ class HttpsServer(Server):
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         self._thread.start()
@@ -118,6 +120,18 @@ class HttpsServer(Server):
             self._thread.join(_JOIN_SECONDS)
 
 
+class HttpsServer(HttpServer):
+    """The same over TLS."""
+
+    scheme = "https"
+
+    def __init__(
+        self, handle: Handle, *, certificate: tuple[bytes, bytes], port: int = 0
+    ) -> None:
+        """certificate: PEM of the chain and of its key."""
+        super().__init__(handle, port=port, context=_context(certificate))
+
+
 class _Listener(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
@@ -125,7 +139,7 @@ class _Listener(socketserver.ThreadingTCPServer):
     request_queue_size = 512
 
     def __init__(
-        self, address: tuple[str, int], handle: Handle, context: ssl.SSLContext
+        self, address: tuple[str, int], handle: Handle, context: ssl.SSLContext | None
     ) -> None:
         self.handle = handle
         self._context = context
@@ -135,10 +149,12 @@ class _Listener(socketserver.ThreadingTCPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            connection = self._context.wrap_socket(request, server_side=True)
-        except OSError:
-            return  # the client does not trust us, or is gone: its own business
+        connection = request
+        if self._context is not None:
+            try:
+                connection = self._context.wrap_socket(request, server_side=True)
+            except OSError:
+                return  # the client does not trust us, or is gone: its own business
         with self._lock:
             self._open[connection] = threading.current_thread()
         try:

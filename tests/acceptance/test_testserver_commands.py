@@ -57,6 +57,53 @@ def test_arm_writes_settings_and_its_authority(tmp_path):
         assert server.end() == 0
 
 
+def test_arm_is_told_what_to_do_on_the_command_line_and_later(tmp_path):
+    settings, ca = tmp_path / "azure.env", tmp_path / "ca.pem"
+    network = "Microsoft.Network/virtualNetworks"
+    server = started(
+        tmp_path,
+        *("arm", "--settings-out", str(settings), "--ca-out", str(ca)),
+        *("--style", f"{network}=W5", "--fault", f"PUT {network} 503:Busy"),
+        *("--read-lag", "1", "--throttle", "--deny", "publicIPAddresses"),
+        *("--virtual-clock", "--managed-identity", "--control-token", "look"),
+    )
+    try:
+        server.wait_for_file(settings, 30)
+        values = dict(line.split("=", 1) for line in settings.read_text().splitlines())
+        assert values["AZURE_POD_IDENTITY_AUTHORITY_HOST"].startswith("http://127.")
+        request = urllib.request.Request(
+            values["AZURE_RESOURCE_MANAGER_ENDPOINT"] + "/_control/clock",
+            headers={"x-control-token": "look"},
+            data=b'{"advanceSeconds": 60}',
+        )
+        context = ssl.create_default_context(cafile=str(ca))
+        with urllib.request.urlopen(request, context=context) as answer:
+            assert answer.status == 200
+    finally:
+        assert server.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--style", "Microsoft.Network/virtualNetworks=W99", "W26"),
+        ("--style", "W5", "no resource type"),
+        ("--fault", "PUT everything", "VERB TARGET WHAT"),
+    ],
+)
+def test_styles_and_faults_that_are_none_exit_2(option, value, said):
+    done = CliRunner().invoke(command, ["arm", option, value])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_arms_help_names_every_style_and_fault():
+    text = CliRunner().invoke(command, ["arm", "--help"]).output
+    assert all(f"  W{number} " in text for number in range(1, 27))
+    for word in ("reset", "lost", "stall", "stuck", "garbled", "--throttle"):
+        assert word in text
+
+
 def test_a_port_in_use_is_said():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -194,6 +194,22 @@ def test_de4_delete_takes_query_and_headers_and_sends_no_if_match_itself(azure, 
     assert special.url.endswith("?api-version=1&deleteSubscriptions=true")
 
 
+def test_h3_conditions_are_sent_only_when_asked_for(azure, client):
+    azure.put(URL, json={}, headers={"ETag": 'W/"1"'})
+    client.put(ID, "1", {})
+    client.put(ID, "1", {}, headers={"If-Match": 'W/"1"'})
+    plain, special = (call.request for call in azure.calls)
+    assert not {"If-Match", "If-None-Match"} & plain.headers.keys()
+    assert special.headers["If-Match"] == 'W/"1"'
+
+
+def test_h3_a_condition_that_is_not_met_is_a_refusal(azure, client):
+    azure.put(URL, status=412, json={"error": {"code": "PreconditionFailed"}})
+    with pytest.raises(ArmError) as caught:
+        client.put(ID, "1", {}, headers={"If-Match": '"old"'})
+    assert (caught.value.status, caught.value.code) == (412, "PreconditionFailed")
+
+
 def test_v7_post_returns_the_actions_answer(azure, client):
     azure.post(f"{URL}/listKeys", json={"keys": [1]})
     assert client.post(f"{ID}/listKeys", "1") == Done({"keys": [1]})

@@ -387,3 +387,19 @@ def test_de2_delete_refused_for_what_is_in_use_is_tried_again_soon(world, group)
     result = world.run(group)
     assert world.ready(group)["reason"] == "SubnetInUse"
     assert result.requeue_after_seconds == 1.0
+
+
+def test_v2_what_azure_wrote_is_not_sent_back(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    shown = world.read(child)["status"]
+    assert shown["provisioningState"] == "Succeeded"
+    world.apply(virtual_network(tags={"edited": "yes"}))
+    world.settle(child)
+    first, second = (put.body for put in world.requests("PUT", "virtualNetworks"))
+    assert second == {**first, "tags": {"edited": "yes"}}
+    for name in ("id", "type", "etag"):
+        assert name in shown
+        assert name not in second
+    assert "provisioningState" not in second["properties"]

@@ -9,12 +9,32 @@ from collections.abc import Callable
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import Address
 from asoreconcile.testing.arm.outputs import made_up
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.resources import Resource
+
+_STORAGE = "microsoft.storage/storageaccounts"
 
 
 def act(address: Address, action: str) -> JsonObject | None:
     """The answer to an action on an existing resource; None for an unknown one."""
     make = _ACTIONS.get((address.type, action.lower())) or _COMMON.get(action.lower())
     return None if make is None else make(address)
+
+
+def check_provisioned(resource: Resource, *, done: str) -> None:
+    """Storage gives out no keys while it is being made (V7). Raises RefusedError 409.
+
+    done: the state of the type's resources at rest.
+    """
+    address = resource.address
+    if address.type == _STORAGE and resource.state != done:
+        raise RefusedError(
+            409,
+            "StorageAccountIsNotProvisioned",
+            f"The storage account provisioning state of '{address.name}' must be "
+            "'Succeeded' before executing the operation.",
+            from_gateway=False,
+        )
 
 
 def _key(address: Address, what: str) -> str:

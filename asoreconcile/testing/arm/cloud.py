@@ -98,11 +98,16 @@ class Cloud(Server):
         return self._faults.around(request, self._signed_in)
 
     def _signed_in(self, request: Request) -> Response:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not self.entra.knows(token):
+        if not self.entra.knows(bearer_token(request)):
             return unauthenticated(f"{self.authority}/{self.tenant_id}")
         return self.answer(request)
 
     @abstractmethod
     def answer(self, request: Request) -> Response:
         """Answer who has shown a token; several threads at a time."""
+
+
+def bearer_token(request: Request) -> str:
+    """The token that a request shows; "" for none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if scheme.lower() == "bearer" else ""

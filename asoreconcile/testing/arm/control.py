@@ -1,59 +1,111 @@
-"""A look into the simulator from outside its process, beside ARM's own paths.
+"""The simulator from outside its process, beside ARM's own paths.
 
-`/_control/journal?after=N`, `/_control/counts`, `/_control/resources`, with the control
-token in the header `x-control-token`. No Azure client ever calls these.
+    GET  /_control/counts
+    GET  /_control/journal?after=N&method=PUT&path=TEXT&status=409
+    GET  /_control/resources
+    POST /_control/fault   {"script": "PUT Microsoft.Network/virtualNetworks 503 x2"}
+    POST /_control/style   {"type": "Microsoft.Network/virtualNetworks", "style": "W5"}
+    POST /_control/policy  {"deny": "publicIPAddresses", "name": "No public addresses"}
+    POST /_control/clock   {"advanceSeconds": 60}
+    POST /_control/remove  {"id": "/subscriptions/.../virtualNetworks/vnet"}
+
+With the control token in the header `x-control-token`; no Azure client calls these.
 """
 
 import hmac
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import attrs
+import orjson
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.journal import Exchange
+from asoreconcile.testing.arm.journal import Exchange, matching
 from asoreconcile.testing.arm.refusals import answer, error
 from asoreconcile.testing.http import Request, Response
 
 PREFIX = "/_control/"
 
 
+class Controlled(Protocol):
+    """What is controlled: the simulator."""
+
+    journal: list[Exchange]
+
+    def resources(self) -> dict[str, JsonObject]: ...
+
+    def remove(self, id_: str) -> None: ...
+
+    def script(self, line: str) -> None: ...
+
+    def style(self, type_: str, name: str) -> None: ...
+
+    def deny(self, resource: str, name: str) -> None: ...
+
+    def advance(self, seconds: float) -> None: ...
+
+
 class Control:
     """Answers control requests; without a token, none."""
 
-    def __init__(
-        self,
-        token: str,
-        *,
-        journal: Sequence[Exchange],
-        resources: Callable[[], dict[str, JsonObject]],
-    ) -> None:
+    def __init__(self, token: str, azure: Controlled) -> None:
         self._token = token
-        self._journal = journal
-        self._resources = resources
+        self._azure = azure
 
     def handle(self, request: Request) -> Response:
         given = request.headers.get("x-control-token", "").encode()
         if not self._token or not hmac.compare_digest(given, self._token.encode()):
             return error(403, "Forbidden", "The control token is missing or wrong.")
-        match request.path.removeprefix(PREFIX):
+        what = request.path.removeprefix(PREFIX)
+        try:
+            if request.method == "POST":
+                return self._do(what, orjson.loads(request.body))
+            return self._show(what, request.query)
+        except (ValueError, KeyError, TypeError) as wrong:
+            return error(400, "BadRequest", f"{type(wrong).__name__}: {wrong}")
+
+    def _show(self, what: str, query: Mapping[str, str]) -> Response:
+        match what:
             case "counts":
                 return answer(200, self._counts())
             case "journal":
-                after = int(request.query.get("after", "0") or 0)
-                entries = [attrs.asdict(e) for e in self._journal[after:]]
-                return answer(200, {"entries": entries})
+                return answer(200, self._journal(query))
             case "resources":
-                return answer(200, {"resources": self._resources()})
-        return error(404, "NotFound", f"There is no {request.path}.")
+                return answer(200, {"resources": self._azure.resources()})
+        return error(404, "NotFound", f"There is no {PREFIX}{what} to read.")
+
+    def _do(self, what: str, wish: Any) -> Response:
+        azure = self._azure
+        wishes: dict[str, Callable[[], None]] = {
+            "fault": lambda: azure.script(wish["script"]),
+            "style": lambda: azure.style(wish["type"], wish["style"]),
+            "policy": lambda: azure.deny(wish["deny"], wish.get("name", "No")),
+            "clock": lambda: azure.advance(float(wish["advanceSeconds"])),
+            "remove": lambda: azure.remove(wish["id"]),
+        }
+        if what not in wishes:
+            return error(404, "NotFound", f"There is no {PREFIX}{what} to post to.")
+        wishes[what]()
+        return answer(200, {})
+
+    def _journal(self, query: Mapping[str, str]) -> JsonObject:
+        after, status = query.get("after", ""), query.get("status", "")
+        entries = matching(
+            list(self._azure.journal)[int(after or 0) :],
+            query.get("method", ""),
+            query.get("path", ""),
+            status=int(status) if status else None,
+        )
+        return {"entries": [attrs.asdict(entry) for entry in entries]}
 
     def _counts(self) -> JsonObject:
-        journal = list(self._journal)
+        journal = list(self._azure.journal)
         return {
             "requests": len(journal),
             "byMethod": Counter(e.method for e in journal),
             "byPurpose": Counter(e.purpose for e in journal),
             "byStatus": Counter(str(e.status) for e in journal),
             "byResource": Counter(e.resource for e in journal),
-            "resources": len(self._resources()),
+            "resources": len(self._azure.resources()),
         }

@@ -11,6 +11,7 @@ import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.assertions import JWT_BEARER, Federated, problem_of
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.http import Request, Response
 
@@ -30,10 +31,16 @@ _OTHER_AUDIENCES = frozenset(
 
 @attrs.frozen
 class Application:
-    """One that may sign in. client_secret: "" for one without any."""
+    """One that may sign in. client_secret: "" for one without any.
+
+    certificates: PEM of those whose key may sign its assertions. federated: whose
+    tokens stand for it.
+    """
 
     client_id: str
     client_secret: str = attrs.field(default="", repr=False)
+    certificates: tuple[bytes, ...] = attrs.field(default=(), repr=False)
+    federated: tuple[Federated, ...] = ()
 
 
 @attrs.frozen
@@ -70,7 +77,7 @@ class Entra:
     ) -> None:
         self._tenant_id = application.tenant_id
         self._clock = clock
-        self._lifetime = lifetime_seconds
+        self.lifetime_seconds = lifetime_seconds
         self._lock = threading.Lock()
         self._applications: dict[str, Application] = {}
         self._grants: dict[str, Grant] = {}
@@ -87,7 +94,7 @@ class Entra:
     ) -> str:
         """A new token, as a successful sign-in gives out."""
         token = secrets.token_urlsafe(48)
-        expires_at = self._clock.monotonic() + self._lifetime
+        expires_at = self._clock.monotonic() + self.lifetime_seconds
         with self._lock:
             self._grants[token] = Grant(client_id, audience, expires_at)
         return token
@@ -158,14 +165,14 @@ class Entra:
                 "The app requested an unsupported grant type.",
             )
         application = self._application(form["client_id"])
-        _check_credential(application, form)
+        self._check_credential(application, form)
         audience = _audience(form["scope"])
         return answer(
             200,
             {
                 "token_type": "Bearer",
-                "expires_in": self._lifetime,
-                "ext_expires_in": self._lifetime,
+                "expires_in": self.lifetime_seconds,
+                "ext_expires_in": self.lifetime_seconds,
                 "access_token": self.issue(application.client_id, audience=audience),
             },
         )
@@ -182,6 +189,25 @@ class Entra:
                 "directory.",
             )
         return application
+
+    def _check_credential(self, application: Application, form: dict[str, str]) -> None:
+        if "client_assertion" not in form:
+            _check_secret(application, form)
+            return
+        if form.get("client_assertion_type") != JWT_BEARER:
+            raise SignInError(
+                400, "invalid_request", 90023, "Unsupported client_assertion_type."
+            )
+        base = f"{self.url}/{self._tenant_id}"
+        problem = problem_of(
+            form["client_assertion"],
+            client_id=application.client_id,
+            certificates=application.certificates,
+            federated=application.federated,
+            audiences=frozenset({f"{base}/oauth2/v2.0/token", f"{base}/v2.0"}),
+        )
+        if problem is not None:
+            raise SignInError(401, "invalid_client", problem.code, problem.message)
 
     def _refusal(self, refused: SignInError) -> Response:
         now = self._clock.now()
@@ -209,7 +235,7 @@ def _need(form: dict[str, str], names: Iterable[str]) -> None:
             )
 
 
-def _check_credential(application: Application, form: dict[str, str]) -> None:
+def _check_secret(application: Application, form: dict[str, str]) -> None:
     given, known = form.get("client_secret", ""), application.client_secret
     if not given:
         raise SignInError(

@@ -26,6 +26,7 @@ class ArmFaults(Faults):
     def __init__(self) -> None:
         super().__init__()
         self.failures: Planned[Failure] = Planned()
+        self.stuck: Planned[str] = Planned()
         self.broken_polls: Planned[Response] = Planned()
         self.refusals: Planned[RefusedError] = Planned()
         self._late: Planned[Response] = Planned()
@@ -128,6 +129,10 @@ class ArmFaults(Faults):
         self.fail_operation(
             path, "OperationCancelled", message, status="Canceled", times=times
         )
+
+    def hang_operation(self, path: str, *, times: int = 1) -> None:
+        """Let the next operations of resources never end."""
+        self.stuck.plan(path, path, times=times)
 
     def break_polls(self, path: str, *, status: int = 500, times: int = 1) -> None:
         """Answer looks at operations of resources with a front door's page (W13)."""

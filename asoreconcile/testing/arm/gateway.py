@@ -8,8 +8,9 @@ import attrs
 import orjson
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.actions import act
+from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.locks import check_locks
 from asoreconcile.testing.arm.monitors import Look
 from asoreconcile.testing.arm.polling import Polling
 from asoreconcile.testing.arm.provider import Estate, Provider
@@ -22,6 +23,7 @@ from asoreconcile.testing.arm.refusals import (
 )
 from asoreconcile.testing.arm.roles import role_definitions
 from asoreconcile.testing.arm.scopes import check_api_version
+from asoreconcile.testing.arm.throttling import Kind
 from asoreconcile.testing.http import Request, Response
 
 _VAULT = re.compile(
@@ -37,7 +39,8 @@ _MONITOR = re.compile(
     r"/\w*operation(s|\w*results?|\w*status(es)?)/[^/]+$", re.IGNORECASE
 )
 _ROLES = "/providers/microsoft.authorization/roledefinitions"
-_CLASSES = {"GET": "reads", "HEAD": "reads", "DELETE": "deletes"}
+_SUBSCRIPTION = re.compile(r"^/subscriptions/([^/]+)", re.IGNORECASE)
+_CLASSES: dict[str, Kind] = {"GET": "reads", "HEAD": "reads", "DELETE": "deletes"}
 _BUDGET = "3999"
 
 
@@ -59,10 +62,15 @@ class Gateway:
     def provider(self) -> Provider:
         return self._provider
 
-    def handle(self, request: Request) -> Response:
-        """The answer, refusals included, with ARM's headers."""
+    def handle(self, request: Request, principal: str = "") -> Response:
+        """The answer, refusals included, with ARM's headers.
+
+        principal: the client id of who asks; ARM meters each apart.
+        """
         self._estate.operations.settle()
+        left: dict[str, str] = {}
         try:
+            left = self._left(request, principal)
             response = self._route(request)
         except RefusedError as refused:
             address = parse(request.path)
@@ -70,7 +78,7 @@ class Gateway:
             response = refused.response(envelope)
         if request.method == "HEAD":
             response = attrs.evolve(response, body=b"")
-        headers = {**response.headers, **self._headers(request)}
+        headers = {**left, **response.headers, **self._headers(request)}
         return attrs.evolve(response, headers=headers)
 
     def look(self, request: Request) -> Look | None:
@@ -105,11 +113,18 @@ class Gateway:
         answers: dict[str, Callable[[], Response]] = {
             "GET": lambda: self._provider.get(address),
             "HEAD": lambda: self._provider.head(address),
-            "PUT": lambda: self._provider.put(address, _body(request), api_version),
-            "DELETE": lambda: self._provider.delete(address, api_version),
+            "PUT": lambda: self._provider.put(
+                address, _body(request), api_version, request.headers
+            ),
+            "DELETE": lambda: self._provider.delete(
+                address, api_version, request.headers
+            ),
         }
         if request.method not in answers:
             return not_supported(request.method)
+        check_locks(self._estate.resources, address, request.method)
+        if request.method == "PUT":
+            self._estate.policies.check(address)
         return answers[request.method]()
 
     def _list(self, path: str, request: Request) -> Response:
@@ -123,9 +138,12 @@ class Gateway:
         address = parse(resource_path)
         if address is None:
             raise RefusedError(404, "NotFound", f"There is no action at {path}.")
-        if self._estate.resources.find(address.id) is None:
+        resource = self._estate.resources.find(address.id)
+        if resource is None:
             self._estate.scopes.check(address, "POST")
             raise resource_not_found(address)
+        check_locks(self._estate.resources, address, "POST")
+        check_provisioned(resource, done=self._estate.styles[address.type].done)
         result = act(address, action)
         if result is None:
             raise RefusedError(404, "NotFound", f"{address.type} has no {action}.")
@@ -138,8 +156,16 @@ class Gateway:
         vaults.purge(location, name)
         return answer(200)
 
-    def _headers(self, request: Request) -> dict[str, str]:
+    def _left(self, request: Request, principal: str) -> dict[str, str]:
+        """What is left of the budgets. Raises RefusedError 429."""
         kind = _CLASSES.get(request.method, "writes")
+        throttling = self._estate.throttling
+        if throttling is None:
+            return {f"x-ms-ratelimit-remaining-subscription-{kind}": _BUDGET}
+        match = _SUBSCRIPTION.match(request.path)
+        return throttling.take(principal, match[1].lower() if match else "", kind)
+
+    def _headers(self, request: Request) -> dict[str, str]:
         sent = request.headers
         now = self._estate.clock.now()
         headers = {
@@ -148,7 +174,6 @@ class Gateway:
             "x-ms-request-id": str(uuid.uuid4()),
             "x-ms-correlation-request-id": sent.get("x-ms-correlation-request-id")
             or str(uuid.uuid4()),
-            f"x-ms-ratelimit-remaining-subscription-{kind}": _BUDGET,
         }
         if client_id := sent.get("x-ms-client-request-id"):
             headers["x-ms-client-request-id"] = client_id

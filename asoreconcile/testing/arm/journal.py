@@ -1,5 +1,6 @@
 """What the simulator was asked, as tests and measurements read it."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import attrs
@@ -49,6 +50,23 @@ def exchange(
         headers={k: v for k, v in request.headers.items() if k != "authorization"},
         body=_parsed(request.body),
     )
+
+
+def matching(
+    entries: Iterable[Exchange],
+    method: str = "",
+    path: str = "",
+    *,
+    status: int | None = None,
+) -> list[Exchange]:
+    """The entries of a method, whose path holds a text (case aside), of a status."""
+    return [
+        entry
+        for entry in entries
+        if method in ("", entry.method)
+        and path.lower() in entry.path.lower()
+        and status in (None, entry.status)
+    ]
 
 
 def _without_action(request: Request) -> str:

@@ -115,6 +115,12 @@ class Operations:
             if now >= operation.ends_at:
                 self._end(operation)
 
+    def drop(self, key: str) -> None:
+        """A resource went: what still ran of it is over, without an effect."""
+        operation = self._running.pop(key, None)
+        if operation is not None:
+            operation.is_over = True
+
     def forget(self, prefix: str) -> None:
         """Resources below went: their operations end without an effect."""
         for key, operation in list(self._running.items()):

@@ -4,6 +4,9 @@ What ARM checks is checked first (`scopes`), then the provider's own rules, then
 style says how the write is answered.
 """
 
+import math
+from collections.abc import Mapping
+
 import attrs
 
 from asoreconcile.clock import Clock
@@ -12,8 +15,12 @@ from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import Address, parse
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.faults import ArmFaults
+from asoreconcile.testing.arm.lag import Lag
 from asoreconcile.testing.arm.monitors import Monitors
+from asoreconcile.testing.arm.names import check_name
 from asoreconcile.testing.arm.operations import Failure, Operation, Operations
+from asoreconcile.testing.arm.policies import Policies
+from asoreconcile.testing.arm.preconditions import check_delete, check_preconditions
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
     answer,
@@ -25,9 +32,12 @@ from asoreconcile.testing.arm.resources import EMBEDDED, Resource, Resources
 from asoreconcile.testing.arm.scopes import Scopes, check_body
 from asoreconcile.testing.arm.style import Answer, Style
 from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.arm.vaults import SoftDeletedVaults
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.http import Response
+
+_NO_HEADERS: Mapping[str, str] = {}
 
 
 @attrs.frozen
@@ -43,6 +53,9 @@ class Estate:
     monitors: Monitors
     scopes: Scopes
     faults: ArmFaults
+    lag: Lag
+    throttling: Throttling | None = None
+    policies: Policies = attrs.field(factory=Policies)
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)
 
 
@@ -60,6 +73,11 @@ class Provider:
         """Raises RefusedError 404."""
         if not self._styles[address.type].readable:
             return not_supported("GET")
+        before = self._estate.lag.shown(address.key)
+        if before is not None:
+            if before.body is None:
+                raise self._not_found(address)
+            return answer(200, before.body)
         return self._views.response(200, self._existing(address, "GET"))
 
     def head(self, address: Address) -> Response:
@@ -67,10 +85,18 @@ class Provider:
         self._existing(address, "HEAD")
         return answer(204)
 
-    def put(self, address: Address, body: JsonObject, api_version: str) -> Response:
-        """Create or replace. Raises RefusedError."""
+    def put(
+        self,
+        address: Address,
+        body: JsonObject,
+        api_version: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> Response:
+        """Create or replace. headers: conditions. Raises RefusedError."""
         self._estate.scopes.check(address, "PUT")
         present = self._resources.find(address.id)
+        etag = self._views.etag(present) if present else ""
+        check_preconditions(headers, address, etag, present)
         self._check_put(address, body, present)
         style = self._styles[address.type]
         told = style.create if present is None else style.update
@@ -79,6 +105,7 @@ class Provider:
         if failure is not None and not told.is_slow:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
         is_new = present is None
+        self._note_write(address, present)
         resource = self._store(address, body, present)
         if not told.is_slow:
             resource.enter(style.done)
@@ -89,20 +116,27 @@ class Provider:
             resource.address,
             "PUT",
             api_version=api_version,
-            style=style,
+            style=self._stuck_or(style, address),
             answer=told,
             failure=failure,
             finish=lambda failed: self._end_put(resource, failed, is_new=is_new),
         )
         return self._begun(operation, resource)
 
-    def delete(self, address: Address, api_version: str) -> Response:
-        """Raises RefusedError."""
+    def delete(
+        self,
+        address: Address,
+        api_version: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> Response:
+        """headers: conditions. Raises RefusedError."""
         self._estate.scopes.check(address, "DELETE")
         style = self._styles[address.type]
         resource = self._resources.find(address.id)
         if resource is None:
             return self._absent_delete(address, style)
+        check_delete(headers, address, style)
+        check_preconditions(headers, address, self._views.etag(resource), resource)
         check_unused(self._resources, address)
         told = style.delete
         self._check_planned("DELETE", address)
@@ -112,6 +146,7 @@ class Provider:
                 raise RefusedError(
                     409, failure.code, failure.message, from_gateway=False
                 )
+            self._note_write(address, resource)
             self._remove(resource)
             return _deleted(told)
         running = self._operations.running(address.key)
@@ -122,13 +157,23 @@ class Provider:
                 resource.address,
                 "DELETE",
                 api_version=api_version,
-                style=style,
+                style=self._stuck_or(style, address),
                 answer=told,
                 failure=failure,
                 finish=lambda failed: self._end_delete(resource, failed),
             )
         headers = self._estate.monitors.headers(running, location=_location(resource))
         return _deleted(told, headers)
+
+    def _note_write(self, address: Address, present: Resource | None) -> None:
+        shown = None if present is None else self._views.body(present)
+        self._estate.lag.note_write(address.key, shown)
+
+    def _stuck_or(self, style: Style, address: Address) -> Style:
+        """The style, but for an operation that is planned never to end."""
+        if self._estate.faults.stuck.take(address.id) is None:
+            return style
+        return attrs.evolve(style, seconds=math.inf, polls=None)
 
     def _check_planned(self, method: str, address: Address) -> None:
         refused = self._estate.faults.refusals.take(f"{method} {address.id}")
@@ -169,6 +214,8 @@ class Provider:
         self, address: Address, body: JsonObject, present: Resource | None
     ) -> None:
         check_body(address, body, present)
+        if present is None:
+            check_name(self._resources, address)
         group = self._resources.find(address.group) if address.group else None
         if group is not None and group.state == "Deleting" and present is None:
             raise RefusedError(
@@ -278,6 +325,7 @@ class Provider:
         key = resource.address.key
         for gone in self._resources.remove(key):
             self._estate.vaults.note_removed(gone)
+        self._operations.drop(key)
         self._operations.forget(f"{key}/")
 
 

@@ -99,6 +99,7 @@ def check_body(address: Address, body: JsonObject, present: Resource | None) -> 
             f"The provided resource group name '{address.name}' is not valid.",
         )
     _check_identity(address, body)
+    _check_state(body, present)
     location = body.get("location")
     if address.is_group and not location:
         raise RefusedError(
@@ -112,6 +113,17 @@ def check_body(address: Address, body: JsonObject, present: Resource | None) -> 
             f"The resource '{address.name}' already exists in location '{before}'. "
             "A resource with the same name cannot be created in location "
             f"'{location}'.",
+        )
+
+
+def _check_state(body: JsonObject, present: Resource | None) -> None:
+    """A state that was read before and sent back must still hold (V2)."""
+    given = (body.get("properties") or {}).get("provisioningState")
+    if given and present is not None and given != present.state:
+        raise RefusedError(
+            400,
+            "InvalidRequestContent",
+            f"The provisioningState '{given}' is read-only, and is '{present.state}'.",
         )
 
 

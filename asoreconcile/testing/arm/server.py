@@ -14,19 +14,25 @@ import uuid
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import parse
-from asoreconcile.testing.arm.cloud import Cloud
+from asoreconcile.testing.arm.cloud import Cloud, bearer_token
 from asoreconcile.testing.arm.control import PREFIX, Control
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway
-from asoreconcile.testing.arm.journal import Exchange, exchange
+from asoreconcile.testing.arm.journal import Exchange, exchange, matching
+from asoreconcile.testing.arm.lag import Lag
+from asoreconcile.testing.arm.machine import Machine
 from asoreconcile.testing.arm.monitors import Monitors
+from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.provider import Estate
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
+from asoreconcile.testing.arm.scripted import plan
 from asoreconcile.testing.arm.session import ArmSession
 from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.arm.views import Views
+from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Request, Response
 
 
@@ -45,10 +51,14 @@ class ArmServer(Cloud):
         subscription_id: str = "",
         token_lifetime_seconds: int = 3600,
         control_token: str = "",
+        read_lag: float = 0.0,
+        throttle: bool = False,
     ) -> None:
         """port, token_port: 0 is any free one. latency: seconds before each answer.
         lro: seconds each long-running operation takes. retry_after: seconds, instead
         of the ones each provider asks for. control_token: opens `/_control/`.
+        read_lag: seconds for which reads show what was there before a write.
+        throttle: refuse who asks more than Microsoft's published token buckets hold.
         """
         self.faults = ArmFaults()
         self.faults.latency_seconds = latency
@@ -77,11 +87,47 @@ class ArmServer(Cloud):
             monitors=Monitors(self._arm.url, retry_after=retry_after),
             scopes=Scopes(subscriptions, self._resources, self.styles),
             faults=self.faults,
+            lag=Lag(clock, read_lag),
+            throttling=Throttling(clock) if throttle else None,
         )
         self._gateway = Gateway(self._estate)
-        self._control = Control(
-            control_token, journal=self.journal, resources=self.resources
-        )
+        self._control = Control(control_token, self)
+
+    def deny(self, resource: str, name: str = "Allowed resources") -> None:
+        """Let a policy refuse writes of resources whose id matches a pattern."""
+        with self._lock:
+            self._estate.policies.deny(resource, name)
+
+    def style(self, type_: str, name: str) -> None:
+        """Let a type answer in a recorded way, W1 to W26. Raises ValueError."""
+        with self._lock:
+            style_type(self.styles, self.faults, type_, name)
+
+    def script(self, line: str) -> None:
+        """Let something go wrong, as a line of `scripted` says. Raises ValueError."""
+        plan(self.faults, line)
+
+    def advance(self, seconds: float) -> None:
+        """Move the server's own clock on. Raises ValueError for a real one."""
+        if not isinstance(self._clock, FakeClock):
+            raise ValueError("the server runs on real time")  # noqa: TRY004
+        self._clock.advance(seconds)
+
+    def machine(self, *, own: str = "", port: int = 0) -> Machine:
+        """A machine that the application is assigned to as a managed identity.
+
+        own: the client id of its system-assigned identity, "" for none. Start and
+        close it.
+        """
+        return Machine(self.entra, identities=(self.client_id,), own=own, port=port)
+
+    def requests(
+        self, method: str = "", path: str = "", *, status: int | None = None
+    ) -> list[Exchange]:
+        """The journalled exchanges of a method, a path that holds a text, a status."""
+        with self._lock:
+            entries = list(self.journal)
+        return matching(entries, method, path, status=status)
 
     def session(self) -> ArmSession:
         """A signed-in session for requests by hand; close it. Safe from any thread."""
@@ -125,8 +171,9 @@ class ArmServer(Cloud):
         return response
 
     def answer(self, request: Request) -> Response:
+        grant = self.entra.grant(bearer_token(request))
         with self._lock:
-            return self._gateway.handle(request)
+            return self._gateway.handle(request, grant.client_id if grant else "")
 
     def _note(self, request: Request, status: int) -> None:
         """Journal a request. status: 0 for a dropped connection."""

@@ -1,0 +1,44 @@
+"""Management locks: what may not be changed or deleted while they are there (E5).
+
+A lock is a resource like any other, `{scope}/providers/Microsoft.Authorization/locks/
+{name}` with `properties.level`. It holds for its scope and all below.
+"""
+
+from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.resources import Resource, Resources
+
+_LOCKS = "microsoft.authorization/locks"
+_VERBS = {"PUT": "write", "DELETE": "delete", "POST": "action"}
+
+
+def check_locks(resources: Resources, address: Address, method: str) -> None:
+    """Raises RefusedError 409 for what a lock forbids."""
+    if address.type == _LOCKS or method not in _VERBS:
+        return
+    found = [lock for lock in _locks(resources) if _forbids(lock, address, method)]
+    if not found:
+        return
+    scopes = ", ".join(f"'{lock.address.scope}'" for lock in found)
+    raise RefusedError(
+        409,
+        "ScopeLocked",
+        f"The scope '{address.id}' cannot perform {_VERBS[method]} operation because "
+        f"following scope(s) are locked: {scopes}. Please remove the lock and try "
+        "again.",
+    )
+
+
+def _locks(resources: Resources) -> list[Resource]:
+    return [r for r in resources if r.address.type == _LOCKS]
+
+
+def _forbids(lock: Resource, address: Address, method: str) -> bool:
+    level = str((lock.body.get("properties") or {}).get("level", "")).lower()
+    if level != "readonly" and method != "DELETE":
+        return False
+    scope, key = lock.address.scope.lower(), address.key
+    if key == scope or key.startswith(f"{scope}/"):
+        return True
+    # One locked resource keeps what it is in from going.
+    return method == "DELETE" and scope.startswith(f"{key}/")

@@ -1,0 +1,99 @@
+"""A machine's own token endpoint: managed identity, over plain HTTP as in Azure.
+
+Answers both forms: the metadata service of virtual machines, and the one of App Service
+with a secret header. Azure's clients find it by the variables in `environment`.
+"""
+
+import secrets
+import time
+
+from asoreconcile.testing.arm.entra import ARM_AUDIENCES, Entra
+from asoreconcile.testing.arm.refusals import answer
+from asoreconcile.testing.faults import Faults
+from asoreconcile.testing.http import HttpServer, Request, Response, Server
+
+_METADATA_PATH = "/metadata/identity/oauth2/token"
+_SERVICE_PATH = "/msi/token"
+
+
+class Machine(Server):
+    """One machine. identities: the client ids that are assigned to it.
+
+    own: the client id of its system-assigned identity, "" for none. faults: what goes
+    wrong there.
+    """
+
+    def __init__(
+        self, entra: Entra, *, identities: tuple[str, ...], own: str = "", port: int = 0
+    ) -> None:
+        self.faults = Faults()
+        self._entra = entra
+        self._identities = {id_.lower(): id_ for id_ in identities}
+        self._own = own
+        self._secret = secrets.token_urlsafe(16)
+        self._server = HttpServer(
+            lambda request: self.faults.around(request, self._answer), port=port
+        )
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes Azure's libraries ask here, as on a virtual machine."""
+        return {"AZURE_POD_IDENTITY_AUTHORITY_HOST": self.url}
+
+    @property
+    def app_service_environment(self) -> dict[str, str]:
+        """The same as App Service sets it; the secret is in it."""
+        return {
+            "IDENTITY_ENDPOINT": self.url + _SERVICE_PATH,
+            "IDENTITY_HEADER": self._secret,
+        }
+
+    def start(self) -> None:
+        self._server.start()
+
+    def close(self) -> None:
+        self.faults.release_all()
+        self._server.close()
+
+    def _answer(self, request: Request) -> Response:
+        headers = request.headers
+        if request.path == _METADATA_PATH:
+            if headers.get("metadata", "").lower() != "true":
+                return _refused(400, "Required metadata header not specified")
+        elif request.path == _SERVICE_PATH:
+            if headers.get("x-identity-header") != self._secret:
+                return _refused(403, "The identity header is missing or wrong")
+        else:
+            return _refused(404, "Not found")
+        return self._token(request)
+
+    def _token(self, request: Request) -> Response:
+        audience = request.query.get("resource", "").rstrip("/").lower()
+        if audience not in ARM_AUDIENCES:
+            return _refused(400, "The resource is not known")
+        asked = request.query.get("client_id", "")
+        client_id = self._identities.get(asked.lower()) if asked else self._own
+        if not client_id:
+            return _refused(400, "Identity not found")
+        life = self._entra.lifetime_seconds
+        return answer(
+            200,
+            {
+                "access_token": self._entra.issue(client_id, audience=audience),
+                "client_id": client_id,
+                "expires_in": str(life),
+                "expires_on": str(int(time.time()) + life),
+                "resource": request.query["resource"],
+                "token_type": "Bearer",
+            },
+        )
+
+
+def _refused(status: int, description: str) -> Response:
+    return answer(
+        status, {"error": "invalid_request", "error_description": description}
+    )

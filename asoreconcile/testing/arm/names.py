@@ -1,0 +1,46 @@
+"""Names that are taken: some types' names are unique in all of Azure.
+
+Which code a provider gives for it is the provider's own.
+"""
+
+import attrs
+
+from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.resources import Resources
+
+
+@attrs.frozen
+class _Taken:
+    code: str
+    status: int = 409
+
+
+_UNIQUE = {
+    "microsoft.cache/redis": _Taken("NameNotAvailable"),
+    "microsoft.containerregistry/registries": _Taken("AlreadyInUse"),
+    "microsoft.dbforpostgresql/flexibleservers": _Taken("ServerNameAlreadyExists"),
+    "microsoft.documentdb/databaseaccounts": _Taken("BadRequest", 400),
+    "microsoft.keyvault/vaults": _Taken("VaultAlreadyExists"),
+    "microsoft.search/searchservices": _Taken("ServiceNameUnavailable"),
+    "microsoft.sql/servers": _Taken("NameAlreadyExists"),
+    "microsoft.storage/storageaccounts": _Taken("StorageAccountAlreadyTaken"),
+    "microsoft.web/sites": _Taken("Conflict"),
+}
+
+
+def check_name(resources: Resources, address: Address) -> None:
+    """Refuse a new resource whose name another one has. Raises RefusedError."""
+    taken = _UNIQUE.get(address.type)
+    if taken is None:
+        return
+    name = address.name.lower()
+    for resource in resources:
+        other = resource.address
+        if other.type == address.type and other.name.lower() == name:
+            raise RefusedError(
+                taken.status,
+                taken.code,
+                f"The name '{address.name}' is already taken.",
+                from_gateway=False,
+            )

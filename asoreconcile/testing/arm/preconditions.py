@@ -1,0 +1,41 @@
+"""If-Match and If-None-Match: writes on a condition, where a type has ETags (H3)."""
+
+from collections.abc import Mapping
+
+from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.resources import Resource
+from asoreconcile.testing.arm.style import Style
+
+
+def check_preconditions(
+    headers: Mapping[str, str], address: Address, etag: str, present: Resource | None
+) -> None:
+    """Raises RefusedError 412. headers: of the request, names in lower case.
+
+    etag: of the resource; "" for a type without ETags, whose conditions are not read.
+    """
+    wanted, unwanted = headers.get("if-match", ""), headers.get("if-none-match", "")
+    if present is None:
+        failed = bool(wanted)
+    else:
+        failed = unwanted == "*" or (wanted not in ("", "*") and wanted != etag)
+    if failed and (etag or present is None):
+        raise RefusedError(
+            412,
+            "PreconditionFailed",
+            f"The condition of the request for '{address.name}' is not met: it was "
+            "changed, or it is not there.",
+            from_gateway=False,
+        )
+
+
+def check_delete(headers: Mapping[str, str], address: Address, style: Style) -> None:
+    """Some types want to be told which version goes (DE4). Raises RefusedError 400."""
+    if style.delete_needs_match and not headers.get("if-match"):
+        raise RefusedError(
+            400,
+            "ValidationError",
+            f"Deleting '{address.name}' needs the header If-Match.",
+            from_gateway=False,
+        )

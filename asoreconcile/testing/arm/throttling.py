@@ -1,0 +1,104 @@
+"""ARM's token buckets, as Microsoft publishes them (T1-T7).
+
+Each principal has one for a subscription's reads, writes and deletes; all principals of
+a subscription together have fifteen times as much. Who does not wait for Retry-After is
+refused and told another one.
+"""
+
+import math
+from typing import Literal
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.testing.arm.refusals import RefusedError
+
+Kind = Literal["reads", "writes", "deletes"]
+_GLOBAL_FACTOR = 15
+
+
+@attrs.frozen
+class Size:
+    """A bucket's: how many requests at once, and how many more a second."""
+
+    capacity: float
+    refill_per_second: float
+
+    def times(self, factor: float) -> "Size":
+        return Size(self.capacity * factor, self.refill_per_second * factor)
+
+
+PUBLISHED: dict[Kind, Size] = {
+    "reads": Size(250, 25),
+    "writes": Size(200, 10),
+    "deletes": Size(200, 10),
+}
+
+
+@attrs.define
+class _Bucket:
+    size: Size
+    level: float
+    filled_at: float
+    closed_until: float = 0.0
+
+    def fill(self, now: float) -> None:
+        added = (now - self.filled_at) * self.size.refill_per_second
+        self.level = min(self.size.capacity, self.level + added)
+        self.filled_at = now
+
+
+class Throttling:
+    """All buckets of a server. The caller holds the server's lock."""
+
+    def __init__(self, clock: Clock, sizes: dict[Kind, Size] | None = None) -> None:
+        """sizes: of one principal's buckets, by kind of request."""
+        self._clock = clock
+        self._sizes = sizes or PUBLISHED
+        self._buckets: dict[tuple[str, str, Kind], _Bucket] = {}
+
+    def take(self, principal: str, subscription: str, kind: Kind) -> dict[str, str]:
+        """Take one request out; the headers that say what is left.
+
+        Raises RefusedError 429.
+        """
+        now = self._clock.monotonic()
+        scope = "subscription" if subscription else "tenant"
+        size = self._sizes[kind]
+        own = self._bucket((principal, subscription, kind), size, now)
+        everyones = self._bucket(
+            ("", subscription, kind), size.times(_GLOBAL_FACTOR), now
+        )
+        headers = {}
+        refused: list[_Bucket] = []
+        for bucket, name in ((own, scope), (everyones, f"{scope}-global")):
+            bucket.fill(now)
+            if bucket.level < 1 or now < bucket.closed_until:
+                refused.append(bucket)
+            headers[f"x-ms-ratelimit-remaining-{name}-{kind}"] = str(
+                max(math.floor(bucket.level) - (not refused), 0)
+            )
+        if refused:
+            raise _too_many(refused[0], now, scope=scope, kind=kind)
+        own.level -= 1
+        everyones.level -= 1
+        return headers
+
+    def _bucket(self, key: tuple[str, str, Kind], size: Size, now: float) -> _Bucket:
+        return self._buckets.setdefault(key, _Bucket(size, size.capacity, now))
+
+
+def _too_many(bucket: _Bucket, now: float, *, scope: str, kind: Kind) -> RefusedError:
+    lacking = max(1.0 - bucket.level, 0.0) / bucket.size.refill_per_second
+    seconds = max(1, math.ceil(lacking))
+    bucket.closed_until = now + seconds
+    return RefusedError(
+        429,
+        f"{scope.capitalize()}RequestsThrottled",
+        f"Number of {kind} for {scope} exceeded the limit. Please try again after "
+        f"'{seconds}' seconds.",
+        headers={
+            "Retry-After": str(seconds),
+            f"x-ms-ratelimit-remaining-{scope}-{kind}": "0",
+        },
+    )

@@ -1,0 +1,202 @@
+"""What the simulated Azure does not let through: locks, policies, conditions, names."""
+
+import pytest
+
+from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.clock import FakeClock
+
+BODY = {"location": "westeurope", "properties": {}}
+NETWORKS = "/providers/Microsoft.Network/virtualNetworks"
+LOCK = "/providers/Microsoft.Authorization/locks/keep"
+
+
+@pytest.fixture
+def azure():
+    with ArmServer(clock=FakeClock(), lro=10.0) as server:
+        yield server
+
+
+@pytest.fixture
+def session(azure):
+    with azure.session() as signed_in:
+        yield signed_in
+
+
+@pytest.fixture
+def group(azure):
+    path = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
+    azure.seed(path, {"location": "westeurope"})
+    return path
+
+
+@pytest.fixture
+def account(azure, group):
+    path = f"{group}/providers/Microsoft.Storage/storageAccounts/account"
+    azure.seed(path, BODY)
+    return path
+
+
+def refusal(response):
+    return response.status_code, response.json()["error"]["code"]
+
+
+def lock(session, scope, level):
+    locked = session.put(scope + LOCK, json={"properties": {"level": level}})
+    assert locked.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("level", "refused"),
+    [
+        pytest.param("CanNotDelete", {"DELETE"}, id="E5-delete"),
+        pytest.param("ReadOnly", {"PUT", "DELETE", "POST"}, id="E5-read-only"),
+    ],
+)
+@pytest.mark.parametrize("where", ["group", "resource"])
+def test_e5_locks_forbid_by_their_level(session, group, account, level, refused, where):
+    lock(session, group if where == "group" else account, level)
+    answers = {
+        "PUT": session.put(account, json=BODY),
+        "POST": session.post(f"{account}/listKeys"),
+        "DELETE": session.delete(account),
+    }
+    assert {verb for verb, a in answers.items() if a.status_code == 409} == refused
+    for verb in refused:
+        assert refusal(answers[verb]) == (409, "ScopeLocked")
+        assert f"'{group}" in answers[verb].json()["error"]["message"]
+    assert session.get(account).status_code == 200
+
+
+def test_e5_one_locked_resource_keeps_its_group(session, group, account):
+    lock(session, account, "CanNotDelete")
+    assert refusal(session.delete(group)) == (409, "ScopeLocked")
+    assert session.delete(account + LOCK).status_code in (200, 204)
+    assert session.delete(group).status_code == 202
+
+
+def test_e4_a_policy_denies_with_its_name(azure, session, group):
+    azure.deny("virtualNetworks/forbidden", "No such networks")
+    denied = session.put(f"{group}{NETWORKS}/forbidden", json=BODY)
+    assert refusal(denied) == (403, "RequestDisallowedByPolicy")
+    (info,) = denied.json()["error"]["additionalInfo"]
+    assert info["type"] == "PolicyViolation"
+    assert info["info"]["policyDefinitionDisplayName"] == "No such networks"
+    assert session.put(f"{group}{NETWORKS}/allowed", json=BODY).status_code == 201
+
+
+@pytest.fixture
+def zone(azure, group):
+    """Of a type with ETags that is written at once."""
+    azure.styles.change("Microsoft.Network/privateDnsZones", create="201", update="200")
+    return f"{group}/providers/Microsoft.Network/privateDnsZones/zone"
+
+
+def test_h3_a_write_on_an_old_etag_is_refused(session, zone):
+    first = session.put(zone, json=BODY).headers["ETag"]
+    held = session.put(zone, json=BODY, headers={"If-Match": first})
+    assert held.status_code == 200
+    assert held.headers["ETag"] != first
+    late = session.put(zone, json=BODY, headers={"If-Match": first})
+    assert refusal(late) == (412, "PreconditionFailed")
+    assert session.put(zone, json=BODY, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_h3_if_match_of_what_is_absent(session, zone):
+    headers = {"If-Match": "*"}
+    assert session.put(zone, json=BODY, headers=headers).status_code == 412
+    assert session.delete(zone, headers=headers).status_code == 204
+
+
+def test_h3_if_none_match_lets_only_the_first_write_through(session, zone):
+    headers = {"If-None-Match": "*"}
+    assert session.put(zone, json=BODY, headers=headers).status_code == 201
+    assert session.put(zone, json=BODY, headers=headers).status_code == 412
+
+
+def test_h3_types_without_etags_do_not_look(session, account):
+    headers = {"If-Match": '"nonsense"'}
+    assert session.put(account, json=BODY, headers=headers).status_code == 200
+
+
+def test_de4_products_go_only_with_if_match(azure, session, group):
+    service = f"{group}/providers/Microsoft.ApiManagement/service/s"
+    azure.seed(service, BODY)
+    azure.seed(f"{service}/products/p", {})
+    assert session.delete(f"{service}/products/p").status_code == 400
+    headers = {"If-Match": "*"}
+    gone = session.delete(f"{service}/products/p", headers=headers)
+    assert gone.status_code in (200, 202, 204)
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "code"),
+    [
+        ("Microsoft.Storage/storageAccounts", 409, "StorageAccountAlreadyTaken"),
+        ("Microsoft.KeyVault/vaults", 409, "VaultAlreadyExists"),
+        ("Microsoft.ContainerRegistry/registries", 409, "AlreadyInUse"),
+    ],
+)
+def test_some_names_are_taken_in_all_of_azure(
+    azure, session, group, type_, status, code
+):
+    azure.seed(f"{group}/providers/{type_}/mine", BODY)
+    other = f"{group}-other"
+    azure.seed(other, {"location": "westeurope"})
+    assert refusal(session.put(f"{other}/providers/{type_}/MINE", json=BODY)) == (
+        status,
+        code,
+    )
+    assert session.put(f"{group}/providers/{type_}/mine", json=BODY).status_code < 300
+
+
+def test_other_names_are_taken_in_their_group_only(azure, session, group):
+    azure.seed(f"{group}{NETWORKS}/v", BODY)
+    azure.seed(f"{group}-other", {"location": "westeurope"})
+    assert session.put(f"{group}-other{NETWORKS}/v", json=BODY).status_code == 201
+
+
+def test_i5_a_resource_cannot_move_to_another_location(azure, session, account):
+    moved = session.put(account, json={**BODY, "location": "East US"})
+    assert refusal(moved) == (409, "InvalidResourceLocation")
+
+
+@pytest.mark.parametrize("sent", ["Creating", "Failed"])
+def test_v2_a_state_that_is_not_so_is_refused(session, account, sent):
+    body = {**BODY, "properties": {"provisioningState": sent}}
+    assert refusal(session.put(account, json=body)) == (400, "InvalidRequestContent")
+
+
+def test_v7_no_keys_while_an_account_is_made(azure, session, group):
+    path = f"{group}/providers/Microsoft.Storage/storageAccounts/new"
+    assert session.put(path, json=BODY).status_code == 202
+    refused = session.post(f"{path}/listKeys")
+    assert refusal(refused) == (409, "StorageAccountIsNotProvisioned")
+    azure.advance(10.0)
+    assert len(session.post(f"{path}/listKeys").json()["keys"]) == 2
+
+
+def test_w23_i7_a_deleted_vault_holds_its_name(azure, session, group):
+    vault = f"{group}/providers/Microsoft.KeyVault/vaults/v"
+    azure.seed(vault, BODY)
+    held = group.partition("/resourceGroups")[0] + (
+        "/providers/Microsoft.KeyVault/locations/westeurope/deletedVaults/v"
+    )
+    assert refusal(session.get(held)) == (404, "DeletedVaultNotFound")
+    assert session.delete(vault).status_code == 200
+    assert session.get(held).json()["properties"]["vaultId"] == vault
+    assert refusal(session.put(vault, json=BODY)) == (409, "ConflictError")
+    recovered = {**BODY, "properties": {"createMode": "recover"}}
+    assert session.put(vault, json=recovered).status_code == 200
+    session.delete(vault)
+    assert session.post(f"{held}/purge").status_code == 200
+    assert session.put(vault, json=BODY).status_code == 200
+
+
+def test_w24_de1_a_group_goes_with_all_that_is_in_it(azure, session, group, account):
+    assert session.delete(group).status_code == 202
+    assert session.get(group).json()["properties"]["provisioningState"] == "Deleting"
+    new = session.put(f"{group}{NETWORKS}/late", json=BODY)
+    assert refusal(new) == (409, "ResourceGroupBeingDeleted")
+    azure.advance(10.0)
+    assert refusal(session.get(account)) == (404, "ResourceGroupNotFound")
+    assert azure.resources() == {}
