@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.assignment import Assignment
     from asoreconcile.runtime.controller import Controller
+    from asoreconcile.runtime.election import LeaseElector, lease_elector
     from asoreconcile.runtime.endpoints import Endpoints
     from asoreconcile.runtime.handlers import (
         Handler,
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
         map_to,
     )
     from asoreconcile.runtime.health import Check, Checks, Verdict
+    from asoreconcile.runtime.leader import LeaderElection, Timing
     from asoreconcile.runtime.manager import (
         Elector,
         LeadershipLostError,
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
     )
     from asoreconcile.runtime.reconciler import Reconciler, Request, Result
     from asoreconcile.runtime.service import Group, Service, Standby, Task
+    from asoreconcile.runtime.tenure import NotLeadingError
     from asoreconcile.runtime.throttle import Throttle
     from asoreconcile.version import __version__
     from asoreconcile.webhooks.admission import (
@@ -165,7 +168,9 @@ __all__ = [
     "JsonObject",
     "KubeClient",
     "KubeConfigError",
+    "LeaderElection",
     "LeadershipLostError",
+    "LeaseElector",
     "ListenError",
     "Manager",
     "ManagerError",
@@ -173,6 +178,7 @@ __all__ = [
     "Mutate",
     "NotCachedError",
     "NotFoundError",
+    "NotLeadingError",
     "ObjectKey",
     "Predicate",
     "RateLimiter",
@@ -190,6 +196,7 @@ __all__ = [
     "Task",
     "TerminalError",
     "Throttle",
+    "Timing",
     "TokenBucket",
     "TooManyRequestsError",
     "TransportError",
@@ -218,6 +225,7 @@ __all__ = [
     "is_controlled_by",
     "labelled",
     "labels_changed",
+    "lease_elector",
     "map_to",
     "merge_patch",
     "not_",
@@ -291,9 +299,11 @@ _HOMES = {
     "runtime.application": ("Application",),
     "runtime.assignment": ("Assignment",),
     "runtime.controller": ("Controller",),
+    "runtime.election": ("LeaseElector", "lease_elector"),
     "runtime.endpoints": ("Endpoints",),
     "runtime.handlers": ("Handler", "enqueue_owner", "enqueue_self", "map_to"),
     "runtime.health": ("Check", "Checks", "Verdict"),
+    "runtime.leader": ("LeaderElection", "Timing"),
     "runtime.manager": ("Elector", "LeadershipLostError", "Manager", "ManagerError"),
     "runtime.predicates": (
         "Predicate",
@@ -309,6 +319,7 @@ _HOMES = {
     ),
     "runtime.reconciler": ("Reconciler", "Request", "Result"),
     "runtime.service": ("Group", "Service", "Standby", "Task"),
+    "runtime.tenure": ("NotLeadingError",),
     "runtime.throttle": ("Throttle",),
     "version": ("__version__",),
     "webhooks.admission": (

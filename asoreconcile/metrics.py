@@ -120,6 +120,12 @@ class RuntimeMetrics:
             ("code", "method", "host"),
             registry=registry,
         )
+        self._leader = Gauge(
+            "leader_election_master_status",
+            "1 while this process holds the lease",
+            ("name",),
+            registry=registry,
+        )
         self._controllers = _ControllerFamilies(registry)
         self._queues = _Queues()
         self._informers = _Informers()
@@ -137,6 +143,10 @@ class RuntimeMetrics:
     def controller(self, name: str) -> ControllerMetrics:
         """The series of one controller, zero-initialised."""
         return self._controllers.of(name)
+
+    def leader(self, name: str) -> Gauge:
+        """The series of one lease. Rule: LE-9."""
+        return self._leader.labels(name)
 
     def kube_request(self, code: str, method: str, host: str) -> None:
         """One answered request to the Kubernetes API.

@@ -5,7 +5,7 @@ CL-2, CL-3, CL-4, CL-6, CL-9.
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, Self
 
 import attrs
@@ -15,7 +15,8 @@ from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.exchange import JSON, Exchange, RequestMetrics
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.kube.transport import Transport
+from asoreconcile.kube.retrying import MAX_RETRIES
+from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, ObjectKey
 
@@ -68,15 +69,28 @@ class KubeClient:
         clock: Clock | None = None,
         metrics: RequestMetrics | None = None,
         limiter: RateLimiter | None = None,
+        read_seconds: float = READ_SECONDS,
+        max_retries: int = MAX_RETRIES,
+        before_write: Callable[[], None] = lambda: None,
     ) -> None:
         """limiter: how fast requests may go, `TokenBucket(qps, burst)`; None leaves
         fairness to the server.
+        read_seconds: the longest silence of a request that is no watch.
+        max_retries: of one call (CL-6).
+        before_write: called when a request that changes something is about to go out
+        on its connection; what it raises is raised instead, with nothing sent.
         """
         self._exchange = Exchange(
-            Transport(config, user_agent=user_agent),
+            Transport(
+                config,
+                user_agent=user_agent,
+                read_seconds=read_seconds,
+                before_write=before_write,
+            ),
             clock=clock or SystemClock(),
             limiter=limiter,
             metrics=metrics,
+            max_retries=max_retries,
         )
         self._defaults = _Defaults()
 

@@ -39,8 +39,12 @@ _KEEPALIVE = [
 class Connections:
     """A pool of connections, and the sockets that are open. Safe from any thread."""
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(
+        self, config: ClusterConfig, *, before_write: Callable[[], None]
+    ) -> None:
+        """before_write: see `KubeClient`."""
         self._lock = threading.Lock()
+        self._before_write = before_write
         self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._closed = False
         self._refresh = config.refresh_certificates
@@ -62,6 +66,10 @@ class Connections:
         if closed:
             cut(connected)
 
+    def _sending(self, method: str) -> None:
+        if method != "GET":
+            self._before_write()
+
     def _pool(self, config: ClusterConfig) -> urllib3.HTTPConnectionPool:
         options: dict[str, Any] = {
             "maxsize": _POOL,
@@ -73,11 +81,14 @@ class Connections:
         pool = _manager(config, options).connection_from_url(config.url)
         secure = urlsplit(config.url).scheme == "https"
         pool.ConnectionCls = _TlsConnection if secure else _PlainConnection
-        pool.conn_kw["hooks"] = (self._refresh, self._opened)
+        pool.conn_kw["hooks"] = (self._refresh, self._opened, self._sending)
         return pool
 
 
-_Hooks = tuple[Callable[[], None], Callable[[socket.socket], None]]
+# Before a connection opens, after, and when a request is about to go out on it.
+_Hooks = tuple[
+    Callable[[], None], Callable[[socket.socket], None], Callable[[str], None]
+]
 
 
 class _PlainConnection(HTTPConnection):
@@ -85,7 +96,7 @@ class _PlainConnection(HTTPConnection):
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._before, self._after = hooks
+        self._before, self._after, self._sending = hooks
         self.open_socket: socket.socket | None = None
 
     def connect(self) -> None:
@@ -93,6 +104,10 @@ class _PlainConnection(HTTPConnection):
         super().connect()
         self.open_socket = self.sock
         self._after(self.sock)
+
+    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
+        self._sending(method)
+        super().putrequest(method, *args, **options)
 
 
 class _TlsConnection(HTTPSConnection):
@@ -100,7 +115,7 @@ class _TlsConnection(HTTPSConnection):
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._before, self._after = hooks
+        self._before, self._after, self._sending = hooks
         self.open_socket: socket.socket | None = None
 
     def connect(self) -> None:
@@ -108,6 +123,10 @@ class _TlsConnection(HTTPSConnection):
         super().connect()
         self.open_socket = self.sock
         self._after(self.sock)
+
+    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
+        self._sending(method)
+        super().putrequest(method, *args, **options)
 
 
 def socket_of(answer: urllib3.BaseHTTPResponse) -> socket.socket | None:

@@ -44,11 +44,13 @@ class Exchange:
         clock: Clock,
         limiter: RateLimiter | None,
         metrics: RequestMetrics | None,
+        max_retries: int,
     ) -> None:
         self._transport = transport
         self._clock = clock
         self._limiter = limiter
         self._metrics = metrics
+        self._max_retries = max_retries
         self._closed = threading.Event()
 
     def close(self) -> None:
@@ -91,7 +93,9 @@ class Exchange:
             pause = pause_seconds(
                 method, failure, retries=retries, waited_seconds=waited_seconds
             )
-            if pause is None or self._clock.wait(self._closed, pause):
+            if pause is None or retries >= self._max_retries:
+                raise failure
+            if self._clock.wait(self._closed, pause):
                 raise failure
             retries += 1
             waited_seconds += pause

@@ -5,7 +5,7 @@ wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -34,7 +34,15 @@ class Response:
 class Transport:
     """Requests to one API server. Safe from any thread; share it."""
 
-    def __init__(self, config: ClusterConfig, *, user_agent: str) -> None:
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        user_agent: str,
+        read_seconds: float = READ_SECONDS,
+        before_write: Callable[[], None] = lambda: None,
+    ) -> None:
+        """read_seconds, before_write: see `KubeClient`."""
         parts = urlsplit(config.url)
         self.host = parts.netloc
         self._prefix = parts.path.rstrip("/")
@@ -43,7 +51,8 @@ class Transport:
         self._authorization = config.authorization
         self._renew = config.renew
         self._user_agent = user_agent
-        self._connections = Connections(config)
+        self._read_seconds = read_seconds
+        self._connections = Connections(config, before_write=before_write)
         self._pool = self._connections.pool
 
     def send(
@@ -53,11 +62,11 @@ class Transport:
         *,
         headers: Mapping[str, str],
         body: bytes | None = None,
-        read_seconds: float = READ_SECONDS,
+        read_seconds: float | None = None,
     ) -> Response:
         """One request, one answer. Blocks, with deadlines. Raises TransportError.
 
-        target: path and query.
+        target: path and query. read_seconds: None is the transport's own.
         """
         try:
             answer = self._pool.request(
@@ -65,7 +74,9 @@ class Transport:
                 self._prefix + target,
                 body=body,
                 headers=self._headers(headers),
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                timeout=_timeout(
+                    self._read_seconds if read_seconds is None else read_seconds
+                ),
                 retries=False,
                 redirect=False,
             )
@@ -85,7 +96,7 @@ class Transport:
                 "GET",
                 self._prefix + target,
                 headers=self._headers(headers),
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                timeout=_timeout(read_seconds),
                 retries=False,
                 redirect=False,
                 preload_content=False,
@@ -172,6 +183,11 @@ class Stream:
                 # Not under a reader: urllib3's answers are for one thread.
                 with suppress(OSError, ValueError, urllib3.exceptions.HTTPError):
                     self._answer.close()
+
+
+def _timeout(read_seconds: float) -> urllib3.Timeout:
+    connect_seconds = min(CONNECT_SECONDS, read_seconds)
+    return urllib3.Timeout(connect=connect_seconds, read=read_seconds)
 
 
 def _failure(what: str, error: Exception) -> TransportError:

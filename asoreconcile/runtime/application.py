@@ -8,7 +8,6 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 import threading
-from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -22,19 +21,20 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.assignment import Assignment
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.election import LeaseElector, lease_elector
 from asoreconcile.runtime.endpoints import OFF, Endpoints
 from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
-from asoreconcile.runtime.manager import Elector, Manager
+from asoreconcile.runtime.leader import LeaderElection
+from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconciler
 from asoreconcile.runtime.service import Group
 from asoreconcile.version import __version__
 
 _GRACE_SECONDS = 25.0
-
-MakeElector = Callable[[KubeClient, Clock], Elector]
 
 
 class Application:
@@ -50,7 +50,7 @@ class Application:
         *,
         cluster: ClusterConfig | str | None = None,
         clock: Clock | None = None,
-        elector: MakeElector | None = None,
+        leader_election: LeaderElection | str | None = None,
         metrics_address: str = "0",
         health_address: str = "0",
         grace_seconds: float = _GRACE_SECONDS,
@@ -58,30 +58,33 @@ class Application:
         """name: the user agent, and the source of events.
         cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
         and into the pod. Raises KubeConfigError if there is none.
-        elector: makes the leader election; None leads at once.
+        leader_election: wait for this Lease, or one of this name, before anything is
+        reconciled; None leads at once. Who loses it may write no more: `client` refuses
+        to, and `run` ends with 1.
         metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
         may serve both. Raises ListenError if it is none of these.
         grace_seconds: the whole budget of a stop.
         """
         self.name = name
+        self._user_agent = f"{name} asoreconcile/{__version__}"
         self.clock = clock or SystemClock()
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.metrics = RuntimeMetrics(self.registry)
         if not isinstance(cluster, ClusterConfig):
             cluster = load(cluster)
+        self._elector = self._make_elector(cluster, leader_election)
         self.client = KubeClient(
             cluster,
-            user_agent=f"{name} asoreconcile/{__version__}",
+            user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
+            before_write=self._elector.check if self._elector else _anybody,
         )
         self.recorder = EventRecorder(self.client, name, clock=self.clock)
         self.alive, self.ready = Checks("healthz"), Checks("readyz")
         self.manager = Manager(
-            clock=self.clock,
-            elector=elector(self.client, self.clock) if elector else None,
-            grace_seconds=grace_seconds,
+            clock=self.clock, elector=self._elector, grace_seconds=grace_seconds
         )
         self._informers = Informers(self.client, clock=self.clock)
         self._synced = CachesSynced(self.clock)
@@ -165,6 +168,28 @@ class Application:
         """Ask `run` to end. Does not wait."""
         self.manager.stop()
 
+    @property
+    def leads(self) -> bool:
+        """Whether this process may write now; always, without a leader election."""
+        return self._elector is None or self._elector.leads
+
+    def _make_elector(
+        self, cluster: ClusterConfig, wanted: LeaderElection | str | None
+    ) -> LeaseElector | None:
+        if wanted is None:
+            return None
+        if isinstance(wanted, str):
+            wanted = LeaderElection(wanted)
+        return lease_elector(
+            cluster,
+            ObjectKey(wanted.namespace or cluster.namespace, wanted.lease),
+            user_agent=self._user_agent,
+            clock=self.clock,
+            metrics=self.metrics,
+            identity=wanted.identity,
+            timing=wanted.timing,
+        )
+
     def _make_endpoints(self, metrics: str, health: str) -> dict[str, Endpoints]:
         return {
             address: Endpoints(
@@ -182,6 +207,9 @@ class Application:
         timers = TimersAlive(self.clock)
         self.alive.add("timers", timers)
         self.ready.add("caches", self._synced)
+        if self._elector is not None:
+            self.alive.add("leaderElection", self._elector.progress)
+            self.ready.add("leaderElection", self._elector.standing)
         self.manager.add(timers, group=Group.SERVERS)
         # With the servers, because those stop last: a stop is worth events too.
         self.manager.add(self.recorder, group=Group.SERVERS)
@@ -201,6 +229,10 @@ class Application:
             has_synced=informer.has_synced,
             idle_seconds=informer.seconds_since_activity,
         )
+
+
+def _anybody() -> None:
+    """Without a leader election all may write."""
 
 
 def _default_name(resource: ApiResource) -> str:

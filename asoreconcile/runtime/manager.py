@@ -34,10 +34,17 @@ class Elector(Protocol):
     """Decides whether this process may write (leader election)."""
 
     def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
-        """Begin to try; call `elected` once on success, `lost` if it ends unasked."""
+        """Begin to try; call `elected` once on success, `lost` if it ends unasked.
+
+        `elected` may take its time; `lost` returns at once, and may be called from any
+        thread.
+        """
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
-        """End; release the lease only if asked to: all that wrote has stopped."""
+        """End; release the lease only if asked to: all that wrote has stopped.
+
+        Returns what still runs then, in words.
+        """
 
 
 class _Phase(Enum):
@@ -70,6 +77,11 @@ class Manager:
         self._names: set[str] = set()
         self._phase = _Phase.NEW
         self._stop = threading.Event()
+        self._settled = threading.Event()  # no leader is being started
+        self._settled.set()
+        self._deadline = 0.0
+        self._lost = False
+        self._over = threading.Event()
         self.failure: BaseException | None = None
         """Why it stopped, if not because it was asked to."""
 
@@ -179,10 +191,20 @@ class Manager:
                 service.warm_up()
 
     def _on_elected(self) -> None:
-        self._start_group(Group.LEADER)
+        with self._lock:
+            if self._phase is not _Phase.RUNNING:
+                return
+            self._settled.clear()
+        try:
+            self._start_group(Group.LEADER)
+        finally:
+            self._settled.set()
 
     def _on_lost(self) -> None:
+        """Time is over, also for a stop that has begun: others may be writing."""
+        self._lost = True
         self._fail(LeadershipLostError("leader election lost"))
+        self._over.set()
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
@@ -194,45 +216,57 @@ class Manager:
         """Stop in order within the budget; returns what still runs."""
         with self._lock:
             self._phase = _Phase.STOPPING
-            lost = isinstance(self.failure, LeadershipLostError)
-        grace = 0.0 if lost else self._grace_seconds
-        deadline = self._clock.monotonic() + grace
+        self._deadline = self._clock.monotonic() + self._grace_seconds
         still_running: list[str] = []
         writing = False
         for group in STOP_ORDER:
-            left = self._stop_group(self._started[group], deadline)
+            left = self._stop_group(self._started[group])
+            if group is Group.LEADER and not self._wait(self._settled):
+                left.append("leaders (starting)")
             writing = writing or (group is Group.LEADER and bool(left))
             still_running += left
         if self._elector is not None:
-            remaining = max(0.0, deadline - self._clock.monotonic())
-            release = not writing and not lost
-            still_running += self._elector.stop(remaining, release=release)
+            release = not writing and not self._lost
+            still_running += self._elector.stop(self._remaining(), release=release)
         return still_running
 
-    def _stop_group(self, services: Sequence[Service], deadline: float) -> list[str]:
+    def _stop_group(self, services: Sequence[Service]) -> list[str]:
         """Stop several at once; one that hangs does not use up the others' time."""
         left: list[list[str]] = [
             [f"{_name(service)} (stopping)"] for service in services
         ]
-        ended = [threading.Event() for _ in services]
+        hanging = set(range(len(services)))
+        over = self._over = threading.Event()
+        if not services:
+            over.set()
 
         def stop(index: int, service: Service) -> None:
-            remaining = max(0.0, deadline - self._clock.monotonic())
             try:
-                left[index] = service.stop(remaining)
+                left[index] = service.stop(self._remaining())
             except Exception as error:  # noqa: BLE001 - the others must stop too
                 _log.exception("Service failed to stop", service=_name(service))
                 left[index] = [f"{_name(service)} ({type(error).__name__})"]
             finally:
-                ended[index].set()
+                with self._lock:
+                    hanging.discard(index)
+                    if not hanging:
+                        over.set()
 
         for index, service in enumerate(services):
             start_daemon(f"stop-{_name(service)}", partial(stop, index, service))
-        for event in ended:
-            remaining = max(0.0, deadline - self._clock.monotonic())
-            # What keeps to its time gets a moment to say so.
-            event.wait(0.5) if remaining == 0 else self._clock.wait(event, remaining)
+        self._wait(over)
         return [line for lines in left for line in lines]
+
+    def _remaining(self) -> float:
+        """Seconds of the stop's budget; none once the lease is lost. Rule: MG-5."""
+        if self._lost:
+            return 0.0
+        return max(0.0, self._deadline - self._clock.monotonic())
+
+    def _wait(self, event: threading.Event) -> bool:
+        remaining = self._remaining()
+        # What keeps to its time gets a moment to say so.
+        return event.wait(0.5) if remaining == 0 else self._clock.wait(event, remaining)
 
 
 def _name(service: Service) -> str:

@@ -1,6 +1,8 @@
 """An application of one's own, run in this process against the embedded API server."""
 
 import threading
+import time
+import urllib.error
 import urllib.request
 from queue import Queue
 
@@ -10,14 +12,16 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.errors import TerminalError
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
-from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, SECRETS
 from asoreconcile.listener import ListenError
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
+from asoreconcile.runtime.leader import LeaderElection, Timing
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.runtime.tenure import NotLeadingError
 from asoreconcile.testing.kube import KubeServer
 
 ONE = ObjectKey("default", "one")
@@ -69,6 +73,22 @@ def application(cluster):
 def create(app, resource, namespace, name, **meta):
     meta = {"namespace": namespace, "name": name, **meta}
     return app.client.create(resource, {"metadata": meta})
+
+
+def until(condition):
+    poll, deadline = threading.Event(), time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        poll.wait(0.005)
+
+
+def read_any(address):
+    """Whatever the status is."""
+    try:
+        return read(address)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read().decode()
 
 
 def read(address):
@@ -191,24 +211,60 @@ def test_a_missing_configuration_and_a_bad_address_are_named(cluster, tmp_path):
         Application("tests", cluster=load(cluster), metrics_address="nonsense")
 
 
-def test_the_elector_is_given_the_client_and_decides(application):
-    waiting = Queue()
+def test_ct7_a_standby_takes_over_warm_and_says_what_it_is(application):
+    """Of two applications one works; readiness tells which, and passes for both."""
+    one, two = (
+        application.make(leader_election="lease", health_address="127.0.0.1:0")
+        for _ in range(2)
+    )
+    noting = {app: Noting() for app in (one, two)}
+    for app, reconciler in noting.items():
+        app.reconcile(CONFIG_MAPS, reconciler)
+    create(one, CONFIG_MAPS, "default", "one")
+    codes = application.start(one)
+    assert noting[one].keys.get(timeout=20) == ONE
+    application.start(two)
+    (endpoints,) = two.endpoints.values()
+    until(lambda: endpoints.port)
+    address = f"http://127.0.0.1:{endpoints.port}/readyz"
+    until(lambda: " leads\n" in read_any(f"{address}?verbose"))
+    until(lambda: read_any(address) == "ok")
+    assert (one.leads, two.leads) == (True, False)
+    assert noting[two].keys.empty()
+    one.stop()
+    assert codes.get(timeout=20) == 0
+    assert noting[two].keys.get(timeout=20) == ONE
+    assert "    leader: " in read(f"{address}?verbose")
 
-    class Elector:
-        def __init__(self, client, clock):
-            self.client = client
 
-        def start(self, *, elected, lost):
-            waiting.put(elected)
+def test_mg5_who_lost_the_lease_writes_no_more_and_ends_with_1(application):
+    timing = Timing(lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05)
+    app = application.make(leader_election=LeaderElection("lease", timing=timing))
+    taken, refused = threading.Event(), Queue()
 
-        def stop(self, timeout_seconds, *, release):
-            return []
+    class Writer:
+        def reconcile(self, request):
+            started.put(request.key)
+            taken.wait(20)
+            until(lambda: not app.leads)
+            try:
+                app.client.patch(CONFIG_MAPS, request.key, {"data": {"late": "yes"}})
+            except NotLeadingError as error:
+                refused.put(error)
+                raise
+            return Result()
 
-    app, noting = application.make(elector=Elector), Noting()
-    app.reconcile(CONFIG_MAPS, noting)
+    started = Queue()
+    app.reconcile(CONFIG_MAPS, Writer())
     create(app, CONFIG_MAPS, "default", "one")
-    application.start(app)
-    elected = waiting.get(timeout=20)
-    assert app.manager.failure is None
-    elected()
-    assert noting.keys.get(timeout=20) == ONE
+    codes = application.start(app)
+    assert started.get(timeout=20) == ONE
+    thief = application.make()
+    lease = ObjectKey("default", "lease")
+    thief.client.patch(LEASES, lease, {"spec": {"holderIdentity": "thief"}})
+    taken.set()
+    assert "leads no more" in str(refused.get(timeout=20))
+    assert codes.get(timeout=20) == 1
+    found = thief.client.get(CONFIG_MAPS, ONE)
+    assert "data" not in found
+    assert thief.client.get(LEASES, lease)["spec"]["holderIdentity"] == "thief"
