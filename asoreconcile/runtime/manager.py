@@ -203,8 +203,10 @@ class Manager:
     def _on_lost(self) -> None:
         """Time is over, also for a stop that has begun: others may be writing."""
         self._lost = True
+        with self._lock:
+            over = self._over
         self._fail(LeadershipLostError("leader election lost"))
-        self._over.set()
+        over.set()
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
@@ -236,7 +238,9 @@ class Manager:
             [f"{_name(service)} (stopping)"] for service in services
         ]
         hanging = set(range(len(services)))
-        over = self._over = threading.Event()
+        over = threading.Event()
+        with self._lock:
+            self._over = over
         if not services:
             over.set()
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.kube.resources import LEASES
+from asoreconcile.kube.resources import CONFIG_MAPS, LEASES
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.election import LeaseElector, lease_elector
@@ -284,6 +284,28 @@ def test_le5_a_lease_that_was_deleted_is_not_made_again(candidate, client):
     client.delete(LEASES, KEY)
     one.lost.get(timeout=10)
     assert client.list_page(LEASES, namespace="default").items == []
+
+
+def test_le5_a_client_sends_no_write_once_the_time_is_over(candidate, config, cluster):
+    one = candidate("one").lead()
+    name = ObjectKey("default", "written")
+    made = {"metadata": {"namespace": "default", "name": "written"}}
+    writer = KubeClient(config, user_agent="writer", before_write=one.elector.check)
+    with closing(writer):
+        writer.create(CONFIG_MAPS, made)
+        one.elector.stop(5, release=True)
+        for write in (
+            lambda: writer.patch(CONFIG_MAPS, name, {"data": {"late": "yes"}}),
+            lambda: writer.replace(CONFIG_MAPS, made),
+            lambda: writer.delete(CONFIG_MAPS, name),
+        ):
+            with pytest.raises(NotLeadingError):
+                write()
+        assert "data" not in writer.get(CONFIG_MAPS, name)
+    sent = [
+        served.method for served in cluster.journal if served.user_agent == "writer"
+    ]
+    assert sent == ["POST", "GET"]
 
 
 def test_le6_a_lease_that_is_another_s_by_now_is_not_given_back(candidate, client):
