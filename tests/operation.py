@@ -174,6 +174,10 @@ class Operation:
         message = f"no event {reason} of {key_of(obj)}\n{self.logs()[-3000:]}"
         raise AssertionError(message)
 
+    def events(self):
+        """All events of namespace default."""
+        return self.client.list_page(EVENTS, namespace="default").items
+
     def log_records(self, message):
         """The manager's log lines with a message, as dicts."""
         lines = [line for line in self.logs().splitlines() if line.startswith("{")]
