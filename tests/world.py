@@ -174,6 +174,10 @@ class World:
             ),
         )
 
+    def fresh_kind(self, obj):
+        """An object's kind as a process that has just started knows it."""
+        return self._kind(self._kinds[gvk_of(obj).group_kind].version)
+
     def record_write(self, obj):
         """Reads are always fresh: there is no cache to tell. Kept for tests to read."""
         self.writes.append(obj)

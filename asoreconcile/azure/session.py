@@ -11,7 +11,7 @@ An object that is gone ends the pass (`GoneError`), silently: R1.17, D2.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from asoreconcile.azure.wire import FINALIZER
 from asoreconcile.clock import Clock
@@ -98,12 +98,17 @@ class Session:
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
-        """Set (or with None remove) annotations and set labels, if they differ."""
+        """Set (or with None remove) annotations and set labels, if any differs.
+
+        They go out together even where the working copy says that some are there: it
+        may be older than what another process wrote, and an operation's token must
+        never stand beside the generation of another.
+        """
         meta: JsonObject = {}
-        if changed := _changes(annotations(self.obj), notes):
-            meta["annotations"] = changed
-        if changed := _changes(labels(self.obj), labelled or {}):
-            meta["labels"] = changed
+        if _differ(annotations(self.obj), notes):
+            meta["annotations"] = dict(notes)
+        if labelled and _differ(labels(self.obj), labelled):
+            meta["labels"] = dict(labelled)
         if meta:
             self._patch({"metadata": {"uid": uid_of(self.obj), **meta}})
 
@@ -195,7 +200,5 @@ class Session:
         self._is_live = True
 
 
-def _changes(
-    before: Mapping[str, str], wanted: Mapping[str, str | None]
-) -> dict[str, Any]:
-    return {name: value for name, value in wanted.items() if before.get(name) != value}
+def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:
+    return any(before.get(name) != value for name, value in wanted.items())

@@ -58,6 +58,8 @@ class Operations:
         self._seconds = seconds
         self._all: dict[str, Operation] = {}
         self._running: dict[str, Operation] = {}
+        # Overtaken by the same request once more: each still ends at its own time.
+        self._overtaken: list[Operation] = []
 
     def begin(
         self,
@@ -86,6 +88,8 @@ class Operations:
             finish=finish,
         )
         self._all[operation.id] = operation
+        if address.key in self._running:
+            self._overtaken.append(self._running[address.key])
         self._running[address.key] = operation
         return operation
 
@@ -114,6 +118,9 @@ class Operations:
         for operation in list(self._running.values()):
             if now >= operation.ends_at:
                 self._end(operation)
+        for operation in self._overtaken:
+            operation.is_over = operation.is_over or now >= operation.ends_at
+        self._overtaken = [o for o in self._overtaken if not o.is_over]
 
     def drop(self, key: str) -> None:
         """A resource went: what still ran of it is over, without an effect."""
@@ -133,5 +140,6 @@ class Operations:
 
     def _end(self, operation: Operation) -> None:
         operation.is_over = True
-        self._running.pop(operation.address.key, None)
-        operation.finish(operation.failure)
+        if self._running.get(operation.address.key) is operation:
+            del self._running[operation.address.key]
+            operation.finish(operation.failure)

@@ -1,0 +1,127 @@
+"""The crash and race matrix as a table: where a process is struck, how, and what else
+happens there.
+
+A cell is one lifecycle (`trial.Trial`) in which one write goes wrong. Cells are named,
+so that one that fails is run again by its name:
+
+    hack/matrix 05-put-server/lost/edited/1
+"""
+
+import random
+from collections import Counter
+from itertools import product
+
+import attrs
+
+# Every write of a lifecycle in its order, as `taps` names them. A test compares.
+WRITES = (
+    "claim group",
+    "put group",
+    "status group",
+    "claim server",
+    "put server",
+    "record server",
+    "status server",
+    "export Secret",
+    "export ConfigMap",
+    "note server",
+    "clear server",
+    "status server",
+    "put server",
+    "record server",
+    "status server",
+    "note server",
+    "clear server",
+    "status server",
+    "delete server",
+    "record server",
+    "status server",
+    "release server",
+    "delete group",
+    "record group",
+    "status group",
+    "record group",
+    "release group",
+)
+
+FAULTS = (
+    "race",  # the change lands before the write; nothing breaks
+    "late",  # the change lands after the write; nothing breaks
+    "unsent",  # the process ends before the write
+    "unrecorded",  # the process ends after it, the answer unseen
+    "lost",  # the write happens, the answer is lost, the process goes on
+)
+
+CHANGES = (
+    "nothing",
+    "edited",
+    "deleted",
+    "id-removed",
+    "token-removed",
+    "note-removed",
+    "mark-removed",
+    "finalizer-stripped",
+    "detached",
+    "recreated",
+    "rotated",
+    "owner-recreated",
+)
+_ONLY_SERVER = {"rotated", "owner-recreated"}
+
+
+@attrs.frozen
+class Cell:
+    """One lifecycle to live through.
+
+    write: index in WRITES. managers: 2 has another process make a pass at the moment of
+    the fault, and then every other pass.
+    """
+
+    write: int
+    fault: str
+    change: str
+    managers: int
+
+    def __str__(self) -> str:
+        what = WRITES[self.write].lower().replace(" ", "-")
+        return f"{self.write:02}-{what}/{self.fault}/{self.change}/{self.managers}"
+
+
+def cells() -> list[Cell]:
+    """The whole matrix."""
+    return [
+        Cell(write, fault, change, managers)
+        for write, fault, change, managers in product(
+            range(len(WRITES)), FAULTS, CHANGES, (1, 2)
+        )
+        if not (change in _ONLY_SERVER and WRITES[write].endswith("group"))
+    ]
+
+
+def sample(seed: int, count: int) -> list[Cell]:
+    """Cells drawn so that each write, fault and change is there as often as others."""
+    draw = random.Random(seed)
+    left = cells()
+    draw.shuffle(left)
+    seen: Counter[tuple[int, object]] = Counter()
+    chosen: list[Cell] = []
+    for _ in range(count):
+        cell = min(left, key=lambda c: sum(seen[of] for of in _traits(c)))
+        left.remove(cell)
+        chosen.append(cell)
+        seen.update(_traits(cell))
+    return chosen
+
+
+def _traits(cell: Cell) -> list[tuple[int, object]]:
+    return list(enumerate(attrs.astuple(cell)))
+
+
+def named(text: str) -> list[Cell]:
+    """Cells by comma-separated names. Raises ValueError for an unknown one."""
+    known = {str(cell): cell for cell in cells()}
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in known]:
+        message = f"no such cells: {', '.join(unknown)}"
+        raise ValueError(message)
+    return [known[name] for name in names]

@@ -1,0 +1,107 @@
+"""Clients that show each write of an operator process to whoever strikes it.
+
+A process here is a reconciler with an empty memory. Reads pass through; a write is
+handed over with its name, the way to make it, and the error that a lost answer is.
+"""
+
+from asoreconcile.arm.faults import ArmTransportError
+from asoreconcile.arm.outcomes import Done
+from asoreconcile.azure.wire import FINALIZER, POLLER_TOKEN
+from asoreconcile.kube.errors import TransportError
+
+
+class CrashError(BaseException):
+    """The process ends here: nothing catches it."""
+
+
+class KubeTap:
+    """`kube.client.KubeClient` of one process. names: object name -> role."""
+
+    def __init__(self, client, names, write):
+        self._client = client
+        self._names = names
+        self._write = write
+
+    def get(self, resource, key):
+        return self._client.get(resource, key)
+
+    def create(self, resource, obj, **options):
+        return self._write(
+            f"export {resource.kind}",
+            lambda: self._client.create(resource, obj, **options),
+            lost_kube(),
+        )
+
+    def patch(self, resource, key, body, **options):
+        role = self._names.get(key.name, resource.kind)
+        return self._write(
+            f"{_what(body, **options)} {role}",
+            lambda: self._client.patch(resource, key, body, **options),
+            lost_kube(),
+        )
+
+
+class ArmTap:
+    """`arm.client.ArmClient` of one process, for its writes and what it saw."""
+
+    def __init__(self, client, role, write):
+        """role: ARM id -> role."""
+        self._client = client
+        self._role = role
+        self._write = write
+        self.seen = {}
+        self.accepted = {}
+
+    def get(self, arm_id, api_version):
+        body = self._client.get(arm_id, api_version)
+        self.seen[arm_id.lower()] = body
+        return body
+
+    def poll(self, *arguments):
+        return self._client.poll(*arguments)
+
+    def judge(self, arm_id, api_version, **options):
+        outcome = self._client.judge(arm_id, api_version, **options)
+        if isinstance(outcome, Done) and outcome.body:
+            self.seen[arm_id.lower()] = outcome.body
+        return outcome
+
+    def put(self, arm_id, api_version, body, **options):
+        def effect():
+            outcome = self._client.put(arm_id, api_version, body, **options)
+            self.accepted[arm_id.lower()] = body
+            return outcome
+
+        return self._write(f"put {self._role(arm_id)}", effect, _lost_arm("PUT"))
+
+    def delete(self, arm_id, api_version, **options):
+        return self._write(
+            f"delete {self._role(arm_id)}",
+            lambda: self._client.delete(arm_id, api_version, **options),
+            _lost_arm("DELETE"),
+        )
+
+
+def _what(body, *, subresource="", kind="merge", **_):
+    """Which write of the reconciler a patch is, by what it says."""
+    if kind == "apply":
+        return "export"
+    if subresource:
+        return subresource
+    meta = body["metadata"]
+    if "finalizers" in meta:
+        return "claim" if FINALIZER in meta["finalizers"] else "release"
+    notes = meta.get("annotations") or {}
+    if POLLER_TOKEN in notes:
+        return "record" if notes[POLLER_TOKEN] else "clear"
+    return "note"
+
+
+def lost_kube():
+    return TransportError("the answer was lost", lost=True)
+
+
+def _lost_arm(method):
+    return ArmTransportError(
+        "the answer was lost", sent="maybe", method=method, url="https://azure/"
+    )
