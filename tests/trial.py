@@ -440,8 +440,13 @@ class Trial:
         return self.world.read(self.obj(role))
 
     def shown(self, role):
+        """What matters of an object, for a failure's text."""
         present = self.present(role)
-        return role, present and (present["metadata"], self.world.ready(self.obj(role)))
+        if present is None:
+            return role, None
+        held = {name: text[:60] for name, text in annotations(present).items()}
+        meta = {"generation": generation(present), "finalizers": finalizers(present)}
+        return role, meta, held, self.world.ready(self.obj(role))
 
     def arm_id(self, role):
         group = self.group["metadata"]["name"]

@@ -11,6 +11,7 @@ from asoreconcile.azure.accepted import AcceptedPut, digest
 from asoreconcile.azure.claim import restore_owner
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.identity import Identity, identify
+from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import Again, Outcome
 from asoreconcile.azure.poller import clear_poller, store_poller
 from asoreconcile.azure.prechecks import run_prechecks
@@ -38,7 +39,9 @@ def begin(work: Work) -> Outcome:
     accepted = work.kind.accepted.of(uid_of(work.obj))
     if accepted is not None and accepted.running is not None:
         # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
-        return _go_on(work, accepted)
+        # Asked at once: it may be another process that saw its end and cleared it.
+        _record(work, accepted, accepted.running)
+        return monitor(work)
     owner = work.owner()
     restore_owner(work, owner)
     postponed = run_prechecks(work, owner)
@@ -87,18 +90,21 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
 
 def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
     """What follows an accepted PUT: record its operation, or finish."""
-    notes = _generation_note(accepted.generation)
-    running = accepted.running
-    if running is None:
-        work.session.annotate(
-            notes,
-            labelled={LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]},
-        )
-        return finish(work)
+    if accepted.running is not None:
+        _record(work, accepted, accepted.running)
+        return Again(accepted.running.delay_seconds)
+    work.session.annotate(
+        _generation_note(accepted.generation),
+        labelled={LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]},
+    )
+    return finish(work)
+
+
+def _record(work: Work, accepted: AcceptedPut, running: Pending) -> None:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
+    notes = _generation_note(accepted.generation)
     noted = {**notes, INPUTS: accepted.inputs or None}
     store_poller(work, PUT_POLLER, running, notes=noted)
-    return Again(running.delay_seconds)
 
 
 def _payload(work: Work, identity: Identity) -> JsonObject:
