@@ -5,7 +5,7 @@ handed over with its name, the way to make it, and the error that a lost answer 
 """
 
 from asoreconcile.arm.faults import ArmTransportError
-from asoreconcile.arm.outcomes import Done
+from asoreconcile.arm.outcomes import Done, Failed
 from asoreconcile.azure.wire import FINALIZER, POLLER_TOKEN
 from asoreconcile.kube.errors import TransportError
 
@@ -29,7 +29,7 @@ class KubeTap:
         return self._write(
             f"export {resource.kind}",
             lambda: self._client.create(resource, obj, **options),
-            lost_kube(),
+            _lost_kube(),
         )
 
     def patch(self, resource, key, body, **options):
@@ -37,20 +37,20 @@ class KubeTap:
         return self._write(
             f"{_what(body, **options)} {role}",
             lambda: self._client.patch(resource, key, body, **options),
-            lost_kube(),
+            _lost_kube(),
         )
 
 
 class ArmTap:
     """`arm.client.ArmClient` of one process, for its writes and what it saw."""
 
-    def __init__(self, client, role, write):
-        """role: ARM id -> role."""
+    def __init__(self, client, role, write, on_put):
+        """role: ARM id -> role. on_put: told the body of each PUT that was accepted."""
         self._client = client
         self._role = role
         self._write = write
+        self._on_put = on_put
         self.seen = {}
-        self.accepted = {}
 
     def get(self, arm_id, api_version):
         body = self._client.get(arm_id, api_version)
@@ -69,7 +69,8 @@ class ArmTap:
     def put(self, arm_id, api_version, body, **options):
         def effect():
             outcome = self._client.put(arm_id, api_version, body, **options)
-            self.accepted[arm_id.lower()] = body
+            if not isinstance(outcome, Failed):
+                self._on_put(body)
             return outcome
 
         return self._write(f"put {self._role(arm_id)}", effect, _lost_arm("PUT"))
@@ -97,7 +98,7 @@ def _what(body, *, subresource="", kind="merge", **_):
     return "note"
 
 
-def lost_kube():
+def _lost_kube():
     return TransportError("the answer was lost", lost=True)
 
 

@@ -1,0 +1,242 @@
+"""A resource group and a server in it, in a cluster and in Azure, and what people do to
+them: the stage of one trial.
+
+The server takes its password from a Secret and exports its host name to two objects.
+Each edition of a spec says its number in a tag, so that Azure can be asked which one
+it has.
+"""
+
+import base64
+from collections import Counter
+
+from world import postgres_server, resource_group
+
+from asoreconcile.azure.wire import (
+    FINALIZER,
+    LATEST_RECONCILED_GENERATION,
+    OPERATOR_NAMESPACE,
+    POLLER_ID,
+    POLLER_TOKEN,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.objects import (
+    ObjectKey,
+    annotations,
+    finalizers,
+    generation,
+    is_deleting,
+    uid_of,
+)
+
+ROLES = ("group", "server")
+_REMOVED = {
+    "id-removed": (RESOURCE_ID,),
+    "token-removed": (POLLER_TOKEN, POLLER_ID),
+    "note-removed": (LATEST_RECONCILED_GENERATION,),
+    "mark-removed": (OPERATOR_NAMESPACE,),
+}
+# What no operator is told of: it shows at the next sync.
+UNSEEN = {"token-removed", "note-removed", "detached"}
+
+
+class Estate:
+    """The two objects of a trial.
+
+    wanted: roles that the user wants there. exempt: roles whose resource may stay in
+    Azure, by what a person did. woken: roles that an operator was told of, to be
+    emptied by who runs it; reasons: how often.
+    """
+
+    def __init__(self, world, name):
+        self.world = world
+        self.objs = {
+            "group": resource_group(f"rg-{name}", tags={"edition": "1"}),
+            "server": _server(name),
+        }
+        self.names = {f"rg-{name}": "group", f"db-{name}": "server"}
+        self.wanted = set()
+        self.exempt = set()
+        self.woken = {}
+        self.reasons = Counter()
+        self._secret_name = f"pw-{name}"
+        self._passwords = 0
+        self._editions = {}
+
+    # What people do.
+
+    def apply(self, role):
+        self._note_edition(self.world.apply(self.objs[role]))
+        self.wanted.add(role)
+        self.wake(role)
+
+    def edit(self, role):
+        tags = self.objs[role]["spec"]["tags"]
+        tags["edition"] = str(int(tags["edition"]) + 1)
+        self.apply(role)
+
+    def delete(self, role):
+        self.wanted.discard(role)
+        try:
+            self.world.delete(self.objs[role])
+        except NotFoundError:
+            return
+        self.wake(role)
+        present = self.present(role)
+        if present is not None:
+            self._note_edition(present)
+
+    def rotate(self):
+        self._passwords += 1
+        encoded = base64.b64encode(self.password.encode()).decode()
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": self._secret_name},
+            "data": {"p": encoded},
+        }
+        self.world.apply(secret, marked=False)
+        self.wake("server")
+
+    def change(self, change, role):
+        """Do what `matrix.CHANGES` says to the object of a role."""
+        match change:
+            case "nothing":
+                return
+            case "edited":
+                if role in self.wanted:
+                    self.edit(role)
+            case "deleted":
+                for each in ("server", "group") if role == "group" else ("server",):
+                    self.delete(each)
+            case "finalizer-stripped":
+                self._strip(role)
+            case "detached":
+                self._annotate(role, {RECONCILE_POLICY: "detach-on-delete"})
+                self.exempt.add(role)
+            case "recreated":
+                self._recreate(role)
+            case "owner-recreated":
+                self._recreate("group")
+            case "rotated":
+                self.rotate()
+            case _:
+                present = self.present(role)
+                if change == "id-removed" and present and is_deleting(present):
+                    self.exempt.add(role)  # R5.2: Azure is left alone
+                self._annotate(role, dict.fromkeys(_REMOVED[change]))
+                if change not in UNSEEN:
+                    self.wake(role)
+
+    def wake(self, role):
+        """Something happened that an operator is told of, or its sync has come."""
+        self.woken[role] = 0.0
+        self.reasons[role] += 1
+
+    def _recreate(self, role):
+        """By force: the object deleted, the finalizer taken off, applied again."""
+        wanted = role in self.wanted
+        self.delete(role)
+        self._strip(role)
+        if wanted:
+            self.exempt.discard(role)
+            self.apply(role)
+
+    def _strip(self, role):
+        present = self.present(role)
+        if present is None:
+            return
+        if is_deleting(present):
+            self.exempt.add(role)  # the object goes, and nobody asks Azure
+        self._patch(present, {"finalizers": None})
+        self.wake(role)
+
+    def _annotate(self, role, notes):
+        present = self.present(role)
+        if present is not None:
+            self._patch(present, {"annotations": notes})
+
+    def _patch(self, present, meta):
+        resource = self.world.resource_for(present)
+        self.world.client.patch(resource, key_of(present), {"metadata": meta})
+
+    # What there is.
+
+    @property
+    def password(self):
+        return f"secret-{self._passwords}"
+
+    def role_of(self, obj):
+        return self.names[obj["metadata"]["name"]]
+
+    def present(self, role):
+        return self.world.read(self.objs[role])
+
+    def is_calm(self, role):
+        """Whether the cluster shows nothing left to do."""
+        present = self.present(role)
+        if present is None:
+            return True
+        ready = self.world.ready(present) or {}
+        return (
+            not is_deleting(present)
+            and ready.get("status") == "True"
+            and ready.get("observedGeneration") == generation(present)
+        )
+
+    def arm_id(self, role):
+        subscription = self.world.azure.subscription_id
+        group = self.objs["group"]["metadata"]["name"]
+        id_ = f"/subscriptions/{subscription}/resourceGroups/{group}"
+        if role == "group":
+            return id_
+        name = self.objs["server"]["metadata"]["name"]
+        return f"{id_}/providers/Microsoft.DBforPostgreSQL/flexibleServers/{name}"
+
+    def in_azure(self, role):
+        """The resource's body, or None."""
+        return self.world.azure.resources().get(self.arm_id(role))
+
+    def edition(self, role):
+        """The edition that the user wants."""
+        return int(self.objs[role]["spec"]["tags"]["edition"])
+
+    def edition_at(self, present, number):
+        """The edition that an object's spec was at a generation."""
+        uid = uid_of(present)
+        known = {g: e for (of, g), e in self._editions.items() if of == uid}
+        return max(edition for at, edition in known.items() if at <= number)
+
+    def shown(self, role):
+        """What matters of an object, for a failure's text."""
+        present = self.present(role)
+        if present is None:
+            return f"{role}: gone"
+        notes = {name: text[:60] for name, text in annotations(present).items()}
+        held = FINALIZER in finalizers(present)
+        ready = self.world.ready(present)
+        return f"{role}: generation {generation(present)}, {held=}, {notes}, {ready}"
+
+    def _note_edition(self, present):
+        edition = int(present["spec"]["tags"]["edition"])
+        self._editions[uid_of(present), generation(present)] = edition
+
+
+def key_of(obj):
+    return ObjectKey("default", obj["metadata"]["name"])
+
+
+def role_of_id(arm_id):
+    return "server" if "/flexibleServers/" in arm_id else "group"
+
+
+def _server(name):
+    server = postgres_server(f"db-{name}", f"rg-{name}")
+    out = {"fullyQualifiedDomainName": {"name": f"out-{name}", "key": "host"}}
+    server["spec"].update(
+        administratorLoginPassword={"name": f"pw-{name}", "key": "p"},
+        tags={"edition": "1"},
+        operatorSpec={"secrets": out, "configMaps": out},
+    )
+    return server
