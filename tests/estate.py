@@ -21,12 +21,14 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.objects import (
     ObjectKey,
     annotations,
     finalizers,
     generation,
     is_deleting,
+    owner_references,
     uid_of,
 )
 
@@ -61,6 +63,7 @@ class Estate:
         self.woken = {}
         self.reasons = Counter()
         self._secret_name = f"pw-{name}"
+        self._out_name = f"out-{name}"
         self._passwords = 0
         self._editions = {}
 
@@ -128,6 +131,20 @@ class Estate:
                 self._annotate(role, dict.fromkeys(_REMOVED[change]))
                 if change not in UNSEEN:
                     self.wake(role)
+
+    def collect_garbage(self):
+        """Take away exports whose owner went, as Kubernetes does a little later."""
+        server = self.present("server")
+        uid = "" if server is None else uid_of(server)
+        for resource in (SECRETS, CONFIG_MAPS):
+            key = ObjectKey("default", self._out_name)
+            try:
+                found = self.world.client.get(resource, key)
+            except NotFoundError:
+                continue
+            if all(owner["uid"] != uid for owner in owner_references(found)):
+                self.world.client.delete(resource, key)
+                self.wake("server")
 
     def wake(self, role):
         """Something happened that an operator is told of, or its sync has come."""

@@ -128,6 +128,8 @@ class Trial:
     def _run_until_calm(self):
         estate, due = self._estate, {}
         for _ in range(_PASSES):
+            if self.struck and self._cell.change.endswith("recreated"):
+                estate.collect_garbage()
             due.update(estate.woken)
             estate.woken.clear()
             if not due:
