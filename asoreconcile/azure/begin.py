@@ -93,10 +93,7 @@ def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
     if accepted.running is not None:
         _record(work, accepted, accepted.running)
         return Again(accepted.running.delay_seconds)
-    work.session.annotate(
-        _generation_note(accepted.generation),
-        labelled={LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]},
-    )
+    work.session.annotate(_generation_note(accepted.generation), labelled=_build(work))
     return finish(work)
 
 
@@ -104,7 +101,11 @@ def _record(work: Work, accepted: AcceptedPut, running: Pending) -> None:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
     notes = _generation_note(accepted.generation)
     noted = {**notes, INPUTS: accepted.inputs or None}
-    store_poller(work, PUT_POLLER, running, notes=noted)
+    store_poller(work, PUT_POLLER, running, notes=noted, labelled=_build(work))
+
+
+def _build(work: Work) -> dict[str, str]:
+    return {LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]}
 
 
 def _payload(work: Work, identity: Identity) -> JsonObject:

@@ -13,11 +13,15 @@ def store_poller(
     running: Pending,
     *,
     notes: dict[str, str | None] | None = None,
+    labelled: dict[str, str] | None = None,
 ) -> None:
-    """Record an operation, durably before this returns; notes go in the same write."""
+    """Record an operation, durably before this returns; notes and labels go in the same
+    write.
+    """
     work.kind.polls.remember(uid_of(work.obj), running.progress)
     work.session.annotate(
-        {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller_id, **(notes or {})}
+        {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller_id, **(notes or {})},
+        labelled=labelled,
     )
 
 

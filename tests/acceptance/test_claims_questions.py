@@ -92,6 +92,11 @@ def assignment(name, owner="rg", namespace="default", **spec):
     return obj
 
 
+def namespace(name, **notes):
+    metadata = {"name": name, "annotations": notes}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
 @pytest.fixture(scope="module")
 def operation(tmp_path_factory):
     with Operation(tmp_path_factory.mktemp("questions")) as running:
@@ -140,6 +145,19 @@ def test_detach_on_delete_removes_the_object_and_leaves_azure_alone(operation, r
     operation.wait_gone(obj)
     assert operation.requests("DELETE", "detached") == []
     assert in_azure(operation, "detached")
+
+
+def test_a_namespace_s_policy_is_inherited_and_wakes_its_objects(operation, ready):
+    operation.client.create(NAMESPACES, namespace("team", **{RECONCILE_POLICY: "skip"}))
+    obj = resource_group("inherits")
+    obj["metadata"]["namespace"] = "team"
+    operation.apply(obj)
+    operation.wait_condition(obj, "AzureResourceNotFound")
+    assert operation.requests("PUT", "inherits") == []
+    nothing = {"metadata": {"annotations": {RECONCILE_POLICY: None}}}
+    operation.client.patch(NAMESPACES, ObjectKey("", "team"), nothing)
+    operation.wait_ready(obj)
+    assert in_azure(operation, "inherits")
 
 
 def test_a_finalizer_of_others_keeps_the_object_until_they_clear_it(operation, ready):
@@ -252,10 +270,7 @@ def test_values_go_out_into_secrets_and_come_in_from_them(operation, ready):
 
 def test_a_role_assignment_is_named_by_uuid_of_what_it_is(operation, ready):
     """The same name in another namespace is another assignment."""
-    operation.client.create(
-        NAMESPACES,
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}},
-    )
+    operation.client.create(NAMESPACES, namespace("other"))
     group = resource_group("myrg")
     twin = resource_group("myrg")
     twin["metadata"]["namespace"] = "other"

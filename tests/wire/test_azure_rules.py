@@ -1,10 +1,12 @@
 """The rules of creating and updating that need a whole pass to show."""
 
+import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.wire import (
     DELETE_POLLER,
+    LAST_RECONCILED_VERSION,
     POLLER_ID,
     POLLER_TOKEN,
     RESOURCE_ID,
@@ -18,7 +20,7 @@ from asoreconcile.middleware.points import (
     PRE_RECONCILE_OWNER,
 )
 from asoreconcile.middleware.requests import Block, NotReady, Postpone
-from asoreconcile.objects import GroupKind, annotations, key_of
+from asoreconcile.objects import GroupKind, annotations, key_of, labels
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -202,6 +204,14 @@ def test_r2_4_d10_a_lost_id_is_found_again_under_skip(world, network):
     world.run(network)
     assert world.ready(network)["status"] == "True"
     assert notes_of(world, network)[RESOURCE_ID].endswith("/virtualNetworks/vnet")
+
+
+@pytest.mark.parametrize("make", [resource_group, virtual_network])
+def test_each_create_and_update_says_which_build_did_it(world, network, make):
+    newer = attrs.evolve(world.operator, build="newer-" + "x" * 100)
+    world.run(make(), operator=newer)
+    label = labels(world.read(make()))[LAST_RECONCILED_VERSION]
+    assert label == ("newer-" + "x" * 100)[:63]
 
 
 def test_r3_2_a_synchronous_put_never_shows_reconciling(world, group):

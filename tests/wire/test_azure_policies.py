@@ -1,0 +1,222 @@
+"""Whose an object is and what may be done for it: policies, inherited or its own, other
+operators' objects, and the ways a deletion ends without a DELETE.
+"""
+
+import attrs
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.wire import (
+    OPERATOR_NAMESPACE,
+    POLLER_TOKEN,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.kube.resources import NAMESPACES
+from asoreconcile.objects import ObjectKey, annotations, finalizers, key_of
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=30.0, retry_after=10) as running:
+        running.install(GROUPS, NETWORKS)
+        group = resource_group()
+        running.apply(group)
+        running.settle(group)
+        yield running
+
+
+@pytest.fixture
+def network(world):
+    """A network that is Ready."""
+    obj = virtual_network()
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def annotate(world, obj, **notes):
+    body = {"metadata": {"annotations": notes}}
+    return world.client.patch(world.resource_for(obj), key_of(obj), body)
+
+
+def set_policy(world, obj, policy):
+    annotate(world, obj, **{RECONCILE_POLICY: policy})
+
+
+def set_namespace_policy(world, policy):
+    body = {"metadata": {"annotations": {RECONCILE_POLICY: policy}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+
+
+def puts(world):
+    return len(world.requests("PUT", "virtualNetworks"))
+
+
+def without_credentials(world):
+    return attrs.evolve(world.operator, connections=GlobalConnection(None))
+
+
+# Policies.
+
+
+def test_r1_7_a_namespace_s_skip_keeps_its_objects_from_being_written(world, network):
+    set_namespace_policy(world, "skip")
+    world.apply(virtual_network(tags={"a": "b"}))
+    world.settle(network)
+    assert puts(world) == 1
+    set_policy(world, network, "manage")
+    world.settle(network)
+    assert puts(world) == 2
+
+
+def test_r1_7_a_namespace_s_detach_keeps_its_resources(world, network):
+    set_namespace_policy(world, "detach-on-delete")
+    world.run(network)
+    assert puts(world) == 2  # only deletions are held back
+    world.delete(network)
+    assert world.settle(network) is None
+    assert world.requests("DELETE") == []
+
+
+def test_r1_7_an_object_may_be_deleted_though_its_namespace_detaches(world, network):
+    set_namespace_policy(world, "detach-on-delete")
+    set_policy(world, network, "manage")
+    world.delete(network)
+    assert world.settle(network) is None
+    assert len(world.requests("DELETE", "virtualNetworks")) == 1
+
+
+def test_r1_7_the_operator_s_default_counts_where_nothing_is_said(world, network):
+    cautious = world.make_operator(policy=Policy.DETACH_ON_DELETE)
+    world.delete(network)
+    world.run(network, operator=cautious)
+    assert world.read(network) is None
+    assert world.requests("DELETE") == []
+
+
+def test_r1_7_an_unknown_policy_is_the_default_and_in_the_log(world, network, caplog):
+    set_policy(world, network, "Skip")
+    world.run(network)
+    assert puts(world) == 2
+    assert "Unknown reconcile-policy; using the default" in caplog.messages
+
+
+def test_skip_during_an_operation_leaves_its_token_for_later(world):
+    obj = virtual_network()
+    world.apply(obj)
+    world.run(obj)
+    token = annotations(world.read(obj))[POLLER_TOKEN]
+    set_policy(world, obj, "skip")
+    world.clock.advance(10.0)
+    world.run(obj)
+    assert annotations(world.read(obj))[POLLER_TOKEN] == token
+    set_policy(world, obj, None)
+    world.clock.advance(30.0)
+    world.settle(obj)
+    assert POLLER_TOKEN not in annotations(world.read(obj))
+    assert puts(world) == 1
+
+
+def test_what_is_skipped_and_gone_is_said_and_not_made_again(world, network):
+    set_policy(world, network, "skip")
+    world.azure.remove(annotations(world.read(network))[RESOURCE_ID])
+    delays = [world.run(network).requeue_after_seconds for _ in range(3)]
+    ready = world.ready(network)
+    assert (ready["severity"], ready["reason"]) == ("Warning", "AzureResourceNotFound")
+    assert delays == [1, 2, 4]
+    assert puts(world) == 1
+    set_policy(world, network, "manage")
+    world.settle(network)
+    assert puts(world) == 2
+
+
+# Other operators.
+
+
+def test_r1_2_another_operator_s_object_is_left_alone_while_it_is_deleted(
+    world, network
+):
+    annotate(world, network, **{OPERATOR_NAMESPACE: "elsewhere"})
+    asked, version = len(world.azure.journal), world.read(network)["metadata"]
+    world.events.clear()
+    world.delete(network)
+    result = world.run(network)
+    assert result.requeue_after_seconds is None
+    assert [(kind, reason) for _, kind, reason, _ in world.events] == [
+        ("Warning", "Overlap")
+    ]
+    present = world.read(network)["metadata"]
+    assert finalizers(world.read(network)) == version["finalizers"]
+    assert present["annotations"] == version["annotations"]
+    assert len(world.azure.journal) == asked
+
+
+# Deletions that need no DELETE, and those that do not get through.
+
+
+@pytest.mark.parametrize("policy", ["skip", "detach-on-delete"])
+@pytest.mark.parametrize("inherited", [False, True], ids=["own", "inherited"])
+def test_r5_1_detaching_needs_neither_azure_nor_credentials(
+    world, network, policy, inherited
+):
+    if inherited:
+        set_namespace_policy(world, policy)
+    else:
+        set_policy(world, network, policy)
+    world.delete(network)
+    asked = len(world.azure.journal)
+    world.run(network, operator=without_credentials(world))
+    assert world.read(network) is None
+    assert len(world.azure.journal) == asked
+
+
+def test_r5_1_detaching_frees_a_deletion_that_azure_refuses(world, network):
+    world.azure.faults.answer(
+        "DELETE", "virtualNetworks", 403, code="AuthorizationFailed", times=99
+    )
+    world.delete(network)
+    for _ in range(3):
+        world.clock.advance(world.run(network).requeue_after_seconds)
+    assert world.ready(network)["reason"] == "AuthorizationFailed"
+    set_policy(world, network, "detach-on-delete")
+    world.run(network)
+    assert world.read(network) is None
+
+
+def test_r5_3_what_went_with_its_group_needs_no_delete(world, network):
+    world.azure.remove(annotations(world.read(resource_group()))[RESOURCE_ID])
+    world.delete(network)
+    world.run(network)
+    assert world.read(network) is None
+    assert world.requests("DELETE") == []
+
+
+def test_de3_a_deletion_that_may_not_look_is_a_warning_and_goes_on(world, network):
+    """Without access Azure says neither that it is there nor that it is gone."""
+    for method in ("GET", "DELETE"):
+        world.azure.faults.answer(
+            method, "virtualNetworks", 403, code="AuthorizationFailed", times=4
+        )
+    world.delete(network)
+    delays = [world.run(network).requeue_after_seconds for _ in range(4)]
+    ready = world.ready(network)
+    assert (ready["severity"], ready["reason"]) == ("Warning", "AuthorizationFailed")
+    assert delays == [1, 2, 4, 8]
+    assert finalizers(world.read(network))
+    assert world.settle(network) is None
+
+
+def test_a_finalizer_of_ours_that_is_gone_leaves_nothing_to_do(world, network):
+    foreign = {"metadata": {"finalizers": ["example.com/theirs"]}}
+    world.client.patch(world.resource_for(network), key_of(network), foreign)
+    world.delete(network)
+    asked, before = len(world.azure.journal), world.read(network)
+    assert world.run(network).requeue_after_seconds is None
+    assert world.read(network) == before
+    assert len(world.azure.journal) == asked
