@@ -17,6 +17,7 @@ from asoreconcile.azure.poller import clear_poller, store_poller
 from asoreconcile.azure.prechecks import run_prechecks
 from asoreconcile.azure.progress import reconciling
 from asoreconcile.azure.success import finish
+from asoreconcile.azure.valid import require_valid
 from asoreconcile.azure.wire import (
     INPUTS,
     LAST_RECONCILED_VERSION,
@@ -42,6 +43,7 @@ def begin(work: Work) -> Outcome:
         # Asked at once: it may be another process that saw its end and cleared it.
         _record(work, accepted, accepted.running)
         return monitor(work)
+    require_valid(work)
     owner = work.owner()
     restore_owner(work, owner)
     postponed = run_prechecks(work, owner)

@@ -14,6 +14,7 @@ from asoreconcile.azure.owner import (
     waiting,
     with_owner_reference,
 )
+from asoreconcile.azure.valid import require_valid
 from asoreconcile.azure.wire import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
@@ -34,6 +35,7 @@ def claim(work: Work) -> None:
     Raises ConditionError (nothing written), ConflictError (the object changed: start
     again), GoneError.
     """
+    require_valid(work)
     owner = _owner(work)
     identity = identify(work, owner)
     work.require_subscription(identity.arm_id)

@@ -3,6 +3,7 @@
 import re
 import uuid
 
+from asoreconcile.catalogue.kind_rules import given_name
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.objects import GroupKind, JsonObject, metadata
 from asoreconcile.objects import spec as spec_of
@@ -44,6 +45,9 @@ def azure_name(version: KindVersion, obj: JsonObject) -> str:
         return ""
     if version.group_kind in _NAMED_BY_UUID:
         return _uuid_name(version, obj, spec)
+    given = given_name(version.group_kind, obj)
+    if given:
+        return given
     return str(metadata(obj).get("name") or "")
 
 

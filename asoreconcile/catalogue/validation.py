@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.arm import ids
+from asoreconcile.catalogue.kind_rules import kind_problems
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import Problem, schema_problems
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
@@ -38,8 +39,23 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
     if spec is None:
         spec = {}
     yield from schema_problems(version.spec_schema, spec, "spec")
+    yield from _rules(version, obj)
+
+
+def rule_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+    """What is wrong with an object that its schema lets pass; [] when nothing is.
+
+    For who gets objects that an API server has held to their schema: the reconciler and
+    admission. As `problems` otherwise.
+    """
+    return [*_rules(version, obj)]
+
+
+def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
+    spec = obj.get("spec") or {}
     if not isinstance(spec, dict):
         return
+    yield from kind_problems(version.group_kind, obj)
     if isinstance(spec.get("owner"), dict):
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:
@@ -104,15 +120,26 @@ def _export_problems(operator_spec: Any) -> Iterator[Problem]:
         ("secrets", "secretExpressions"),
         ("configMaps", "configMapExpressions"),
     ):
-        taken: dict[tuple[Any, Any], str] = {}
+        taken: dict[tuple[str, str], str] = {}
         for at, destination in _destinations(operator_spec, named, expressions):
-            name, key = destination.get("name"), destination.get("key")
-            if name and key and taken.setdefault((name, key), at) != at:
-                yield Problem(
-                    f"spec.operatorSpec.{at}",
-                    f"{name}/{key} is written by {taken[name, key]} already:"
-                    " choose another name or key",
-                )
+            name = destination.get("name")
+            for written in _written(destination) if name else ():
+                if taken.setdefault((name, written), at) != at:
+                    yield Problem(
+                        f"spec.operatorSpec.{at}",
+                        f"{name}/{written} is written by {taken[name, written]}"
+                        " already: choose another name or key",
+                    )
+
+
+def _written(destination: JsonObject) -> Iterator[str]:
+    """What of its object a destination writes."""
+    if destination.get("key"):
+        yield str(destination["key"])
+    for part, label in (("annotations", "annotation"), ("labels", "label")):
+        given = destination.get(part)
+        for name in given if isinstance(given, dict) else ():
+            yield f"{label} {name}"
 
 
 def _destinations(

@@ -1,0 +1,57 @@
+"""What may not change of a resource that Azure has: its name and its owner.
+
+A PUT under another name or owner would make a second resource and leave the first one
+behind. Before there is a resource anything may change.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from asoreconcile.catalogue.kind_rules import kind_changes
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.problems import Problem
+from asoreconcile.objects import JsonObject, key_of, spec
+
+
+def change_problems(
+    version: KindVersion, old: JsonObject, new: JsonObject, *, claimed: bool
+) -> list[Problem]:
+    """What an update may not do; [] when it may.
+
+    claimed: whether the new object is tied to a resource already. Name and owner come
+    at once, so that one edit mends both. Rules: R10.1, R10.2.
+    """
+    found = [*kind_changes(version.group_kind, old, new)]
+    if claimed:
+        at = f"{version.gvk} {key_of(new).name}"
+        found += _written_once(spec(old), spec(new), at)
+    return found
+
+
+def _written_once(old: JsonObject, new: JsonObject, at: str) -> Iterator[Problem]:
+    was, now = old.get("azureName"), new.get("azureName")
+    if was and was != now:
+        yield _refused("spec.azureName", was, now, at)
+    yield from _owner(old.get("owner"), new.get("owner"), at)
+
+
+def _owner(old: Any, new: Any, at: str) -> Iterator[Problem]:
+    """The first difference only: the others follow from it."""
+    if bool(old) != bool(new):
+        done = "added" if new else "removed"
+        yield Problem("spec.owner", f"cannot be {done} any more: {at} is in Azure")
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for part in ("name", "armId"):
+            was, now = old.get(part) or "", new.get(part) or ""
+            if was != now:
+                yield _refused(f"spec.owner.{part}", was, now, at)
+                return
+
+
+def _refused(path: str, was: Any, now: Any, at: str) -> Problem:
+    return Problem(
+        path,
+        f"cannot change from {was!r} to {now!r}: {at} is in Azure; change it back, or "
+        "delete the object and create it anew",
+    )
