@@ -6,6 +6,7 @@ import attrs
 
 from asoreconcile.catalogue.conversion import Form, form, stored_name
 from asoreconcile.catalogue.kinds import Kind, newest, version_order
+from asoreconcile.catalogue.rules import ruled_schema
 from asoreconcile.catalogue.stored import stored_schema
 from asoreconcile.objects import JsonObject
 
@@ -59,6 +60,7 @@ def crd(
     versions: Iterable[str] = (),
     storage: str = "",
     conversion: ConversionClient | None = None,
+    rules: bool = False,
 ) -> JsonObject:
     """A CustomResourceDefinition (apiextensions.k8s.io/v1) serving some versions.
 
@@ -69,6 +71,8 @@ def crd(
     version if served, else the newest served.
     conversion: who converts. Serving several versions without one is safe only while
     their schemas keep each other's fields.
+    rules: with what the schema's keywords cannot say as CEL rules, for API servers that
+    evaluate them (Kubernetes 1.25 and newer).
     Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
     change the answer in place.
     """
@@ -99,13 +103,18 @@ def crd(
             },
             "scope": "Namespaced",
             **({"conversion": conversion.to_json()} if conversion else {}),
-            "versions": [_version(f, stored=f.name == storage) for f in served],
+            "versions": [
+                _version(f, stored=f.name == storage, rules=rules) for f in served
+            ],
         },
     }
 
 
-def _version(served: Form, *, stored: bool) -> JsonObject:
-    schema = stored_schema(served.version) if served.stored else served.version.schema
+def _version(served: Form, *, stored: bool, rules: bool) -> JsonObject:
+    if served.stored:
+        schema = stored_schema(served.version)
+    else:
+        schema = ruled_schema(served.version) if rules else served.version.schema
     return {
         "name": served.name,
         "served": True,

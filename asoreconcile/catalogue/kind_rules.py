@@ -4,7 +4,7 @@ Azure allows one name for a domain that it manages, and calls a sender by its us
 Users of databases exist in no table: what they take is written out here.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.objects import GroupKind, JsonObject, dig, spec
@@ -13,6 +13,7 @@ _DOMAIN = GroupKind("communication.azure.com", "Domain")
 _SENDER = GroupKind("communication.azure.com", "SenderUsername")
 _MYSQL_USER = GroupKind("dbformysql.azure.com", "User")
 _MANAGED_DOMAIN = "AzureManagedDomain"
+_ONE_USER = "set exactly one of localUser and aadUser"
 
 # Users that keep their name and owner once an operator has taken them up.
 FIXED_USERS = frozenset({_MYSQL_USER, GroupKind("sql.azure.com", "User")})
@@ -33,6 +34,14 @@ def kind_problems(group_kind: GroupKind, obj: JsonObject) -> Iterator[Problem]:
     check = _CHECKS.get(group_kind)
     if check is not None:
         yield from check(group_kind, obj)
+
+
+def schema_rules(group_kind: GroupKind) -> Sequence[JsonObject]:
+    """The same as rules in a CRD, on the spec."""
+    return [
+        {"rule": rule, "message": message}
+        for rule, message in _SCHEMA_RULES.get(group_kind, ())
+    ]
 
 
 def kind_changes(
@@ -68,11 +77,36 @@ def _user_problems(_: GroupKind, obj: JsonObject) -> Iterator[Problem]:
     content = spec(obj)
     given = [name for name in ("aadUser", "localUser") if content.get(name)]
     if len(given) != 1:
-        yield Problem("spec", "set exactly one of localUser and aadUser")
+        yield Problem("spec", _ONE_USER)
 
 
 _CHECKS: Mapping[GroupKind, Callable[[GroupKind, JsonObject], Iterator[Problem]]] = {
     _DOMAIN: _name_problems,
     _SENDER: _name_problems,
     _MYSQL_USER: _user_problems,
+}
+
+_MANAGED_NAME_RULE = (
+    "self.domainManagement != 'AzureManaged' || !has(self.azureName) || "
+    f"self.azureName.lowerAscii() == '{_MANAGED_DOMAIN.lower()}'"
+)
+_SENDER_NAME_RULE = (
+    "!has(self.azureName) || self.azureName.lowerAscii() == self.username.lowerAscii()"
+)
+_ALIAS_RULE = (
+    "!has(self.aadUser) || !has(oldSelf.aadUser) || "
+    "(has(self.aadUser.alias) ? self.aadUser.alias : '') == "
+    "(has(oldSelf.aadUser.alias) ? oldSelf.aadUser.alias : '')"
+)
+_SCHEMA_RULES: Mapping[GroupKind, Sequence[tuple[str, str]]] = {
+    _DOMAIN: ((_MANAGED_NAME_RULE, f"azureName must be {_MANAGED_DOMAIN} here"),),
+    _SENDER: ((_SENDER_NAME_RULE, "azureName must be the username"),),
+    _MYSQL_USER: (
+        ("has(self.localUser) != has(self.aadUser)", _ONE_USER),
+        (
+            "has(self.localUser) == has(oldSelf.localUser)",
+            "a user stays of its type: make another one",
+        ),
+        (_ALIAS_RULE, "aadUser.alias cannot change"),
+    ),
 }

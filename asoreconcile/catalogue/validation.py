@@ -122,7 +122,7 @@ def _export_problems(operator_spec: Any) -> Iterator[Problem]:
     ):
         taken: dict[tuple[str, str], str] = {}
         for at, destination in _destinations(operator_spec, named, expressions):
-            name = destination.get("name")
+            name = str(destination.get("name") or "")
             for written in _written(destination) if name else ():
                 if taken.setdefault((name, written), at) != at:
                     yield Problem(
