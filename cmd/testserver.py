@@ -117,6 +117,13 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     "--throttle", is_flag=True, help="Refuse what exceeds Azure's token buckets."
 )
 @click.option(
+    "--page-size",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Entries on a page of a list. Default: all.",
+)
+@click.option(
     "--style",
     "styles",
     multiple=True,

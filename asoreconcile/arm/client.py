@@ -15,7 +15,6 @@ from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import HttpTransport
 
 from asoreconcile.arm.answers import Answer, BrokenBodyError
-from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.endpoint import Endpoint
@@ -36,14 +35,13 @@ from asoreconcile.arm.outcomes import (
     Progress,
     ReadResource,
 )
+from asoreconcile.arm.paging import Paging
 from asoreconcile.arm.polling import judged, polled, unanswered
 from asoreconcile.arm.registration import Registrations, needed
 from asoreconcile.arm.tokens import Token
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
-
-MAX_PAGES = 1000
 
 _log = Logger(__name__)
 
@@ -196,26 +194,14 @@ class ArmClient:
         """The entries of a list, page by page as they are consumed (Q1).
 
         Raises ForeignHostError for a next page on another host, and ArmError for pages
-        that lead in a circle or never end.
+        that lead in a circle, never end or are none: see `Paging`.
         """
         url = self.endpoint.address(path, api_version, query=query)
-        seen = {url}
-        while True:
-            page = self._document("GET", url)
-            entries = page.get("value")
-            for entry in entries if isinstance(entries, list) else ():
-                if isinstance(entry, dict):
-                    yield entry
-            following = page.get("nextLink")
-            if not following or not isinstance(following, str):
-                return
-            if following in seen or len(seen) == MAX_PAGES:
-                message = f"the list does not end after {len(seen)} pages"
-                raise protocol_fault(Answer(200), message, method="GET", url=url)
-            if not self.endpoint.serves(following):
-                raise ForeignHostError("the list's next page is on a foreign host")
-            seen.add(following)
-            url = following
+        paging = Paging(self.endpoint, url)
+        while paging.url:
+            answer = self._exchanger.send("GET", paging.url)
+            self._expect_success(answer, "GET", paging.url)
+            yield from paging.turn(answer)
 
     def close(self) -> None:
         """Close all connections; the client cannot be used after it."""

@@ -130,8 +130,7 @@ class Gateway:
     def _list(self, path: str, request: Request) -> Response:
         if request.method != "GET":
             return not_supported(request.method)
-        found = self._estate.resources.listed(path)
-        return answer(200, {"value": [self._estate.views.body(r) for r in found]})
+        return self._estate.listing.handle(path, request)
 
     def _act(self, path: str) -> Response:
         resource_path, _, action = path.rpartition("/")

@@ -16,6 +16,7 @@ from asoreconcile.testing.arm.address import Address, parse
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.lag import Lag
+from asoreconcile.testing.arm.listing import Listing
 from asoreconcile.testing.arm.monitors import Monitors
 from asoreconcile.testing.arm.names import check_name
 from asoreconcile.testing.arm.operations import Failure, Operation, Operations
@@ -54,6 +55,7 @@ class Estate:
     scopes: Scopes
     faults: ArmFaults
     lag: Lag
+    listing: Listing
     throttling: Throttling | None = None
     policies: Policies = attrs.field(factory=Policies)
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)
@@ -284,6 +286,8 @@ class Provider:
             self._resources.put(present)
         else:
             present.body, present.sent = shown, copy_json(body)
+        present.changed_at = f"{self._estate.clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"
+        present.created_at = present.created_at or present.changed_at
         for name, items in embedded.items():
             self._replace_children(address, name, items)
         return present

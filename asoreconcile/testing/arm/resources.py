@@ -24,7 +24,7 @@ class Resource:
     """One resource. body: as it is shown, without a state and embedded children.
     sent: the last body that was written. state: its provisioningState, "" for none.
     version: grows with each change. lingers_until: on the server's clock, when the
-    state stops looking busy.
+    state stops looking busy. created_at, changed_at: times as ARM writes them.
     """
 
     address: Address
@@ -33,6 +33,8 @@ class Resource:
     state: str = ""
     version: int = 1
     lingers_until: float = 0.0
+    created_at: str = ""
+    changed_at: str = ""
 
     def enter(self, state: str) -> None:
         """Change the state, which makes it another version."""

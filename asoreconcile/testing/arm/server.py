@@ -20,6 +20,7 @@ from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway
 from asoreconcile.testing.arm.journal import Exchange, exchange, matching
 from asoreconcile.testing.arm.lag import Lag
+from asoreconcile.testing.arm.listing import Listing
 from asoreconcile.testing.arm.machine import Machine
 from asoreconcile.testing.arm.monitors import Monitors
 from asoreconcile.testing.arm.named_styles import style_type
@@ -53,12 +54,14 @@ class ArmServer(Cloud):
         control_token: str = "",
         read_lag: float = 0.0,
         throttle: bool = False,
+        page_size: int = 0,
     ) -> None:
         """port, token_port: 0 is any free one. latency: seconds before each answer.
         lro: seconds each long-running operation takes. retry_after: seconds, instead
         of the ones each provider asks for. control_token: opens `/_control/`.
         read_lag: seconds for which reads show what was there before a write.
         throttle: refuse who asks more than Microsoft's published token buckets hold.
+        page_size: how many entries a page of a list has; 0 puts all on one.
         """
         self.faults = ArmFaults()
         self.faults.latency_seconds = latency
@@ -88,6 +91,7 @@ class ArmServer(Cloud):
             scopes=Scopes(subscriptions, self._resources, self.styles),
             faults=self.faults,
             lag=Lag(clock, read_lag),
+            listing=Listing(self._arm.url, self._resources, views, page_size=page_size),
             throttling=Throttling(clock) if throttle else None,
         )
         self._gateway = Gateway(self._estate)

@@ -1,0 +1,93 @@
+"""Lists of ARM page by page: what a page holds, and where the next one is.
+
+No I/O: whoever reads the pages says what was answered. A list that cannot be read to
+its end is an error and never a shorter list, as what is missing from it might be taken
+for deleted. Rules: Q1, H4.
+"""
+
+import attrs
+
+from asoreconcile.arm.answers import Answer, BrokenBodyError
+from asoreconcile.arm.bearer import ForeignHostError
+from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.faults import ArmError, protocol_fault
+from asoreconcile.objects import JsonObject
+
+MAX_PAGES = 1000
+MAX_ENTRIES = 200_000
+MAX_BYTES = 256 * 1024 * 1024
+
+
+@attrs.define
+class Paging:
+    """One list as far as it was read. url: of the page to read next, "" at the end."""
+
+    endpoint: Endpoint
+    url: str
+    pages: int = 0
+    entries: int = 0
+    size_bytes: int = 0
+    _seen: set[str] = attrs.field(factory=set, init=False)
+
+    def turn(self, answer: Answer) -> list[JsonObject]:
+        """The entries on the page at `url`; moves `url` on to the next.
+
+        answer: of status 200. Raises ArmError for what is no page, for a list that
+        leads in a circle and for one beyond MAX_PAGES, MAX_ENTRIES or MAX_BYTES, and
+        ForeignHostError for a next page on another host.
+        """
+        page = self._page(answer)
+        entries = self._entries(page, answer)
+        following = self._following(page, answer)
+        self.pages += 1
+        self.entries += len(entries)
+        self.size_bytes += len(answer.content)
+        self._check_bounds(following, answer)
+        self._seen.add(self.url)
+        self.url = following
+        return entries
+
+    def _page(self, answer: Answer) -> JsonObject:
+        try:
+            page = answer.json_object
+        except BrokenBodyError as broken:
+            raise self._fault(answer, str(broken)) from broken
+        if page is None:
+            raise self._fault(answer, "the answer is no JSON object")
+        return page
+
+    def _entries(self, page: JsonObject, answer: Answer) -> list[JsonObject]:
+        value = page.get("value")
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self._fault(answer, "the list's `value` is no list")
+        if not all(isinstance(entry, dict) for entry in value):
+            raise self._fault(answer, "the list holds what is no object")
+        return value
+
+    def _following(self, page: JsonObject, answer: Answer) -> str:
+        following = page.get("nextLink")
+        if not following:
+            return ""
+        if not isinstance(following, str):
+            raise self._fault(answer, "the list's `nextLink` is no URL")
+        if following == self.url or following in self._seen:
+            message = f"the list leads in a circle after {self.pages + 1} pages"
+            raise self._fault(answer, message)
+        if not self.endpoint.serves(following):
+            raise ForeignHostError("the list's next page is on a foreign host")
+        return following
+
+    def _check_bounds(self, following: str, answer: Answer) -> None:
+        if self.entries > MAX_ENTRIES or self.size_bytes > MAX_BYTES:
+            message = (
+                f"the list is too long: {self.entries} entries, {self.size_bytes} bytes"
+            )
+            raise self._fault(answer, message)
+        if following and self.pages >= MAX_PAGES:
+            message = f"the list does not end after {self.pages} pages"
+            raise self._fault(answer, message)
+
+    def _fault(self, answer: Answer, message: str) -> ArmError:
+        return protocol_fault(answer, message, method="GET", url=self.url)
