@@ -12,8 +12,9 @@ from asoreconcile.arm.answers import parsed_date
 MIN_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 600.0
 _MAX_OWN_DELAY_SECONDS = 30.0
-# ARM refills 25 reads a second and principal; polls may take most of it (T2, T9).
-_POLLS_PER_SECOND = 20.0
+# ARM refills 25 reads a second and principal; polls may take half of it, as each
+# operation that ends is followed by a read of its resource (T2, T9).
+_POLLS_PER_SECOND = 12.5
 
 
 def retry_after_seconds(
