@@ -63,6 +63,8 @@ def begin(work: Work) -> Outcome:
 
 def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcome:
     work.session.confirm()
+    if work.kind.sources.note(uid_of(work.obj), work.connection.source):
+        work.credential_event()
     work.log.info("Putting resource", armId=identity.arm_id)
     # From here on Azure may have this body, whatever its answer and what it had before.
     work.kind.accepted.forget(uid_of(work.obj))

@@ -26,7 +26,7 @@ from asoreconcile.azure.wire import (
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import ConditionError
-from asoreconcile.objects import finalizers, labels, owner_references, spec
+from asoreconcile.objects import finalizers, labels, owner_references, spec, uid_of
 
 
 def claim(work: Work) -> None:
@@ -59,11 +59,8 @@ def claim(work: Work) -> None:
             **({"ownerReferences": references} if references else {}),
         }
     )
-    work.event(
-        "Normal",
-        "CredentialFrom",
-        f"Using credential from {work.connection.source!r}",
-    )
+    work.kind.sources.note(uid_of(work.obj), work.connection.source)
+    work.credential_event()
 
 
 def restore_id(work: Work) -> None:

@@ -20,6 +20,7 @@ from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.polls import Polls
 from asoreconcile.azure.references import References
 from asoreconcile.azure.session import Session, WriteCache
+from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.suboperations import AnnotationOperations
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
@@ -122,6 +123,7 @@ class Kind:
     intervals: Intervals
     accepted: Accepted = attrs.field(factory=Accepted)
     polls: Polls = attrs.field(factory=Polls)
+    sources: CredentialSources = attrs.field(factory=CredentialSources)
 
     @property
     def group_kind(self) -> GroupKind:
@@ -131,6 +133,7 @@ class Kind:
         """An object went: drop what is remembered of it."""
         self.accepted.forget(uid)
         self.polls.forget(uid)
+        self.sources.forget(uid)
 
 
 class Work:
@@ -203,6 +206,11 @@ class Work:
         self, type_: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
         self.operator.recorder.event(self.obj, type_, reason, message)
+
+    def credential_event(self) -> None:
+        """Say whose credential is used."""
+        source = self.connection.source
+        self.event("Normal", "CredentialFrom", f"Using credential from {source!r}")
 
     def require_subscription(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""

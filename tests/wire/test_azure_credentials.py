@@ -162,6 +162,23 @@ def test_r8_1_an_objects_own_secret_comes_before_its_namespaces(world, other, op
     assert len(writes(other)) == 1
 
 
+def test_another_credential_is_said_once(world, other, operator):
+    """Of the same subscription: nothing else would show it."""
+    group = resource_group()
+    world.apply(group)
+    run(world, operator, group)
+    put_secret(world, world.azure)
+    for _ in range(2):
+        run(world, operator, group)
+    sources = [
+        text for _, _, reason, text in world.events if reason == "CredentialFrom"
+    ]
+    assert sources == [
+        "Using credential from 'ops/settings'",
+        "Using credential from 'default/aso-credential'",
+    ]
+
+
 def test_a_named_secret_is_waited_for(world, other, operator):
     group = resource_group()
     group["metadata"]["annotations"] = {CREDENTIAL_FROM: "own"}
