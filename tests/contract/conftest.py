@@ -1,48 +1,46 @@
-"""The API server under test: any, named by environment, else the embedded one.
+"""The API servers under test: the embedded one, and a real one where there is one.
 
-ASORECONCILE_CONTRACT_URL, _TOKEN and _CA (a PEM file) name a server to test; its token
-must be an administrator's. The tests speak plain HTTP: what they say of the embedded
-server can be said of a real one, by running the same files.
+KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd (`hack/envtest` makes
+one): every test then runs on both. ASORECONCILE_CONTRACT_URL, _TOKEN and _CA (a PEM
+file) name a running server instead; its token must be an administrator's. The tests
+speak plain HTTP: what they say of the embedded server they say of a real one.
 """
 
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import realserver
 from contractclient import Server, widgets_crd
 
 _VARIABLE = "ASORECONCILE_CONTRACT_"
+_ASSETS = "KUBEBUILDER_ASSETS"
+_HAS_REAL = bool(os.environ.get(_ASSETS) or os.environ.get(f"{_VARIABLE}URL"))
+TARGETS = ("embedded", "real") if _HAS_REAL else ("embedded",)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def servers() -> Iterator[Callable[[str], Server]]:
+    """A server by its target's name: started when first asked for."""
+    known: dict[str, Server] = {}
+    with ExitStack() as stack:
+
+        def find(target: str) -> Server:
+            if target not in known:
+                known[target] = stack.enter_context(_started(target, stack))
+                known[target].install(widgets_crd())
+            return known[target]
+
+        yield find
+
+
+@pytest.fixture(params=TARGETS)
+def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
     """An administrator's client; the CRD `widgets.contract.example.com` is there."""
-    url = os.environ.get(_VARIABLE + "URL")
-    if url:
-        trusted = Path(os.environ[_VARIABLE + "CA"]).read_text()
-        with Server(url, os.environ[_VARIABLE + "TOKEN"], _context(trusted)) as found:
-            yield _prepared(found)
-        return
-    from asoreconcile.testing.kube import KubeServer
-
-    with (
-        KubeServer() as embedded,
-        Server(
-            embedded.url, embedded.token, _context(embedded.ca_pem.decode())
-        ) as found,
-    ):
-        yield _prepared(found)
-
-
-def _context(authority_pem: str) -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=authority_pem)
-
-
-def _prepared(server: Server) -> Server:
-    server.install(widgets_crd())
-    return server
+    return servers(request.param)
 
 
 @pytest.fixture
@@ -50,3 +48,23 @@ def namespace(server: Server) -> Iterator[str]:
     """A namespace of the test's own; gone, or going, after it."""
     with server.namespace() as name:
         yield name
+
+
+def _started(target: str, stack: ExitStack) -> Server:
+    if target == "embedded":
+        from asoreconcile.testing.kube import KubeServer
+
+        embedded = stack.enter_context(KubeServer())
+        return Server(embedded.url, embedded.token, _trust(embedded.ca_pem.decode()))
+    if url := os.environ.get(f"{_VARIABLE}URL"):
+        trusted = Path(os.environ[f"{_VARIABLE}CA"]).read_text()
+        return Server(url, os.environ[f"{_VARIABLE}TOKEN"], _trust(trusted))
+    folder = Path(os.environ[_ASSETS])
+    if lacking := realserver.missing(folder):
+        pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}; see hack/envtest")
+    real = stack.enter_context(realserver.running(folder))
+    return Server(real.url, real.token, _trust(real.authority_pem))
+
+
+def _trust(authority_pem: str) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=authority_pem)

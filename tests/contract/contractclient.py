@@ -69,6 +69,7 @@ class Server:
     def __init__(self, url: str, token: str, context: ssl.SSLContext) -> None:
         self.url = url.rstrip("/")
         self.token = token
+        self._journal: list[tuple[str, Answer]] | None = None
         self._pool = urllib3.PoolManager(
             ssl_context=context, retries=False, maxsize=32, timeout=_SECONDS
         )
@@ -96,7 +97,19 @@ class Server:
         answer = self._pool.request(
             method, self._address(path, query), body=sent, headers=stated
         )
-        return Answer(answer.status, answer.headers, answer.data.decode())
+        given = Answer(answer.status, answer.headers, answer.data.decode())
+        if self._journal is not None:
+            self._journal.append((f"{method} {self._address(path, query)}", given))
+        return given
+
+    @contextmanager
+    def recording(self) -> Iterator[list[tuple[str, Answer]]]:
+        """All requests of the block with their answers, as they come."""
+        self._journal = journal = []
+        try:
+            yield journal
+        finally:
+            self._journal = None
 
     def get(self, path: str, **query: Any) -> Answer:
         return self.call("GET", path, **query)

@@ -143,8 +143,10 @@ def test_deleting_what_is_not_there_is_not_found(server: Server, namespace: str)
 
 def test_delete_options_must_be_that(server: Server, namespace: str):
     server.post(widgets(namespace), widget("a")).expect(201)
-    answer = server.delete(widgets(namespace, "a"), widget("a")).expect(500)
-    assert answer.json["message"].startswith('no kind "Widget" is registered')
+    answer = server.delete(widgets(namespace, "a"), widget("a"))
+    assert answer.refused(400, "BadRequest")["message"].startswith(
+        'no kind "Widget" is registered'
+    )
     server.get(widgets(namespace, "a")).expect(200)
 
 

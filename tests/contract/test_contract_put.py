@@ -24,7 +24,7 @@ def test_a_custom_resource_without_a_version_is_invalid(server: Server, namespac
     assert answer.causes == [
         {
             "reason": "FieldValueInvalid",
-            "message": "Invalid value: 0x0: must be specified for an update",
+            "message": "Invalid value: 0: must be specified for an update",
             "field": "metadata.resourceVersion",
         }
     ]

@@ -9,8 +9,15 @@ import yaml
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Response
 from asoreconcile.testing.kube.bodies import YAML_TYPE
-from asoreconcile.testing.kube.status import JSON_TYPE, StatusError, not_acceptable
+from asoreconcile.testing.kube.protobuf import MEDIA_TYPE
+from asoreconcile.testing.kube.status import (
+    JSON_TYPE,
+    PageNotFoundError,
+    StatusError,
+    not_acceptable,
+)
 
+_TEXT = "text/plain; charset=utf-8"
 _ANYTHING = ("*/*", "application/*", "")
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -28,6 +35,8 @@ def document(
 
 def refusal(error: StatusError) -> Response:
     """A Status object as an answer; when it says to come again, a header does too."""
+    if isinstance(error, PageNotFoundError):
+        return Response(error.code, f"{error}\n".encode(), {"Content-Type": _TEXT})
     response = document(error.code, error.document)
     details = error.document.get("details") or {}
     if seconds := details.get("retryAfterSeconds"):
@@ -53,7 +62,7 @@ def negotiated(accept: str) -> str:
             return JSON_TYPE
         if wanted == YAML_TYPE:
             return YAML_TYPE
-    raise not_acceptable((JSON_TYPE, YAML_TYPE))
+    raise not_acceptable((JSON_TYPE, YAML_TYPE, MEDIA_TYPE))
 
 
 def _with(response: Response, name: str, value: str) -> Response:

@@ -15,11 +15,11 @@ from asoreconcile.testing.kube.writes import OPEN, Gate, Writes
 
 VERSION: JsonObject = {
     "major": "1",
-    "minor": "33",
-    "gitVersion": "v1.33.0",
+    "minor": "36",
+    "gitVersion": "v1.36.0",
     "gitCommit": "0000000000000000000000000000000000000000",
     "gitTreeState": "clean",
-    "buildDate": "2025-04-23T00:00:00Z",
+    "buildDate": "2026-04-22T00:00:00Z",
     "goVersion": "none",
     "compiler": "none",
     "platform": "any",

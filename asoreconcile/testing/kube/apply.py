@@ -60,6 +60,7 @@ class Owner:
     now: str
     schema: JsonObject = attrs.field(repr=False)
     fixed: frozenset[Path] = frozenset()
+    empty: frozenset[Path] = frozenset()
 
     def owns(self, path: Path) -> bool:
         """Whether a write through this endpoint can own a place."""
@@ -114,6 +115,7 @@ def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
         for path, node in new.items()
         if path not in _UNOWNED
         and path not in owner.fixed
+        and not (path in owner.empty and node.value in (None, ""))
         and (path not in old or (node.is_leaf and node.value != old[path].value))
     }
     asked = metadata(after).get("managedFields")

@@ -67,11 +67,9 @@ def options(request: Request) -> JsonObject:
                 raise
             raise StatusError(500, "", str(error)) from error
     if found.get("kind", "DeleteOptions") != "DeleteOptions":
-        raise StatusError(
-            500,
-            "",
+        raise bad_request(
             f'no kind "{found["kind"]}" is registered for version '
-            f'"{found.get("apiVersion", "")}" in scheme "pkg/runtime/scheme.go:110"',
+            f'"{found.get("apiVersion", "")}" in scheme "pkg/runtime/scheme.go:111"'
         )
     return found
 

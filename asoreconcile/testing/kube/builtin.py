@@ -24,6 +24,9 @@ _KEY_TEXT = (
 )
 _MICROTIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _IMMUTABLE = "Forbidden: field is immutable when `immutable` is set"
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*=*")
+_GO_KINDS = {"integer": "number", "boolean": "bool"}
+_GO_TYPES = {"object": "map[string]string", "array": "[]string", "integer": "int32"}
 _EVENT: JsonObject = {
     "source": {},
     "firstTimestamp": None,
@@ -46,9 +49,11 @@ def take_in(kind: str, version: str, obj: JsonObject) -> tuple[JsonObject, list[
     if known is None:
         return obj, []
     result, unknown = schema.admit(known, obj)
-    found = schema.causes(known, result)
-    if found:
-        raise _unreadable(kind, version, found[0].message)
+    if (why := next(_mistyped(known, result, kind), "")) or (
+        why := next((cause.message for cause in schema.causes(known, result)), "")
+    ):
+        raise _unreadable(kind, version, why)
+    _drop_empty(result)
     for at, value in _times(result):
         if value is not None and not _MICROTIME.fullmatch(str(value)):
             layout = "2006-01-02T15:04:05.000000Z07:00"
@@ -106,7 +111,10 @@ def _take_in_secret(obj: JsonObject, version: str) -> None:
         try:
             base64.b64decode(str(value), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise _unreadable("Secret", version, "illegal base64 data") from error
+            place = _BASE64.match(str(value))
+            at = place.end() if place else 0
+            why = f"illegal base64 data at input byte {at}"
+            raise _unreadable("Secret", version, why) from error
     for key, value in (obj.pop("stringData", None) or {}).items():
         data[key] = base64.b64encode(str(value).encode()).decode()
     if data:
@@ -139,6 +147,36 @@ def _immutable_causes(
     for name in fields:
         if (obj.get(name) or {}) != (before.get(name) or {}):
             yield Cause(name, "FieldValueForbidden", _IMMUTABLE)
+
+
+def _mistyped(part: JsonObject, value: Any, at: str) -> Iterator[str]:
+    """What Go says of values that are not of their fields' types."""
+    expected = part.get("type", "")
+    if value is not None and expected and not schema.is_a(value, expected):
+        found = _GO_KINDS.get(schema.kind_of(value), schema.kind_of(value))
+        wanted = _GO_TYPES.get(expected, expected)
+        place = f"Go struct field {at} of type {wanted}"
+        yield f"json: cannot unmarshal {found} into {place}"
+    elif isinstance(value, dict):
+        properties, extra = (
+            part.get("properties") or {},
+            part.get("additionalProperties"),
+        )
+        for name, inner in value.items():
+            if name in properties:
+                yield from _mistyped(properties[name], inner, f"{at}.{name}")
+            elif isinstance(extra, dict):
+                yield from _mistyped(extra, inner, at)
+    elif isinstance(value, list) and isinstance(part.get("items"), dict):
+        for item in value:
+            yield from _mistyped(part["items"], item, at)
+
+
+def _drop_empty(obj: JsonObject) -> None:
+    """Built-in kinds keep no empty maps and lists of their own."""
+    for name in [n for n, value in obj.items() if value in ({}, [])]:
+        if name not in ("metadata", "spec", "status", "involvedObject", "source"):
+            del obj[name]
 
 
 def _unreadable(kind: str, version: str, why: str) -> Exception:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.kinds import Kinds, Resource
-from asoreconcile.testing.kube.status import unknown_path
+from asoreconcile.testing.kube.status import PageNotFoundError
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _VERBS = [
@@ -97,7 +97,7 @@ def group(kinds: Kinds, name: str) -> JsonObject:
     """`/apis/NAME`. Raises StatusError 404."""
     known = kinds.all()
     if not any(resource.group == name for resource in known):
-        raise unknown_path()
+        raise PageNotFoundError
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, known)}
 
 
@@ -115,7 +115,7 @@ def resources(kinds: Kinds, group_name: str, version: str) -> JsonObject:
         if (resource.group, resource.version) == (group_name, version)
     ]
     if not chosen:
-        raise unknown_path()
+        raise PageNotFoundError
     listed: list[JsonObject] = []
     for resource in chosen:
         one: JsonObject = {

@@ -22,6 +22,7 @@ from asoreconcile.testing.kube.options import (
 from asoreconcile.testing.kube.reads import Dress, Reads, form_of
 from asoreconcile.testing.kube.status import (
     JSON_TYPE,
+    PageNotFoundError,
     StatusError,
     bad_request,
     method_not_allowed,
@@ -98,7 +99,7 @@ class Endpoints:
         resource = target.resource
         if resource.namespaced and not target.namespace:
             if resource.is_custom:
-                raise bad_request("namespace must be provided")
+                raise PageNotFoundError
             raise method_not_allowed()
         options = write_options(request, "Create")
         body = bodies.read(request, resource.kind, built_in=not resource.is_custom)
@@ -216,7 +217,7 @@ def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
     """What a patch makes of an object."""
     if sort == _JSON_PATCH:
         if not isinstance(patch, list):
-            raise bad_request("error decoding patch: it is no list of operations")
+            raise _undecodable(patch, "[]handlers.jsonPatchOp")
         return lambda before: _as_object(patches.json_patch(before, patch))
     wanted = _as_object(patch)
     merge = patches.strategic if sort == _STRATEGIC_PATCH else patches.merge
@@ -235,5 +236,14 @@ def _scaled(
 
 def _as_object(found: Any) -> JsonObject:
     if not isinstance(found, dict):
-        raise bad_request("error decoding patch: it is no JSON object")
+        raise _undecodable(found, "map[string]interface {}")
     return found
+
+
+def _undecodable(found: Any, wanted: str) -> StatusError:
+    kind = {dict: "object", list: "array", str: "string", bool: "bool"}
+    shown = kind.get(type(found), "number")
+    return bad_request(
+        f"error decoding patch: json: cannot unmarshal {shown} into Go value of type "
+        f"{wanted}"
+    )

@@ -4,6 +4,8 @@ Raises StatusError 400, 409 and 422 as the API server does, which differs betwee
 custom resources, built-in kinds, and the verbs.
 """
 
+import orjson
+
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.kube.kinds import Resource
 from asoreconcile.testing.kube.status import (
@@ -20,9 +22,10 @@ def check_kind(resource: Resource, obj: JsonObject) -> None:
     kind, version = obj.get("kind"), obj.get("apiVersion")
     if resource.is_custom:
         if not kind:
+            text = orjson.dumps(obj).decode()
             raise bad_request(
                 "the object provided is unrecognized (must be of type "
-                f"{resource.kind}): Object 'Kind' is missing"
+                f"{resource.kind}): Object 'Kind' is missing in '{text}'"
             )
         if version != resource.api_version:
             raise bad_request(
@@ -44,9 +47,8 @@ def check_patched_kind(resource: Resource, obj: JsonObject) -> None:
     """A patch has not made another kind of an object."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     if not kind:
-        why = "Invalid value: Object 'Kind' is missing"
-        cause = Cause("patch", "FieldValueInvalid", why)
-        raise invalid("", "", "", [cause])
+        text = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS).decode()
+        raise patch_refused(obj, f"Object 'Kind' is missing in '{text}'")
     if kind != resource.kind:
         raise _wrong(resource, obj, "kind", str(kind), resource.kind)
     if version != resource.api_version:
@@ -54,7 +56,15 @@ def check_patched_kind(resource: Resource, obj: JsonObject) -> None:
         raise _wrong(resource, obj, "apiVersion", str(version), wanted)
 
 
-def check_applied(resource: Resource, key: ObjectKey, obj: JsonObject) -> None:
+def patch_refused(obj: JsonObject, why: str) -> StatusError:
+    """The refusal of what a patch makes of an object, which it quotes."""
+    text = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+    quoted = orjson.dumps(text.decode()).decode()
+    cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {quoted}: {why}")
+    return invalid("", "", "", [cause])
+
+
+def check_applied(resource: Resource, obj: JsonObject) -> None:
     """The body of an apply states its kind and version, and no managed fields."""
     stated = (obj.get("apiVersion"), obj.get("kind"))
     if stated != (resource.api_version, resource.kind):
@@ -64,7 +74,6 @@ def check_applied(resource: Resource, key: ObjectKey, obj: JsonObject) -> None:
     meta = obj.get("metadata")
     if meta is not None and not isinstance(meta, dict):
         raise bad_request("error decoding YAML: metadata is no object")
-    check_key(resource, key, obj)
     if (meta or {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
 
@@ -90,22 +99,36 @@ def check_replaced(resource: Resource, before: JsonObject, wanted: JsonObject) -
     meta, present = metadata(wanted), metadata(before)
     name = str(present["name"])
     if meta.get("uid") not in (None, "", present["uid"]):
-        raise conflict(
-            resource.plural,
-            resource.group,
-            name,
-            "StorageError: invalid object, Code: 4, AdditionalErrorMsg: Precondition "
-            f"failed: UID in precondition: {meta['uid']}, UID in object meta: "
-            f"{present['uid']}",
+        raise _another(
+            resource,
+            ObjectKey(str(present.get("namespace") or ""), name),
+            str(meta["uid"]),
+            str(present["uid"]),
         )
     if resource.is_custom and not meta.get("resourceVersion"):
         cause = Cause(
             "metadata.resourceVersion",
             "FieldValueInvalid",
-            "Invalid value: 0x0: must be specified for an update",
+            "Invalid value: 0: must be specified for an update",
         )
         raise invalid(resource.plural, resource.group, name, [cause])
     _check_version(resource, before, wanted)
+
+
+def _another(
+    resource: Resource, key: ObjectKey, stated: str, present: str
+) -> StatusError:
+    group = f"{resource.group}/" if resource.is_custom else ""
+    namespace = f"{key.namespace}/" if key.namespace else ""
+    return conflict(
+        resource.plural,
+        resource.group,
+        key.name,
+        "StorageError: invalid object, Code: 4, Key: "
+        f"/registry/{group}{resource.plural}/{namespace}{key.name}, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+        f"precondition: {stated}, UID in object meta: {present}",
+    )
 
 
 def check_patched(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
@@ -114,8 +137,8 @@ def check_patched(resource: Resource, before: JsonObject, wanted: JsonObject) ->
     _check_version(resource, before, wanted)
     if meta.get("uid") not in (None, "", present["uid"]):
         why = f'Invalid value: "{meta["uid"]}": field is immutable'
-        cause = Cause("metadata.uid", "FieldValueInvalid", why)
-        raise invalid(resource.kind, resource.group, str(present["name"]), [cause])
+        causes = _repeated(resource, Cause("metadata.uid", "FieldValueInvalid", why))
+        raise invalid(resource.kind, resource.group, str(present["name"]), causes)
 
 
 def _check_version(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
@@ -140,7 +163,13 @@ def check_finalizers(resource: Resource, before: JsonObject, after: JsonObject) 
         "Forbidden: no new finalizers can be added if the object is being deleted, "
         f"found new finalizers []string{{{shown}}}",
     )
-    raise invalid(resource.kind, resource.group, str(metadata(before)["name"]), [cause])
+    name = str(metadata(before)["name"])
+    raise invalid(resource.kind, resource.group, name, _repeated(resource, cause))
+
+
+def _repeated(resource: Resource, cause: Cause) -> list[Cause]:
+    """The API server checks custom resources' metadata twice, and says so twice."""
+    return [cause, cause] if resource.is_custom else [cause]
 
 
 def _wrong(

@@ -11,7 +11,7 @@ from asoreconcile.objects import JsonObject, copy_json, finalizers, metadata
 from asoreconcile.testing.kube import builtin, names, schema
 from asoreconcile.testing.kube.crds import admit_crd
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
-from asoreconcile.testing.kube.status import Cause, bad_request, invalid
+from asoreconcile.testing.kube.status import Cause, StatusError, invalid
 
 
 @attrs.frozen
@@ -23,6 +23,16 @@ class Taken:
 
     obj: JsonObject
     warnings: tuple[str, ...] = ()
+
+
+class StrictError(StatusError):
+    """A field that nobody knows, or that is there twice, in a strict request."""
+
+    def __init__(self, resource: Resource, why: str) -> None:
+        self.why = why
+        kind, version = resource.kind, resource.version
+        text = f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
+        super().__init__(400, "BadRequest", text)
 
 
 def decoded(
@@ -46,10 +56,7 @@ def decoded(
     complaints = [f'unknown field "{path}"' for path in (*unknown, *more)]
     complaints += [f'duplicate field "{path}"' for path in repeated]
     if complaints and field_validation == "Strict":
-        raise bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: strict decoding error: {', '.join(complaints)}"
-        )
+        raise StrictError(resource, f"strict decoding error: {', '.join(complaints)}")
     warned = field_validation in ("", "Warn")
     return Taken(result, tuple(complaints) if warned else ())
 

@@ -121,8 +121,6 @@ def causes(obj: JsonObject, *, label_name: bool = False) -> Iterator[Cause]:
 
 
 def _name_problem(name: str, *, label_name: bool) -> str:
-    if label_name and "." in name:
-        return "must not contain dots"
     longest = _LONGEST_PART if label_name else _LONGEST_NAME
     if len(name) > longest:
         return f"must be no more than {longest} characters"

@@ -11,7 +11,7 @@ from asoreconcile.testing.kube.kinds import Kinds, Resource
 from asoreconcile.testing.kube.status import unknown_path
 
 _OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_INFO: JsonObject = {"title": "Kubernetes", "version": "v1.33.0"}
+_INFO: JsonObject = {"title": "Kubernetes", "version": "v1.36.0"}
 
 
 def v3_index(kinds: Kinds) -> JsonObject:

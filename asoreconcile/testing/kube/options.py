@@ -15,8 +15,8 @@ from asoreconcile.testing.kube.status import Cause, invalid
 
 _GROUP = "meta.k8s.io"
 _LONGEST_MANAGER = 128
-_VALIDATIONS = ("Ignore", "Strict", "Warn")
-_POLICIES = ("Background", "Foreground", "Orphan")
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_POLICIES = ("Foreground", "Background", "Orphan")
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
@@ -117,7 +117,11 @@ def _dry_runs(query: Mapping[str, str], body: JsonObject) -> list[str]:
 
 
 def _dry_run_causes(stated: list[str]) -> list[Cause]:
-    return [_unsupported("dryRun", one, ("All",)) for one in stated if one != "All"]
+    if all(one == "All" for one in stated):
+        return []
+    texts = ", ".join(f'"{one}"' for one in stated)
+    why = f'Unsupported value: [{texts}]: supported values: "All"'
+    return [Cause("dryRun", "FieldValueNotSupported", why)]
 
 
 def _unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:

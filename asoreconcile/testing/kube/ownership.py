@@ -4,11 +4,26 @@ from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.kube import schema
 from asoreconcile.testing.kube.apply import Owner
 from asoreconcile.testing.kube.fieldsets import KNOWN, META, Path, item_step
-from asoreconcile.testing.kube.kinds import CRDS, Resource
+from asoreconcile.testing.kube.kinds import Resource
 from asoreconcile.testing.kube.status import StatusError
 
 _ALWAYS: frozenset[Path] = frozenset({("f:spec",), ("f:status",)})
 _CRD_ALWAYS = _ALWAYS | {("f:spec", "f:names"), ("f:status", "f:acceptedNames")}
+_FIXED: dict[str, frozenset[Path]] = {
+    "CustomResourceDefinition": _CRD_ALWAYS,
+    "Event": _ALWAYS | {("f:source",)},
+    "Namespace": _ALWAYS | {("f:spec", "f:finalizers"), ("f:status", "f:phase")},
+}
+_EMPTY: frozenset[Path] = frozenset(
+    (f"f:{name}",)
+    for name in (
+        "eventTime",
+        "firstTimestamp",
+        "lastTimestamp",
+        "reportingComponent",
+        "reportingInstance",
+    )
+)
 _ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}
 _BUILT_IN: JsonObject = {
     "properties": {"metadata": META, "involvedObject": _ATOMIC},
@@ -20,14 +35,14 @@ def owner_of(
     resource: Resource, *, manager: str, subresource: str = "", now: str
 ) -> Owner:
     """A writer to a resource at one version."""
-    fixed = _CRD_ALWAYS if resource is CRDS else _ALWAYS
     return Owner(
         manager=manager,
         api_version=resource.api_version,
         subresource=subresource,
         now=now,
         schema=_schema(resource),
-        fixed=frozenset() if resource.is_custom else fixed,
+        fixed=frozenset() if resource.is_custom else _FIXED.get(resource.kind, _ALWAYS),
+        empty=frozenset() if resource.is_custom else _EMPTY,
     )
 
 
@@ -38,7 +53,7 @@ def _schema(resource: Resource) -> JsonObject:
     return {**resource.schema, "properties": {**properties, "metadata": META}}
 
 
-def check_typed(resource: Resource, configuration: JsonObject, namespace: str) -> None:
+def check_typed(resource: Resource, configuration: JsonObject) -> None:
     """What a custom resource's apply says fits its schema.
 
     Raises StatusError 500 (sic) for fields the schema has not, and for values and items
@@ -52,7 +67,8 @@ def check_typed(resource: Resource, configuration: JsonObject, namespace: str) -
         if field in configuration:
             wrong += _wrong(part, configuration[field], f".{field}")
     if wrong:
-        name = metadata(configuration).get("name")
+        meta = metadata(configuration)
+        name, namespace = meta.get("name"), meta.get("namespace") or ""
         raise StatusError(
             500,
             "",

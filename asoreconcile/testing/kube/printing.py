@@ -1,11 +1,16 @@
-"""What kubectl shows: Table rows, with the columns of the kind's CRD."""
+"""What kubectl shows: Tables, with the columns of the kind, or of its CRD. Pure."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+import orjson
+
 from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.testing.kube.ages import age
+from asoreconcile.testing.kube.builtincolumns import columns_of
 from asoreconcile.testing.kube.kinds import Resource
+from asoreconcile.testing.kube.schema import is_a
 
 _NAME: JsonObject = {
     "name": "Name",
@@ -17,8 +22,6 @@ _NAME: JsonObject = {
 _AGE: JsonObject = {
     "name": "Age",
     "type": "date",
-    "description": "",
-    "priority": 0,
     "jsonPath": ".metadata.creationTimestamp",
 }
 _STEP = re.compile(
@@ -31,24 +34,60 @@ _STEP = re.compile(
 
 def columns(resource: Resource) -> list[JsonObject]:
     """Column definitions, the name first."""
-    own = list(resource.columns) or [_AGE]
-    return [_NAME, *({"description": "", "priority": 0, **column} for column in own)]
+    if not resource.is_custom:
+        own = [column.definition() for column in columns_of(resource.kind)]
+        # The name stands last where a kind has it among its own: events.
+        named = any(column["format"] == "name" for column in own)
+        return own if named else [_NAME, *own]
+    return [_NAME, *(_definition(column) for column in _custom(resource))]
 
 
 def row(
     resource: Resource, obj: JsonObject, now: datetime, includes: str
 ) -> JsonObject:
     """One row. includes: how much of the object: Metadata, Object or None."""
-    cells = [metadata(obj).get("name")]
-    for column in columns(resource)[1:]:
-        value = find(obj, column["jsonPath"])
-        if value is not None and column["type"] == "date":
-            value = age(str(value), now)
-        cells.append("" if value is None else value)
+    cells: list[Any]
+    if resource.is_custom:
+        cells = [_cell(obj, column, now) for column in _custom(resource)]
+    else:
+        cells = [column.show(obj, now) for column in columns_of(resource.kind)]
+    if len(cells) < len(columns(resource)):
+        cells.insert(0, metadata(obj).get("name"))
     made: JsonObject = {"cells": cells}
     if includes != "None":
         made["object"] = obj if includes == "Object" else partial(obj)
     return made
+
+
+def _custom(resource: Resource) -> list[JsonObject]:
+    return list(resource.columns) or [_AGE]
+
+
+def _definition(column: JsonObject) -> JsonObject:
+    described = "Custom resource definition column (in JSONPath format): {}"
+    return {
+        "name": column["name"],
+        "type": column["type"],
+        "format": column.get("format") or "",
+        "description": column.get("description")
+        or described.format(column["jsonPath"]),
+        "priority": column.get("priority") or 0,
+    }
+
+
+def _cell(obj: JsonObject, column: JsonObject, now: datetime) -> Any:
+    """What a column shows: null where there is nothing, or nothing of its type."""
+    value = find(obj, column["jsonPath"])
+    if value is None:
+        return None
+    match column["type"]:
+        case "date":
+            return age(value, now)
+        case "string":
+            return value if isinstance(value, str) else orjson.dumps(value).decode()
+        case "integer" | "number" | "boolean" as wanted:
+            return value if is_a(value, wanted) else None
+    return value
 
 
 def partial(obj: JsonObject) -> JsonObject:
@@ -74,22 +113,3 @@ def find(obj: Any, path: str) -> Any:
             key, value = step["key"], step["value"]
             obj = next((item for item in obj if item.get(key) == value), None)
     return obj
-
-
-def age(timestamp: str, now: datetime) -> str:
-    """How long ago, as kubectl writes it: 12s, 4m10s, 3h5m, 2d."""
-    try:
-        then = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return "<invalid>"
-    seconds = max(0, int((now.astimezone(UTC) - then).total_seconds()))
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return f"{minutes}m{seconds % 60}s" if seconds % 60 else f"{minutes}m"
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
-    return f"{hours}h" if hours < 48 else f"{days}d"

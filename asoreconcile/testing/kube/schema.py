@@ -134,6 +134,9 @@ def check(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
     expected = schema.get("type")
     if expected and not is_a(value, expected):
         yield _type_error(at, value, expected)
+        if expected == "integer" and isinstance(value, float):
+            why = f"Checked value must be of type integer (default format) in {at}"
+            yield Cause("<nil>", "FieldValueInvalid", f'Invalid value: "": {why}')
         return
     yield from _check_value(schema, value, at)
     yield from _check_choices(schema, value, at)
@@ -240,10 +243,7 @@ def _check_unique(schema: JsonObject, value: list[Any], at: str) -> Iterator[Cau
     for index, item in enumerate(value):
         name = item_step(item, schema)
         if name in seen:
-            text = shown(item)
-            if sort == "map":
-                keys = name.removeprefix("k:")
-                text = f"map[string]interface {{}}{keys}"
+            text = name.removeprefix("k:") if sort == "map" else shown(item)
             yield Cause(
                 f"{at}[{index}]", "FieldValueDuplicate", f"Duplicate value: {text}"
             )

@@ -101,7 +101,7 @@ def _set_of(tokens: _Tokens) -> set[str]:
     values, text = set(), ""
     while (token := tokens.take()) != ")":
         if not token:
-            raise tokens.refuse("',', or ')'")
+            raise tokens.refuse("',' or ')'")
         if token == ",":
             values.add(text)
             text = ""

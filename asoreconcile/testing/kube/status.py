@@ -49,10 +49,8 @@ class StatusError(Exception):
 
 
 def _of(resource: str, group: str, name: str) -> JsonObject:
-    details: JsonObject = {"name": name} if name else {}
-    if group:
-        details["group"] = group
-    return details | {"kind": resource}
+    known = {"name": name, "group": group, "kind": resource}
+    return {key: value for key, value in known.items() if value}
 
 
 def _qualified(resource: str, group: str) -> str:
@@ -66,6 +64,13 @@ def not_found(resource: str, group: str, name: str) -> StatusError:
         f'{_qualified(resource, group)} "{name}" not found',
         details=_of(resource, group, name),
     )
+
+
+class PageNotFoundError(StatusError):
+    """A path that no API has: answered in plain text, not with a Status object."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "NotFound", "404 page not found")
 
 
 def unknown_path() -> StatusError:

@@ -3,8 +3,13 @@
 import attrs
 
 from asoreconcile.objects import ObjectKey
-from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds, Resource
-from asoreconcile.testing.kube.status import unknown_path
+from asoreconcile.testing.kube.kinds import BUILT_IN, NAMESPACES, Kinds, Resource
+from asoreconcile.testing.kube.status import (
+    PageNotFoundError,
+    StatusError,
+    not_found,
+    unknown_path,
+)
 
 
 @attrs.frozen
@@ -29,18 +34,26 @@ def target_of(kinds: Kinds, path: str) -> Target:
         case ["apis", group, version, *rest] if rest:
             pass
         case _:
-            raise unknown_path()
+            raise PageNotFoundError
     namespace = ""
     if rest[0] == NAMESPACES.plural and len(rest) >= 3:
         inside = kinds.find(group, version, rest[2])
         if inside is not None and inside.namespaced:
             namespace, rest = rest[1], rest[2:]
     if len(rest) > 3:
-        raise unknown_path()
+        raise _unknown(group)
     plural, name, subresource = [*rest, "", ""][:3]
     resource = kinds.find(group, version, plural)
     if resource is None or (name and resource.namespaced and not namespace):
-        raise unknown_path()
+        raise _unknown(group)
     if subresource and subresource not in resource.subresources:
+        if resource.is_custom:
+            raise not_found(resource.plural, resource.group, name)
         raise unknown_path()
     return Target(resource, namespace, name, subresource)
+
+
+def _unknown(group: str) -> StatusError:
+    """Built-in groups answer for all their paths, others only for their kinds."""
+    is_built_in = any(resource.group == group for resource in BUILT_IN)
+    return unknown_path() if is_built_in else PageNotFoundError()

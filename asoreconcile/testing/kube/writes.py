@@ -149,7 +149,10 @@ class Writes:
         def changed(before: JsonObject) -> Taken:
             wanted = change(copy_json(before))
             identity.check_patched_kind(resource, wanted)
-            taken = self._decoded(resource, wanted, options)
+            try:
+                taken = self._decoded(resource, wanted, options)
+            except intake.StrictError as error:
+                raise identity.patch_refused(wanted, error.why) from error
             identity.check_key(resource, key, taken.obj)
             identity.check_patched(resource, before, taken.obj)
             return taken
@@ -166,11 +169,11 @@ class Writes:
         subresource: str = "",
     ) -> Written:
         """Server-side apply: 201 when it creates."""
-        identity.check_applied(resource, key, configuration)
+        identity.check_applied(resource, configuration)
         owner = ownership.owner_of(
             resource, manager=options.manager, subresource=subresource, now=self._now()
         )
-        ownership.check_typed(resource, configuration, key.namespace)
+        ownership.check_typed(resource, configuration)
 
         def change(before: JsonObject | None) -> Taken:
             wanted = apply.applied(before, configuration, owner, force=options.force)

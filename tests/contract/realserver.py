@@ -1,0 +1,122 @@
+"""A real kube-apiserver with its etcd, from a folder with both: the envtest convention.
+
+It has no controllers: nothing collects garbage, and namespaces stay Terminating.
+"""
+
+import secrets
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+_READY_SECONDS = 90.0
+_END_SECONDS = 15.0
+_POLL_SECONDS = 0.2
+
+
+@attrs.frozen
+class Running:
+    """Where it is, and how to be its administrator."""
+
+    url: str
+    token: str = attrs.field(repr=False)
+    authority_pem: str = attrs.field(repr=False)
+
+
+def missing(folder: Path) -> list[str]:
+    """Which of the programs a folder lacks."""
+    names = ("kube-apiserver", "etcd")
+    return [name for name in names if not (folder / name).is_file()]
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Running]:
+    """Start both, wait until they are ready, and end them with the block."""
+    with tempfile.TemporaryDirectory() as place:
+        work = Path(place)
+        store, peer, port = _free_ports(3)
+        token = secrets.token_hex(16)
+        (work / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
+        (work / "accounts.key").write_bytes(_key())
+        at = f"http://127.0.0.1:{store}"
+        etcd = [
+            *(f"{folder}/etcd", "--data-dir", f"{work}/etcd", "--unsafe-no-fsync"),
+            *("--listen-client-urls", at, "--advertise-client-urls", at),
+            *("--listen-peer-urls", f"http://127.0.0.1:{peer}"),
+        ]
+        server = [
+            *(f"{folder}/kube-apiserver", "--etcd-servers", at),
+            *("--bind-address", "127.0.0.1", "--secure-port", str(port)),
+            *("--cert-dir", f"{work}/certs"),
+            *("--token-auth-file", f"{work}/tokens.csv"),
+            *("--authorization-mode", "RBAC"),
+            *("--service-cluster-ip-range", "10.0.0.0/24"),
+            *("--service-account-issuer", "https://localhost"),
+            *("--service-account-key-file", f"{work}/accounts.key"),
+            *("--service-account-signing-key-file", f"{work}/accounts.key"),
+            *("--disable-admission-plugins", "ServiceAccount"),
+        ]
+        with (
+            _process(etcd, work / "etcd.log"),
+            _process(server, work / "server.log") as process,
+        ):
+            url = f"https://127.0.0.1:{port}"
+            authority = _await_ready(url, process, work)
+            yield Running(url, token, authority)
+
+
+def _await_ready(url: str, process: subprocess.Popen[bytes], work: Path) -> str:
+    """The certificate it made for itself, once it says it is ready."""
+    authority, end = work / "certs" / "apiserver.crt", time.monotonic() + _READY_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            trusted = authority.read_text()
+            context = ssl.create_default_context(cadata=trusted)
+            with urllib.request.urlopen(f"{url}/readyz", context=context):
+                return trusted
+        except (OSError, ssl.SSLError, urllib.error.URLError):
+            time.sleep(_POLL_SECONDS)
+    tail = (work / "server.log").read_text()[-2000:]
+    raise RuntimeError(f"kube-apiserver is not ready: {tail}")
+
+
+@contextmanager
+def _process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _key() -> bytes:
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )

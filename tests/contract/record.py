@@ -1,0 +1,60 @@
+"""Record the golden answers from a real kube-apiserver: `python tests/contract/record.py`.
+
+KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd (see hack/envtest).
+Writes golden.json beside this file.
+"""
+
+import json
+import os
+import ssl
+import sys
+from pathlib import Path
+
+import realserver
+from contractclient import Json, Server, widgets_crd
+from goldenform import Form
+from goldenscenarios import SCENARIOS, Scenario
+
+GOLDEN = Path(__file__).with_name("golden.json")
+
+
+def exchanges(server: Server, scenario: Scenario) -> list[Json]:
+    """What a server answers to a scenario, in a form that can be compared."""
+    with server.namespace() as name:
+        with server.recording() as journal:
+            scenario(server, name)
+        form = Form(name)
+        return [form.exchange(request, answer) for request, answer in journal]
+
+
+def main() -> int:
+    """Record all scenarios; 2 without a real server."""
+    folder = Path(os.environ.get("KUBEBUILDER_ASSETS", ""))
+    if lacking := realserver.missing(folder):
+        sys.stderr.write(f"KUBEBUILDER_ASSETS={folder} lacks {', '.join(lacking)}\n")
+        return 2
+    with realserver.running(folder) as real:
+        context = ssl.create_default_context(cadata=real.authority_pem)
+        with Server(real.url, real.token, context) as server:
+            server.install(widgets_crd())
+            found = {name: exchanges(server, one) for name, one in SCENARIOS.items()}
+    GOLDEN.write_text(_lines(found))
+    sys.stdout.write(f"{sum(map(len, found.values()))} answers in {GOLDEN.name}\n")
+    return 0
+
+
+def _lines(found: dict[str, list[Json]]) -> str:
+    """JSON with one answer to a line: its changes can be read."""
+    parts = (
+        f"{json.dumps(name)}: [\n"
+        + ",\n".join(
+            json.dumps(one, sort_keys=True, ensure_ascii=False) for one in told
+        )
+        + "\n]"
+        for name, told in found.items()
+    )
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
