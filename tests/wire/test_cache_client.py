@@ -86,7 +86,7 @@ def names(objects):
 def test_cl1_reads_ask_the_cache_and_writes_the_server(server, synced):
     cached, _, _ = synced
     before = len(server.journal)
-    assert cached.get(CONFIG_MAPS, ObjectKey("default", "first"))["data"] == {}
+    assert names([cached.get(CONFIG_MAPS, ObjectKey("default", "first"))]) == ["first"]
     assert names(cached.list(CONFIG_MAPS)) == ["first"]
     assert len(server.journal) == before
     cached.create(CONFIG_MAPS, config_map())

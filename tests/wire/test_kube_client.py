@@ -210,7 +210,7 @@ def test_cl2_status_is_written_apart_from_the_object(client):
 
 
 def test_cl4_dry_run_and_field_manager_reach_the_server(server, client):
-    made = client.create(CONFIG_MAPS, config_map(), field_manager="tests")
+    made = client.create(CONFIG_MAPS, config_map(a="1"), field_manager="tests")
     assert made["metadata"]["managedFields"][0]["manager"] == "tests"
 
 
