@@ -67,7 +67,7 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
         try:
             converted.append(_one(builtin(), manifest, to))
         except ConversionError as error:
-            problems.append(f"{manifest.where}: {error}")
+            problems.append(f"{_label(manifest)}: {error}")
     if problems:
         _fail(problems)
     click.echo(_text(converted, output), nl=False)
@@ -83,11 +83,14 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
     made, unknown = rewritten(kind, obj, version)
     for path in unknown:
         click.echo(
-            f"{manifest.where}: {gvk_of(obj).kind} {key_of(obj).name}: {version} has no"
-            f" {path}: it stays in the annotation",
+            f"{_label(manifest)}: {version} has no {path}: it stays in the annotation",
             err=True,
         )
     return made
+
+
+def _label(manifest: Manifest) -> str:
+    return f"{manifest.where}: {gvk_of(manifest.obj).kind} {key_of(manifest.obj).name}"
 
 
 def _text(documents: Iterable[JsonObject], output: str) -> str:

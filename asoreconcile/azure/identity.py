@@ -9,10 +9,10 @@ import attrs
 from asoreconcile.arm import ids
 from asoreconcile.azure.owner import Owner
 from asoreconcile.azure.work import Work
-from asoreconcile.catalogue.names import azure_name
+from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
 from asoreconcile.errors import ConditionError
-from asoreconcile.objects import JsonObject, dig, spec
+from asoreconcile.objects import JsonObject, spec
 
 
 @attrs.frozen
@@ -46,11 +46,14 @@ def identify(work: Work, owner: Owner | None) -> Identity:
 
 
 def _name(work: Work) -> str:
-    """The Azure name; names drawn or read at the claim stay as they were then."""
+    """The Azure name; names made up or read at the claim stay as they were then.
+
+    A UUID is drawn, or made up differently by another version of the kind.
+    """
     stated = spec(work.obj)
-    drawn = str(dig(stated, "operatorSpec.namingConvention")).lower() == "random"
+    made_up = is_named_by_uuid(work.version.group_kind)
     from_config = stated.get("azureNameFromConfig")
-    if not stated.get("azureName") and (drawn or from_config):
+    if not stated.get("azureName") and (made_up or from_config):
         if work.arm_id:
             return work.arm_id.rpartition("/")[2]
         if from_config:

@@ -34,7 +34,7 @@ STORED_SUFFIX = "storage"
 
 
 class ConversionError(AsoError):
-    """An object that cannot be converted; the message names it."""
+    """An object that cannot be converted, and why; who asks names the object."""
 
 
 @attrs.frozen
@@ -90,11 +90,8 @@ def convert(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
     try:
         return _converted(kind, copy_json(obj), to)
     except (CarriedError, UnknownVersionError) as error:
-        gvk = gvk_of(obj)
-        raise ConversionError(
-            f"cannot convert {gvk.kind} {key_of(obj)} from {gvk.version} to {to}:"
-            f" {error}"
-        ) from error
+        own = gvk_of(obj).version
+        raise ConversionError(f"cannot convert {own} to {to}: {error}") from error
 
 
 def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[str]]:
@@ -124,8 +121,8 @@ def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
         return
     if not key_of(obj).namespace:
         raise ConversionError(
-            f"{gvk_of(obj).kind} {key_of(obj).name}: {made['apiVersion']} would give it"
-            " another Azure name: set metadata.namespace or spec.azureName"
+            f"{made['apiVersion']} would give it another Azure name: set"
+            " metadata.namespace or spec.azureName"
         )
     made["spec"] = {"azureName": name, **made["spec"]}
 
@@ -140,7 +137,7 @@ def authored_version(kind: Kind, obj: JsonObject) -> str:
         source = form(kind, gvk_of(obj).version)
         return _carried(kind, source, obj, obj.get("spec")).authored
     except (CarriedError, UnknownVersionError) as error:
-        raise ConversionError(f"{gvk_of(obj).kind} {key_of(obj)}: {error}") from error
+        raise ConversionError(str(error)) from error
 
 
 def _converted(kind: Kind, obj: JsonObject, to: str) -> JsonObject:

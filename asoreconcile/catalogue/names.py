@@ -51,6 +51,14 @@ def azure_name(version: KindVersion, obj: JsonObject) -> str:
     return str(metadata(obj).get("name") or "")
 
 
+def is_named_by_uuid(group_kind: GroupKind) -> bool:
+    """Whether the name is made up from the object's own and its owner's, or drawn.
+
+    Versions of such a kind make up different ones, so a name that is in use is kept.
+    """
+    return group_kind in _NAMED_BY_UUID
+
+
 def _uuid_name(version: KindVersion, obj: JsonObject, spec: JsonObject) -> str:
     owner = spec.get("owner")
     if not isinstance(owner, dict) or not owner:

@@ -174,7 +174,9 @@ def test_an_annotation_somebody_broke_is_named(text):
     made = obj(VNET, "v20250301")
     made["metadata"]["annotations"] = {CARRIED: text}
 
-    with pytest.raises(ConversionError, match=r"VirtualNetwork ns/it .*conversion-dat"):
+    with pytest.raises(
+        ConversionError, match="v20250301 to v1api20240301: .*conversion-dat"
+    ):
         convert(VNET, made, "v1api20240301")
 
 

@@ -1,0 +1,103 @@
+"""Writes of Azure objects judged and completed before they are stored.
+
+The same functions as the reconciler's, at the moment when the user still looks. For
+`webhooks.server.WebhookServer`: one function each for all kinds, under any path.
+"""
+
+from collections.abc import Callable
+
+from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
+from asoreconcile.catalogue.changes import change_problems
+from asoreconcile.catalogue.conversion import form
+from asoreconcile.catalogue.defaults import with_defaults
+from asoreconcile.catalogue.kinds import (
+    Catalogue,
+    KindVersion,
+    UnknownKindError,
+    UnknownVersionError,
+)
+from asoreconcile.catalogue.names import is_named_by_uuid
+from asoreconcile.catalogue.problems import Problem
+from asoreconcile.catalogue.validation import rule_problems
+from asoreconcile.objects import (
+    GroupVersionKind,
+    JsonObject,
+    annotations,
+    finalizers,
+    is_deleting,
+    spec,
+)
+from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
+
+Check = Callable[[KindVersion, JsonObject], list[Problem]]
+
+_MAX_TOLD = 20
+
+
+class Admission:
+    """Judges writes by the rules of a catalogue's kinds. Safe from any thread."""
+
+    def __init__(self, catalogue: Catalogue, *checks: Check) -> None:
+        """checks: what else is wrong with an object, such as its expressions."""
+        self._catalogue = catalogue
+        self._checks: tuple[Check, ...] = (rule_problems, *checks)
+
+    def validate(self, request: AdmissionRequest) -> Allowed | Denied:
+        """Whether a write may be: everything that is wrong with it, at once.
+
+        What does not touch the spec may always be, and so may anything on the way out:
+        an object that broke a rule before the rule was there must stay manageable.
+        Rules: R10.1, R10.2.
+        """
+        obj, old = request.obj, request.old
+        version = self._version(request.gvk)
+        if obj is None or version is None or request.subresource or is_deleting(obj):
+            return Allowed()
+        problems: list[Problem] = []
+        if old is not None:
+            if spec(old) == spec(obj):
+                return Allowed()
+            claimed = _is_claimed(version, obj)
+            problems += change_problems(version, old, obj, claimed=claimed)
+        for check in self._checks:
+            problems += check(version, obj)
+        if not problems:
+            return Allowed()
+        told = [str(problem) for problem in problems[:_MAX_TOLD]]
+        if len(problems) > _MAX_TOLD:
+            told.append(f"and {len(problems) - _MAX_TOLD} more")
+        return Denied("; ".join(told), code=422, reason="Invalid")
+
+    def mutate(self, request: AdmissionRequest) -> JsonObject | Denied:
+        """The object with its defaults. Rules: R10.1, R10.3, R10.4."""
+        obj = request.obj or {}
+        version = self._version(request.gvk)
+        if version is None or request.subresource or is_deleting(obj):
+            return obj
+        return with_defaults(version, _with_known_name(version, obj, request.old))
+
+    def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
+        """None for what is not ours, and for stored forms: operators write those."""
+        try:
+            known = form(self._catalogue.kind(gvk.group_kind), gvk.version)
+        except (UnknownKindError, UnknownVersionError):
+            return None
+        return None if known.stored else known.version
+
+
+def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
+    """Whether something outside the cluster goes by the object's name already."""
+    if version.is_arm:
+        return bool(annotations(obj).get(RESOURCE_ID))
+    return FINALIZER in finalizers(obj)
+
+
+def _with_known_name(
+    version: KindVersion, obj: JsonObject, old: JsonObject | None
+) -> JsonObject:
+    """A UUID that was drawn, or made up under another version, is not made up anew."""
+    if not is_named_by_uuid(version.group_kind) or spec(obj).get("azureName"):
+        return obj
+    claimed = annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]
+    name = spec(old or {}).get("azureName") or claimed
+    return {**obj, "spec": {**spec(obj), "azureName": name}} if name else obj
