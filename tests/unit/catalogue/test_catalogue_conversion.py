@@ -175,7 +175,7 @@ def test_an_annotation_somebody_broke_is_named(text):
     made["metadata"]["annotations"] = {CARRIED: text}
 
     with pytest.raises(
-        ConversionError, match="v20250301 to v1api20240301: .*conversion-dat"
+        ConversionError, match=r"v20250301 to v1api20240301: .*conversion-dat"
     ):
         convert(VNET, made, "v1api20240301")
 
