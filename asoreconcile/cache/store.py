@@ -1,14 +1,14 @@
-"""The cached objects of one kind: a dict of entries, and indexes over them.
+"""The cached objects of one kind: a dict of rows, and indexes over them.
 
-One writer (the reflector's thread), many readers. Reading one key takes no lock:
-entries are immutable and dict reads are atomic. Indexes and whole-store reads take it.
+One writer at a time (a feed's thread), many readers. Reading one key takes no lock:
+rows are immutable and dict reads are atomic. Indexes and whole-store reads take it.
 Rules: IN-1, IN-11, TH-4.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.entry import Entry, Row
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 
@@ -17,47 +17,52 @@ _log = Logger(__name__)
 IndexFunction = Callable[[Entry], Iterable[str]]
 """The values an entry is found under. Pure: asked again to take an entry out."""
 
+# Not ObjectKey: nothing of the store is to be tracked by the garbage collector.
+_Key = tuple[str, str]
+
 
 class Store:
     """Entries by key. `namespace` is always indexed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: dict[ObjectKey, Entry] = {}
+        self._rows: dict[_Key, Row] = {}
+        self._namespaces: dict[str, set[_Key]] = {}
         self._functions: dict[str, IndexFunction] = {}
-        self._indexes: dict[str, dict[str, set[ObjectKey]]] = {}
-        self.add_index("namespace", lambda entry: (entry.key.namespace,))
+        self._indexes: dict[str, dict[str, set[_Key]]] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._rows)
 
     def get(self, key: ObjectKey) -> Entry | None:
-        return self._entries.get(key)
+        row = self._rows.get((key.namespace, key.name))
+        return None if row is None else Entry.of(row)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """All keys, or those of one namespace, sorted."""
-        if namespace is not None:
-            return self.by_index("namespace", namespace)
         with self._lock:
-            return sorted(self._entries)
+            if namespace is None:
+                return _keys(self._rows)
+            return _keys(self._namespaces.get(namespace, ()))
 
     def entries(self) -> list[Entry]:
         """All entries, sorted by key."""
         with self._lock:
-            return [self._entries[key] for key in sorted(self._entries)]
+            return [Entry.of(self._rows[key]) for key in sorted(self._rows)]
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
         """The keys that an index gives a value, sorted; KeyError for no index."""
         with self._lock:
-            return sorted(self._indexes[name].get(value, ()))
+            index = self._namespaces if name == "namespace" else self._indexes[name]
+            return _keys(index.get(value, ()))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
         """Index what is there and all that comes; replaces an index of that name."""
         with self._lock:
             self._functions[name] = function
             self._indexes[name] = {}
-            for entry in self._entries.values():
-                self._link(name, entry)
+            for key, row in self._rows.items():
+                self._link(name, key, Entry.of(row))
 
     def values_of(self, name: str, entry: Entry) -> Collection[str]:
         """What an index gives an entry; KeyError for no index.
@@ -65,6 +70,8 @@ class Store:
         A function that fails finds the entry under nothing: one bad object must not
         end the watch of its kind.
         """
+        if name == "namespace":
+            return (entry.key.namespace,)
         function = self._functions[name]
         try:
             return tuple(function(entry))
@@ -80,59 +87,74 @@ class Store:
     def remove(self, key: ObjectKey) -> Entry | None:
         """Drop a key; returns what was there."""
         with self._lock:
-            return self._remove(key)
+            return self._remove((key.namespace, key.name))
 
     def replace(
         self,
         entries: Iterable[Entry],
         covers: Callable[[str], bool] = lambda _namespace: True,
-    ) -> tuple[list[Entry], list[tuple[Entry | None, Entry]]]:
+    ) -> tuple[Sequence[Entry], Sequence[tuple[Entry | None, Entry]]]:
         """Make entries all there is, as one step for other readers.
 
         covers: of which namespaces they are all. Returns what was there and is gone,
         and what was there before each entry.
         """
-        present = {entry.key: entry for entry in entries}
+        present = {entry.row[:2]: entry for entry in entries}
         with self._lock:
             gone = [
-                self._entries[key]
-                for namespace, keys in self._indexes["namespace"].items()
+                key
+                for namespace, keys in self._namespaces.items()
                 if covers(namespace)
                 for key in keys
                 if key not in present
             ]
-            for entry in gone:
-                self._remove(entry.key)
-            return gone, [(self._put(entry), entry) for entry in present.values()]
+            removed = [self._remove(key) for key in gone]
+            put = [(self._put(entry), entry) for entry in present.values()]
+        return [entry for entry in removed if entry is not None], put
 
     def _put(self, entry: Entry) -> Entry | None:
         """Caller holds the lock."""
-        old = self._entries.get(entry.key)
-        if old is not None:
-            self._unlink_all(old)
-        self._entries[entry.key] = entry
+        key = entry.row[:2]
+        row = self._rows.get(key)
+        old = None if row is None else Entry.of(row)
+        self._rows[key] = entry.row
+        if old is None:
+            self._namespaces.setdefault(key[0], set()).add(key)
         for name in self._functions:
-            self._link(name, entry)
+            if old is not None:
+                self._unlink(name, key, old)
+            self._link(name, key, entry)
         return old
 
-    def _remove(self, key: ObjectKey) -> Entry | None:
+    def _remove(self, key: _Key) -> Entry | None:
         """Caller holds the lock."""
-        old = self._entries.pop(key, None)
-        if old is not None:
-            self._unlink_all(old)
+        row = self._rows.pop(key, None)
+        if row is None:
+            return None
+        old = Entry.of(row)
+        _discard(self._namespaces, key[0], key)
+        for name in self._functions:
+            self._unlink(name, key, old)
         return old
 
-    def _link(self, name: str, entry: Entry) -> None:
+    def _link(self, name: str, key: _Key, entry: Entry) -> None:
         index = self._indexes[name]
         for value in self.values_of(name, entry):
-            index.setdefault(value, set()).add(entry.key)
+            index.setdefault(value, set()).add(key)
 
-    def _unlink_all(self, entry: Entry) -> None:
-        for name in self._functions:
-            index = self._indexes[name]
-            for value in self.values_of(name, entry):
-                keys = index.get(value)
-                if keys is not None:
-                    keys.discard(entry.key)
-                    if not keys:
-                        del index[value]
+    def _unlink(self, name: str, key: _Key, entry: Entry) -> None:
+        index = self._indexes[name]
+        for value in self.values_of(name, entry):
+            _discard(index, value, key)
+
+
+def _discard(index: dict[str, set[_Key]], value: str, key: _Key) -> None:
+    keys = index.get(value)
+    if keys is not None:
+        keys.discard(key)
+        if not keys:
+            del index[value]
+
+
+def _keys(found: Iterable[_Key]) -> list[ObjectKey]:
+    return [ObjectKey(*key) for key in sorted(found)]
