@@ -18,12 +18,15 @@ from asoreconcile.objects import JsonObject, ObjectKey
 Pairs = tuple[str, ...]
 """Names and values by turns: a dict would be tracked, and take three times as much."""
 
-Row = tuple[str, str, str, str, int, bool, Pairs, Pairs, Pairs, bytes]
+Row = tuple[str, str, str, str, int, bool, tuple[str, ...], Pairs, Pairs, bytes]
 """Namespace, name, uid, resource version, generation, whether it is being deleted,
 finalizers, labels, annotations, content. To be a plain tuple: no other kind goes
 untracked."""
 
 _SHORT = 32
+# A cluster has a handful of different lists of finalizers, and thousands of each.
+_MAX_LISTS = 1000
+_LISTS: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 class Entry:
@@ -45,7 +48,7 @@ class Entry:
             read("resourceVersion") or "",
             read("generation") or 0,
             bool(read("deletionTimestamp")),
-            tuple(map(intern, read("finalizers") or ())),
+            _shared(read("finalizers")),
             _pairs(read("labels")),
             _pairs(read("annotations")),
             # orjson's result keeps three times its size as a growth buffer: copy it.
@@ -97,6 +100,15 @@ class Entry:
     @property
     def size_bytes(self) -> int:
         return len(self.row[9])
+
+
+def _shared(values: list[str] | None) -> tuple[str, ...]:
+    if not values:
+        return ()
+    made = tuple(values)
+    if len(_LISTS) >= _MAX_LISTS:
+        return _LISTS.get(made, made)
+    return _LISTS.setdefault(made, made)
 
 
 def _pairs(values: dict[str, str] | None) -> Pairs:
