@@ -6,6 +6,7 @@ import threading
 import kopf
 from meter import Meter
 
+
 def main() -> None:
     url, count = sys.argv[1], int(sys.argv[2])
     meter = Meter(count)
