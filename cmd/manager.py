@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,12 @@ from asoreconcile import log
 from asoreconcile.cmd.lifeline import on_stdin_end
 from asoreconcile.errors import AsoError
 
+if TYPE_CHECKING:
+    from asoreconcile.runtime.leader import LeaderElection
+
 _SWITCH_INTERVAL_SECONDS = 0.0005
+# Azure Service Operator's: one of the two may lead, never both.
+_LEASE = "controllers-leader-election-azinfra-generated"
 
 
 @click.command()
@@ -34,6 +40,20 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
     show_default=True,
     metavar="[HOST]:PORT",
     help="Where /healthz and /readyz are served; 0 is nowhere.",
+)
+@click.option(
+    "--enable-leader-election",
+    is_flag=True,
+    help="Of several replicas one works, and another takes over when it ends.",
+)
+@click.option(
+    "--leader-election-seconds",
+    type=(float, float, float),
+    default=(15, 10, 2),
+    show_default=True,
+    metavar="LEASE RENEW RETRY",
+    help="How long others leave the leader's lease alone, how long the leader goes on "
+    "without having renewed it, and the pause between tries.",
 )
 @click.option(
     "--kubeconfig",
@@ -61,6 +81,8 @@ def manager(
     crd_pattern: str,
     metrics_addr: str,
     health_addr: str,
+    enable_leader_election: bool,
+    leader_election_seconds: tuple[float, float, float],
     kubeconfig: str | None,
     extension_names: tuple[str, ...],
     log_format: str,
@@ -81,7 +103,8 @@ def manager(
       POD_NAMESPACE=azureserviceoperator-system AZURE_SUBSCRIPTION_ID=... \\
         asoreconcile manager --crd-pattern 'resources.azure.com/*;network.azure.com/*'
 
-    Exit codes: 0 after a clean stop, 1 when something failed, 2 for bad usage.
+    Exit codes: 0 after a clean stop, 1 when something failed or the leader's lease was
+    lost, 2 for bad usage.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
     from asoreconcile.controllers import assembly, settings
@@ -101,6 +124,9 @@ def manager(
         health_address=health_addr,
         kubeconfig=kubeconfig,
         extension_names=extension_names,
+        leader_election=_election(leader_election_seconds)
+        if enable_leader_election
+        else None,
     )
     try:
         operation = assembly.Operation(read, options)
@@ -110,3 +136,12 @@ def manager(
     except AsoError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(code)
+
+
+def _election(seconds: tuple[float, float, float]) -> "LeaderElection":
+    from asoreconcile.runtime.leader import LeaderElection, Timing
+
+    try:
+        return LeaderElection(_LEASE, timing=Timing(*seconds))
+    except ValueError as error:
+        raise click.UsageError(f"--leader-election-seconds: {error}") from error

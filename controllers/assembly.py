@@ -49,6 +49,7 @@ from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import (
@@ -65,10 +66,12 @@ from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.election import LeaseElector, lease_elector
 from asoreconcile.runtime.endpoints import Endpoints
 from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
+from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import Manager
-from asoreconcile.runtime.service import Group
+from asoreconcile.runtime.service import Group, Step
 from asoreconcile.version import __version__
 
 _log = Logger(__name__)
@@ -90,6 +93,7 @@ class Options:
     health_address: str = "0"
     kubeconfig: str | None = None
     extension_names: tuple[str, ...] = ()
+    leader_election: LeaderElection | None = None
 
 
 class Operation:
@@ -107,8 +111,13 @@ class Operation:
         self._metrics = RuntimeMetrics(self._registry)
         self._catalogue = builtin()
         user_agent = f"asoreconcile/{__version__}"
+        cluster = load(options.kubeconfig)
+        self._elector = self._make_elector(cluster, user_agent)
         self._client = KubeClient(
-            load(options.kubeconfig), user_agent=user_agent, metrics=self._metrics
+            cluster,
+            user_agent=user_agent,
+            metrics=self._metrics,
+            before_write=self._check_may_write,
         )
         self._recorder = EventRecorder(self._client, _EVENT_SOURCE, clock=self._clock)
         self._informers = Informers(
@@ -126,16 +135,20 @@ class Operation:
             self._client, self._catalogue, self._lifecycle, clock=self._clock
         )
         self._synced = CachesSynced(self._clock)
-        self._manager = Manager(clock=self._clock)
+        self._manager = Manager(clock=self._clock, elector=self._elector)
 
     def run(self) -> int:
         """Install CRDs, run until stopped; returns the exit code. Blocking.
 
+        One of several installs CRDs, and reconciles, once it leads (LE-5).
         Raises AsoError when it cannot start: the cluster does not answer, a pattern
         matches nothing, CRDs of another operator are in the way.
         """
         self._serve()
-        self._install_crds()
+        if self._elector is None:
+            self._install_crds()
+        else:
+            self._manager.add(Step("CRDs", self._install_crds), group=Group.LEADER)
         self._watch_others()
         self._watch_credentials()
         self._supervisor.bring_in_line()
@@ -161,6 +174,9 @@ class Operation:
         alive.add("timers", timers)
         alive.add("controllers", self._lifecycle.progress)
         ready.add("caches", self._synced)
+        if self._elector is not None:
+            alive.add("leaderElection", self._elector.progress)
+            ready.add("leaderElection", self._elector.standing)
         options = self._options
         for address, registry, checks in (
             (options.metrics_address, self._registry, ()),
@@ -274,12 +290,33 @@ class Operation:
             build=f"asoreconcile-{__version__}",
         )
 
+    def _make_elector(
+        self, cluster: ClusterConfig, user_agent: str
+    ) -> LeaseElector | None:
+        wanted = self._options.leader_election
+        if wanted is None:
+            return None
+        return lease_elector(
+            cluster,
+            ObjectKey(wanted.namespace or self._settings.pod_namespace, wanted.lease),
+            user_agent=user_agent,
+            clock=self._clock,
+            metrics=self._metrics,
+            identity=wanted.identity,
+            timing=wanted.timing,
+        )
+
+    def _check_may_write(self) -> None:
+        if self._elector is not None:
+            self._elector.check()
+
     def _make_connector(self) -> Connector:
         return Connector(
             clock=self._clock,
             metrics=ArmMetrics(self._registry),
             user_agent=self._settings.user_agent_suffix,
             connections=_BUSY_KINDS * self._settings.max_concurrent_reconciles,
+            before_write=self._check_may_write,
         )
 
     def _connect(self) -> ScopedConnections:

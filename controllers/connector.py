@@ -30,14 +30,17 @@ class Connector:
         metrics: ArmMetrics | None = None,
         user_agent: str = "",
         connections: int = 64,
+        before_write: Callable[[], None] = lambda: None,
     ) -> None:
         """connections: kept open at most to one endpoint; as many as there are
         workers, or each further one costs a handshake a request (T10).
+        before_write: see `ArmTransport`.
         """
         self._clock = clock
         self._metrics = metrics
         self._user_agent = user_agent
         self._connections = connections
+        self._before_write = before_write
         self._lock = threading.Lock()
         self._transports: dict[str, ArmTransport] = {}
         self._budgets: dict[tuple[str, str], Budget] = {}
@@ -79,7 +82,11 @@ class Connector:
     def _to_arm(self, cloud: CloudConfig) -> ArmTransport:
         return self._shared(
             cloud.endpoint,
-            lambda: ArmTransport(url=cloud.endpoint, connections=self._connections),
+            lambda: ArmTransport(
+                url=cloud.endpoint,
+                connections=self._connections,
+                before_write=self._before_write,
+            ),
         )
 
     def _to_authority(self, cloud: CloudConfig) -> ArmTransport:

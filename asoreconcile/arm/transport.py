@@ -9,6 +9,7 @@ Rules: L19, V8, V10, T10.
 import os
 import ssl
 import urllib.request
+from collections.abc import Callable
 from contextvars import ContextVar
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -46,7 +47,11 @@ _BEFORE_SENDING = (
     ssl.SSLCertVerificationError,
 )
 
-_TARGET: ContextVar[str] = ContextVar("asoreconcile_arm_target", default="")
+_Sending = tuple[str, Callable[[], None]]
+"""The target of the request that this thread sends, and what to ask before a write."""
+
+_SENDING: ContextVar[_Sending | None] = ContextVar("asoreconcile_arm", default=None)
+_READS = ("GET", "HEAD")
 
 
 class BodyLimitError(AsoError):
@@ -61,9 +66,18 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
     """azure-core's transport over a session that only ever talks to ARM.
 
     connections: kept open at most; as many as there are workers (T10).
+    before_write: called when a request that may change something is about to go out on
+    its connection; what it raises is raised instead, with nothing sent (LE-5).
     """
 
-    def __init__(self, *, url: str, connections: int = 32) -> None:
+    def __init__(
+        self,
+        *,
+        url: str,
+        connections: int = 32,
+        before_write: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._before_write = before_write
         super().__init__(
             session=_session(url, connections),
             connection_timeout=CONNECT_TIMEOUT_SECONDS,
@@ -75,11 +89,11 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
         """As azure-core's, with the URL's path and query sent as they are (L19)."""
         parts = urlsplit(request.url)
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-        reset = _TARGET.set(target)
+        reset = _SENDING.set((target, self._before_write))
         try:
             return super().send(request, **kwargs)
         finally:
-            _TARGET.reset(reset)
+            _SENDING.reset(reset)
 
 
 def ca_bundle() -> str:
@@ -142,7 +156,13 @@ class _Connection(HTTPSConnection):
     """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
-        super().putrequest(method, _TARGET.get() or url, *args, **kwargs)
+        sending = _SENDING.get()
+        if sending is not None:
+            url, before_write = sending
+            # Here, because a handshake may have taken the time that a leader had left.
+            if method not in _READS:
+                before_write()
+        super().putrequest(method, url, *args, **kwargs)
 
 
 class _Pool(HTTPSConnectionPool):

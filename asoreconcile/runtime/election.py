@@ -80,6 +80,7 @@ class LeaseElector:
             field_selector=f"metadata.name={lease.name}",
         )
         self._doubtful = True  # whether what is known must be read again
+        self._trouble = ""
         self._poke = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -164,14 +165,21 @@ class LeaseElector:
             try:
                 answer = self._try()
             except (ApiError, TransportError) as error:
-                if not isinstance(error, ConflictError):
-                    _log.warning("Lease cannot be had", error=str(error))
+                self._report(error)
                 self._wait(self._timing.pause_seconds(self._chance()))
             else:
+                self._trouble = ""
                 if answer is None:
                     return self._tenure.holds
                 self._follow(answer)
         return False
+
+    def _report(self, error: ApiError | TransportError) -> None:
+        """Each new reason once; that another one was faster is none."""
+        reason = str(error)
+        if reason != self._trouble and not isinstance(error, ConflictError):
+            _log.warning("Lease cannot be had", lease=str(self._key), error=reason)
+        self._trouble = reason
 
     def _follow(self, answer: Follow) -> None:
         """Block while somebody else leads, for as long as we hear of it."""

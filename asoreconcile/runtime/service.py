@@ -55,6 +55,24 @@ class Standby(Protocol):
         """Begin what needs no lease; return soon."""
 
 
+class Step:
+    """A function that is called when its group starts, and done before the next.
+
+    What it raises stops the manager.
+    """
+
+    def __init__(self, name: str, run: Callable[[], None]) -> None:
+        self.name = name
+        self._run = run
+
+    def start(self) -> None:
+        self._run()
+
+    def stop(self, timeout_seconds: float) -> list[str]:  # noqa: ARG002 - a service's stop
+        """The manager waits for starts that have not ended."""
+        return []
+
+
 class Task:
     """A function with a thread of its own, as a service.
 

@@ -1,0 +1,111 @@
+"""Two manager processes over one cluster and one subscription: one of them works."""
+
+import urllib.error
+import urllib.request
+from contextlib import closing
+
+import pytest
+from operation import WAIT_SECONDS, Operation, free_port
+from world import resource_group, virtual_network
+
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, NAMESPACES
+from asoreconcile.objects import ObjectKey, key_of
+
+LEASE = ObjectKey(
+    "azureserviceoperator-system", "controllers-leader-election-azinfra-generated"
+)
+ELECTION = ("--enable-leader-election", "--leader-election-seconds", "2", "1.5", "0.2")
+CRDS = (
+    "--crd-pattern=resources.azure.com/ResourceGroup;network.azure.com/VirtualNetwork"
+)
+
+
+@pytest.fixture
+def operation(tmp_path):
+    with Operation(tmp_path) as running:
+        running.client.create(NAMESPACES, {"metadata": {"name": LEASE.namespace}})
+        yield running
+
+
+@pytest.fixture
+def start(operation):
+    """Starts managers whose requests to Azure tell them apart; ends them all."""
+    children = []
+
+    def begin(name, *arguments):
+        child = operation.start_manager(
+            *ELECTION, CRDS, *arguments, AZURE_USER_AGENT_SUFFIX=name
+        )
+        children.append(child)
+        return child
+
+    yield begin
+    operation.cluster.faults.release_all()
+    operation.azure.faults.release_all()
+    for child in children:
+        child.end()
+    operation.manager = None
+
+
+def asked_azure(operation):
+    """Who asked Azure, request by request."""
+    return [
+        entry.headers["user-agent"].split()[-1] for entry in operation.azure.journal
+    ]
+
+
+def wait_installed(client, count):
+    """Block until so many CRDs are there."""
+    page = client.list_page(CUSTOM_RESOURCE_DEFINITIONS)
+    seen = {key_of(obj) for obj in page.items}
+    stream = client.watch(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        resource_version=page.resource_version,
+        timeout_seconds=WAIT_SECONDS,
+    )
+    with closing(stream):
+        events = iter(stream)
+        while len(seen) < count:
+            seen.add(key_of(next(events)[1]))
+
+
+def readiness(port):
+    """The verbose report; "" before it is served."""
+    try:
+        url = f"http://127.0.0.1:{port}/readyz?verbose"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return ""
+    except OSError:
+        return ""
+
+
+def test_le5_le10_the_standby_goes_on_where_a_killed_leader_was(operation, start):
+    """The leader installs the CRDs, and is killed while Azure's answer is under way."""
+    group, child = resource_group(), virtual_network()
+    first = start("first")
+    wait_installed(operation.client, 2)
+    operation.apply(group)
+    operation.wait_ready(group)
+    port = free_port()
+    start("second", f"--health-addr=127.0.0.1:{port}")
+    put = operation.azure.faults.hold(
+        method="PUT", path="virtualNetworks/vnet$", phase="after"
+    )
+    operation.apply(child)
+    assert put.wait_arrived(WAIT_SECONDS)
+    while "standby: " not in readiness(port):
+        pass
+    assert set(asked_azure(operation)) == {"first"}
+    first.kill()
+    put.drop()
+    operation.wait_ready(child)
+    agents = asked_azure(operation)
+    handover = agents.index("second")
+    assert set(agents[:handover]) == {"first"}
+    assert set(agents[handover:]) == {"second"}
+    lease = operation.client.get(LEASES, LEASE)["spec"]
+    assert (lease["leaseDurationSeconds"], lease["leaseTransitions"]) == (2, 1)
+    assert "    leader: " in readiness(port)

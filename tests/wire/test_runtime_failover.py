@@ -1,0 +1,206 @@
+"""Two processes of one application, of which one may write: who goes, who comes.
+
+The processes are shared by the tests: the standby of one is the leader of the next.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.resources import CONFIG_MAPS, LEASES
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.kube import KubeServer
+
+# Each writes its name into the ConfigMap, again and again.
+PROGRAM = """
+import sys, time
+from asoreconcile import CONFIG_MAPS, Added, Application, LeaderElection, Result, Timing
+
+name, kubeconfig = sys.argv[1:]
+election = LeaderElection("lease", identity=name, timing=Timing(2, 1.5, 0.2))
+app = Application(name, cluster=kubeconfig, leader_election=election)
+
+class Sign:
+    def reconcile(self, request):
+        data = {"by": name, "at": str(time.monotonic())}
+        app.client.patch(CONFIG_MAPS, request.key, {"data": data})
+        return Result(requeue_after_seconds=0.2)
+
+app.reconcile(CONFIG_MAPS, Sign(), when=lambda event: isinstance(event, Added))
+print("up", flush=True)
+sys.exit(app.run())
+"""
+KEY = ObjectKey("default", "signed")
+LEASE = ObjectKey("default", "lease")
+LEASE_SECONDS = 2.0
+
+
+class Replica:
+    """A process of the program."""
+
+    def __init__(self, name, kubeconfig):
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, name, kubeconfig],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_up(self):
+        assert self.process.stdout.readline() == "up\n"
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def exit_code(self):
+        return self.process.wait(20)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Scene:
+    """A server with a ConfigMap, and the replicas that sign it."""
+
+    def __init__(self, server, client, kubeconfig):
+        self.server = server
+        self.client = client
+        self.kubeconfig = kubeconfig
+        self.replicas = [self.start()]
+        self.events = iter(())
+
+    def follow(self, stream):
+        self.events = iter(stream)
+
+    def start(self):
+        self.started = getattr(self, "started", 0) + 1
+        return Replica(f"replica-{self.started}", self.kubeconfig)
+
+    def pair(self):
+        """A leader that has signed, and a standby. What was written before is over."""
+        self.wait_signed(self.replicas[0])
+        if len(self.replicas) < 2:
+            self.replicas.append(self.start())
+        leader, standby = self.replicas
+        standby.wait_up()
+        self.first = len(self.server.journal)
+        return leader, standby
+
+    def retire(self, replica):
+        """It is gone: start the next standby, for whom nobody waits yet."""
+        replica.end()
+        self.replicas.remove(replica)
+        self.replicas.append(self.start())
+
+    def wait_signed(self, by):
+        """Block until the ConfigMap says who; the moment when it was seen."""
+        for _, obj in self.events:
+            if obj.get("data", {}).get("by") == by.name:
+                return time.monotonic()
+        raise AssertionError(f"{by.name} did not sign")
+
+    def assert_taken_over(self, before, after):
+        """The server saw nothing of the old leader after the first of the new one."""
+        writers = self.writers()
+        first = writers.index(after.name)
+        assert set(writers[:first]) <= {before.name}
+        assert set(writers[first:]) == {after.name}
+        assert self.lease()["holderIdentity"] == after.name
+
+    def writers(self):
+        """Who signed since there was this pair, write by write."""
+        return [
+            served.user_agent.partition(" ")[0]
+            for served in self.server.journal[self.first :]
+            if served.method == "PATCH" and served.path.endswith("/signed")
+        ]
+
+    def lease(self):
+        return self.client.get(LEASES, LEASE)["spec"]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("failover") / "kubeconfig")
+    with KubeServer() as server:
+        server.write_kubeconfig(path)
+        with closing(KubeClient(load(path), user_agent="tests")) as client:
+            meta = {"namespace": KEY.namespace, "name": KEY.name}
+            made = client.create(CONFIG_MAPS, {"metadata": meta})
+            stream = client.watch(
+                CONFIG_MAPS,
+                namespace=KEY.namespace,
+                resource_version=made["metadata"]["resourceVersion"],
+                timeout_seconds=100,
+            )
+            with closing(stream):
+                found = Scene(server, client, path)
+                found.follow(stream)
+                yield found
+                for replica in found.replicas:
+                    replica.end()
+            server.faults.release_all()
+
+
+def test_le10_a_leader_that_ends_hands_over_at_once(scene):
+    leader, standby = scene.pair()
+    transitions = scene.lease()["leaseTransitions"]
+    begun = time.monotonic()
+    leader.send(signal.SIGTERM)
+    handed_over = scene.wait_signed(standby) - begun
+    assert leader.exit_code() == 0
+    scene.assert_taken_over(leader, standby)
+    assert scene.lease()["leaseTransitions"] == transitions + 1
+    assert handed_over < 5
+    scene.retire(leader)
+
+
+def test_le10_a_leader_that_is_killed_is_followed_when_its_lease_is_over(scene):
+    leader, standby = scene.pair()
+    killed = time.monotonic()
+    leader.send(signal.SIGKILL)
+    waited = scene.wait_signed(standby) - killed
+    scene.assert_taken_over(leader, standby)
+    assert LEASE_SECONDS - 0.5 < waited < LEASE_SECONDS + 5
+    scene.retire(leader)
+
+
+@pytest.mark.parametrize("moment", ["LE-5-idle", "LE-5-sending"])
+def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(scene, moment):
+    leader, standby = scene.pair()
+    hold = None
+    if moment == "LE-5-sending":
+        hold = scene.server.faults.hold(method="PATCH", path="/configmaps/signed")
+        assert hold.wait_arrived(10)
+    else:
+        scene.wait_signed(leader)
+    leader.send(signal.SIGSTOP)
+    if hold is not None:
+        hold.drop()
+    scene.wait_signed(standby)
+    leader.send(signal.SIGCONT)
+    assert leader.exit_code() == 1
+    scene.wait_signed(standby)
+    scene.assert_taken_over(leader, standby)
+    scene.retire(leader)
+
+
+def test_le5_a_leader_cut_off_from_its_lease_ends_before_another_begins(scene):
+    leader, standby = scene.pair()
+    # Leases alone are out of reach: all else of the leader would go on.
+    hold = scene.server.faults.hold(method="PUT", path="/leases/")
+    assert hold.wait_arrived(10)
+    assert leader.exit_code() == 1
+    assert standby.name not in scene.writers()
+    hold.drop()
+    scene.wait_signed(standby)
+    scene.assert_taken_over(leader, standby)
+    scene.retire(leader)
