@@ -36,7 +36,9 @@ def made(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(
-        module, "ArmTransport", lambda *, url, connections: make(url, connections)
+        module,
+        "ArmTransport",
+        lambda *, url, connections, before_write: make(url, connections),
     )
     monkeypatch.setattr(
         module, "sign_in_transport", lambda cloud: make(cloud.authority_host)
