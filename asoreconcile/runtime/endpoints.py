@@ -1,9 +1,11 @@
 """The process's HTTP endpoints: `/metrics`, `/healthz` and `/readyz`.
 
-Plain HTTP for probes and scrapers. Rules: MG-7, MG-8.
+Plain HTTP for probes and scrapers, unless told otherwise. Rules: MG-7, MG-8.
 """
 
+import ssl
 import urllib.parse
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -24,18 +26,25 @@ class Endpoints:
         *,
         registry: CollectorRegistry | None = None,
         checks: tuple[Checks, ...] = (),
+        guard: Callable[[Request], Response | None] | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and ""
         are off. Raises ListenError if it is none of these.
         registry: served as /metrics. checks: each under its own name.
+        guard: asked before each answer; what it answers is answered instead
+        (`runtime.scrapers`). tls: as of `listener.Listener`; None is plain HTTP.
         """
         self.name = f"endpoints {address}"
         self._registry = registry
         self._checks = {item.name: item for item in checks}
+        self._guard = guard
         self._listener: Listener | None = None
         if address not in OFF:
-            self._listener = Listener(address, self.answer, read_seconds=read_seconds)
+            self._listener = Listener(
+                address, self.answer, tls=tls, read_seconds=read_seconds
+            )
 
     @property
     def port(self) -> int:
@@ -54,6 +63,8 @@ class Endpoints:
 
     def answer(self, request: Request) -> Response:
         """What a request gets, such as one for `/readyz?verbose`."""
+        if self._guard is not None and (refusal := self._guard(request)) is not None:
+            return refusal
         url = urllib.parse.urlsplit(request.target)
         query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
         path = url.path.rstrip("/") or "/"
