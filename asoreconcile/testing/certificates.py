@@ -1,6 +1,7 @@
 """A certificate authority for one test or sandbox, and certificates it signs.
 
-Everything is made in memory and thrown away with the process; keys are P-256.
+Everything is made in memory and thrown away with the process, but for who keeps an
+authority to load it again; keys are P-256.
 """
 
 import ipaddress
@@ -24,6 +25,20 @@ class Authority:
     pem: bytes
     _certificate: x509.Certificate = attrs.field(repr=False)
     _key: ec.EllipticCurvePrivateKey = attrs.field(repr=False)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The private key, for who keeps the authority: nobody else may read it."""
+        return self._key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+
+    @property
+    def lasts(self) -> timedelta:
+        """How long certificates of it are still good."""
+        return self._certificate.not_valid_after_utc - datetime.now(UTC)
 
     def issue(
         self, hosts: Sequence[str], *, client: bool = False
@@ -92,6 +107,15 @@ def certificate_authority(name: str = "asoreconcile test authority") -> Authorit
     )
     pem = certificate.public_bytes(serialization.Encoding.PEM)
     return Authority(pem, certificate, key)
+
+
+def load_authority(pem: bytes, key_pem: bytes) -> Authority:
+    """An authority that was kept. Raises ValueError for what is none."""
+    key = serialization.load_pem_private_key(key_pem, password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        message = "the key of an authority is an elliptic curve's"
+        raise ValueError(message)  # noqa: TRY004 - one error for all that is none
+    return Authority(pem, x509.load_pem_x509_certificate(pem), key)
 
 
 def _builder(

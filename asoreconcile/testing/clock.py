@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it."""
+"""Clocks for tests: one stands still until it is moved, one is put forward or back."""
 
 import heapq
 import itertools
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from asoreconcile.clock import Timer
+from asoreconcile.clock import Clock, Timer
 
 
 class FakeClock:
@@ -74,3 +74,23 @@ class _FakeTimer:
 
     def cancel(self) -> None:
         self.cancelled = True
+
+
+class ShiftedClock:
+    """Another clock, with a wall clock that a test puts forward or back."""
+
+    def __init__(self, inner: Clock) -> None:
+        self._inner = inner
+        self.offset_seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self._inner.monotonic()
+
+    def now(self) -> datetime:
+        return self._inner.now() + timedelta(seconds=self.offset_seconds)
+
+    def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        return self._inner.wait(event, timeout_seconds)
+
+    def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
+        return self._inner.call_at(deadline, call)

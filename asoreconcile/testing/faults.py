@@ -2,7 +2,8 @@
 
 Rules match a method and a path; each is used up after a number of requests. A hold
 stops a request where a test wants it and tells when it got there, so that a test can
-end a client between two of its steps, without any waiting by time.
+end a client between two of its steps, without any waiting by time. Mishaps (`mishaps`)
+say the rest: who is hit, how often, by what; a control path sets them from outside.
 """
 
 import re
@@ -13,7 +14,10 @@ from typing import Literal
 
 import attrs
 
+from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.testing.http import DropConnection, Request, Response
+from asoreconcile.testing.mishaps import Describe, Mishap, Plan, by_method
+from asoreconcile.testing.slowness import broken_off, dripped
 
 Phase = Literal["before", "after"]
 _FOREVER_SECONDS = 600.0
@@ -77,11 +81,46 @@ class _Rule:
 class Faults:
     """What goes wrong at one server. Safe from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, describe: Describe = by_method, clock: Clock | None = None
+    ) -> None:
+        """describe: a request's verb and resource. clock: of mishaps' delays."""
         self._lock = threading.Lock()
         self._holds: list[Hold] = []
         self._rules: list[_Rule] = []
+        self._plans: dict[int, Plan] = {}
+        self._planned = 0
+        self._describe = describe
+        self._clock = clock or SystemClock()
+        self._over = threading.Event()
         self.latency_seconds = 0.0
+
+    def plan(self, mishap: Mishap) -> int:
+        """Let something go wrong from now on; a number to `clear` it by."""
+        with self._lock:
+            self._planned += 1
+            self._plans[self._planned] = Plan(mishap)
+            return self._planned
+
+    def planned(self) -> dict[int, tuple[Mishap, int]]:
+        """All mishaps by number, each with how often it has struck."""
+        with self._lock:
+            return {n: (plan.mishap, plan.hit) for n, plan in self._plans.items()}
+
+    def clear(self, number: int | None = None) -> None:
+        """End one mishap, or all. Raises KeyError for a number that is none."""
+        with self._lock:
+            if number is None:
+                self._plans.clear()
+            else:
+                del self._plans[number]
+
+    def refused(self, mishap: Mishap, request: Request) -> Response:  # noqa: ARG002
+        """The answer of a mishap with a status; servers say it in their own words."""
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        if mishap.retry_after is not None:
+            headers["Retry-After"] = str(mishap.retry_after)
+        return Response(mishap.status, mishap.message.encode(), headers)
 
     def hold(
         self,
@@ -113,7 +152,8 @@ class Faults:
         self._add(_Rule(_matcher(method, path), times, "before", response))
 
     def release_all(self) -> None:
-        """Let every held request go; for closing a server."""
+        """Let every held request go, and end all delays; for closing a server."""
+        self._over.set()
         with self._lock:
             holds = list(self._holds)
         for hold in holds:
@@ -131,11 +171,48 @@ class Faults:
             if rule.response is None:
                 raise DropConnection
             return rule.response
-        response = handle(request)
+        response = self._befallen(request, handle)
         self._stop(request, "after")
         if self._take(request, "after") is not None:
             raise DropConnection
         return response
+
+    def _befallen(
+        self, request: Request, handle: Callable[[Request], Response]
+    ) -> Response:
+        """Handle a request with the mishaps it meets, each in the order planned."""
+        if not self._plans:
+            return handle(request)
+        subject = self._describe(request)
+        with self._lock:
+            met = [p.mishap for p in self._plans.values() if p.takes(request, subject)]
+        refused: Response | None = None
+        for mishap in met:
+            self._wait(mishap.delay_seconds)
+            if mishap.drop == "before":
+                raise DropConnection
+            if mishap.status and refused is None:
+                refused = self.refused(mishap, request)
+        response = refused or handle(request)
+        for mishap in met:
+            if mishap.drop == "after":
+                raise DropConnection
+            response = self._hindered(mishap, response)
+        return response
+
+    def _hindered(self, mishap: Mishap, response: Response) -> Response:
+        body = response.body
+        if mishap.drip_bytes:
+            body = dripped(
+                body, mishap.drip_bytes, lambda: self._wait(mishap.drip_seconds)
+            )
+        if mishap.reset_after_bytes is not None:
+            body = broken_off(body, mishap.reset_after_bytes)
+        return attrs.evolve(response, body=body)
+
+    def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            self._clock.wait(self._over, seconds)
 
     def _add(self, rule: _Rule) -> None:
         with self._lock:

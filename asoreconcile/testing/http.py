@@ -8,6 +8,7 @@ the Azure libraries need: no pipelining, no compression.
 import socket
 import socketserver
 import ssl
+import struct
 import tempfile
 import threading
 import urllib.parse
@@ -53,6 +54,10 @@ class Response:
 
 class DropConnection(Exception):  # noqa: N818 - an instruction, not an error
     """Close the connection without an answer, as a broken network does."""
+
+
+class ResetConnection(DropConnection):
+    """Close it with a reset (RST): what was not yet delivered is lost as well."""
 
 
 Handle = Callable[[Request], Response]
@@ -189,7 +194,8 @@ class _Connection:
             while (request := _read(reader)) is not None:
                 try:
                     response = self._handle(request)
-                except DropConnection:
+                except DropConnection as how:
+                    self._drop(how)
                     return
                 if not self._answer(request, response):
                     return
@@ -210,10 +216,17 @@ class _Connection:
         try:
             for chunk in body:
                 self._connection.sendall(b"%x\r\n%s\r\n" % (len(chunk), chunk))
-        except DropConnection:
+        except DropConnection as how:
+            self._drop(how)
             return False
         self._connection.sendall(b"0\r\n\r\n")
         return True
+
+    def _drop(self, how: DropConnection) -> None:
+        if isinstance(how, ResetConnection):
+            # Lingering for no time at all: closing sends a reset.
+            linger = struct.pack("ii", 1, 0)
+            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
 def _read(reader: BinaryIO) -> Request | None:

@@ -1,57 +1,141 @@
-"""Reviews: questions to the server about what a client may do, and who it is.
+"""Questions about access: the review kinds of authorization and authentication.
 
-With one bearer token there is one user, who may do everything. Stateless.
+They are answered, not stored. Raises StatusError for reviews that ask nothing.
 """
 
-from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Request, Response
-from asoreconcile.testing.kube import answers, bodies
-from asoreconcile.testing.kube.status import method_not_allowed
+from collections.abc import Callable, Mapping
+from typing import Any
 
-USER: JsonObject = {
-    "username": "admin",
-    "uid": "admin",
-    "groups": ["system:masters", "system:authenticated"],
-}
-_ANY: JsonObject = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-_AUTHORIZATION = "/apis/authorization.k8s.io/v1"
-_KINDS = {
-    f"{_AUTHORIZATION}/selfsubjectaccessreviews": "SelfSubjectAccessReview",
-    f"{_AUTHORIZATION}/selfsubjectrulesreviews": "SelfSubjectRulesReview",
-    "/apis/authentication.k8s.io/v1/selfsubjectreviews": "SelfSubjectReview",
-}
+from asoreconcile.objects import JsonObject, spec
+from asoreconcile.testing.kube.attributes import Attributes
+from asoreconcile.testing.kube.rbac import Authorizer, Decision
+from asoreconcile.testing.kube.status import Cause, StatusError, bad_request, invalid
+from asoreconcile.testing.kube.users import User, Users
+
+_AUTHORIZATION = "authorization.k8s.io"
+_AUTHENTICATION = "authentication.k8s.io"
 
 
 class Reviews:
-    """Answers reviews. Raises StatusError."""
+    """Answers reviews. Without an authorizer everything is allowed."""
 
-    def are_at(self, path: str) -> bool:
-        return path in _KINDS
+    def __init__(self, users: Users, authorizer: Authorizer | None) -> None:
+        self._users = users
+        self._authorizer = authorizer
+        self._answers: Mapping[
+            tuple[str, str], tuple[str, Callable[[User, JsonObject, str], JsonObject]]
+        ] = {
+            (_AUTHORIZATION, "selfsubjectaccessreviews"): (
+                "SelfSubjectAccessReview",
+                self._own_access,
+            ),
+            (_AUTHORIZATION, "subjectaccessreviews"): (
+                "SubjectAccessReview",
+                self._access,
+            ),
+            (_AUTHORIZATION, "localsubjectaccessreviews"): (
+                "LocalSubjectAccessReview",
+                self._access,
+            ),
+            (_AUTHORIZATION, "selfsubjectrulesreviews"): (
+                "SelfSubjectRulesReview",
+                self._own_rules,
+            ),
+            (_AUTHENTICATION, "tokenreviews"): ("TokenReview", self._token),
+            (_AUTHENTICATION, "selfsubjectreviews"): ("SelfSubjectReview", self._self),
+        }
 
-    def answer(self, request: Request) -> Response:
-        """201 with the review's status."""
-        kind = _KINDS[request.path.rstrip("/")]
-        if request.method != "POST":
-            raise method_not_allowed()
-        asked = bodies.read(request, kind, built_in=True).obj
-        return answers.document(
-            201,
-            {
-                **asked,
-                "kind": kind,
-                "apiVersion": request.path.strip("/")
-                .removeprefix("apis/")
-                .rpartition("/")[0],
-                "metadata": {"creationTimestamp": None},
-                "status": _status(kind),
-            },
+    def kind_of(self, about: Attributes) -> str:
+        """The kind of review that is asked for; "" when it is none."""
+        if about.version != "v1" or about.name:
+            return ""
+        found = self._answers.get((about.group, about.resource))
+        return found[0] if found else ""
+
+    def answer(self, user: User, about: Attributes, body: JsonObject) -> JsonObject:
+        """The review with its answer in `status`."""
+        kind, answer = self._answers[about.group, about.resource]
+        return {
+            "kind": kind,
+            "apiVersion": f"{about.group}/v1",
+            "metadata": {"creationTimestamp": None},
+            "spec": spec(body),
+            "status": answer(user, body, about.namespace),
+        }
+
+    def _own_access(self, user: User, body: JsonObject, _: str) -> JsonObject:
+        asked = _asked(spec(body))
+        return self._shown(user, asked)
+
+    def _access(self, _: User, body: JsonObject, namespace: str) -> JsonObject:
+        content = spec(body)
+        asked = _asked(content)
+        if namespace and asked.namespace != namespace:
+            why = f'Invalid value: "{asked.namespace}": must match metadata.namespace'
+            at = "spec.resourceAttributes.namespace"
+            raise _invalid(at, why)
+        if not content.get("user") and not content.get("groups"):
+            why = 'Invalid value: "": at least one of user or group must be specified'
+            raise _invalid("spec.user", why)
+        # What is stated is all there is: nobody has authenticated this user.
+        groups = tuple(str(group) for group in content.get("groups") or ())
+        return self._shown(User(str(content.get("user") or ""), groups), asked)
+
+    def _shown(self, user: User, asked: Attributes) -> JsonObject:
+        decision = Decision(allowed=True)
+        if self._authorizer is not None:
+            decision = self._authorizer.decide(user, asked)
+        found: JsonObject = {"allowed": decision.allowed}
+        if decision.reason:
+            found["reason"] = decision.reason
+        return found
+
+    def _own_rules(self, user: User, body: JsonObject, _: str) -> JsonObject:
+        namespace = str(spec(body).get("namespace") or "")
+        if not namespace:
+            raise bad_request("no namespace on request")
+        rules: list[JsonObject] = [
+            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+            {"verbs": ["*"], "nonResourceURLs": ["*"]},
+        ]
+        if self._authorizer is not None:
+            rules = self._authorizer.rules(user, namespace)
+        return {
+            "resourceRules": [rule for rule in rules if rule.get("resources")],
+            "nonResourceRules": [rule for rule in rules if rule.get("nonResourceURLs")],
+            "incomplete": False,
+        }
+
+    def _token(self, _: User, body: JsonObject, __: str) -> JsonObject:
+        token = str(spec(body).get("token") or "")
+        if not token:
+            raise bad_request("token is required for TokenReview in authentication")
+        found = self._users.of_token(token)
+        if found is None:
+            return {"user": {}, "error": "invalid bearer token"}
+        return {"authenticated": True, "user": found.to_json()}
+
+    def _self(self, user: User, _: JsonObject, __: str) -> JsonObject:
+        return {"userInfo": user.to_json()}
+
+
+def _asked(content: Mapping[str, Any]) -> Attributes:
+    resource = content.get("resourceAttributes")
+    path = content.get("nonResourceAttributes")
+    if (resource is None) == (path is None):
+        why = (
+            'Invalid value: "null": exactly one of nonResourceAttributes or '
+            "resourceAttributes must be specified"
         )
+        at = "spec.resourceAttributes"
+        raise _invalid(at, why)
+    if path is not None:
+        return Attributes(str(path.get("verb") or ""), str(path.get("path") or ""))
+    names = ("group", "version", "resource", "subresource", "namespace", "name")
+    stated = {name: str((resource or {}).get(name) or "") for name in names}
+    return Attributes(str((resource or {}).get("verb") or ""), "", **stated)
 
 
-def _status(kind: str) -> JsonObject:
-    if kind == "SelfSubjectReview":
-        return {"userInfo": USER}
-    if kind == "SelfSubjectRulesReview":
-        urls = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-        return {"resourceRules": [_ANY], "nonResourceRules": urls, "incomplete": False}
-    return {"allowed": True}
+def _invalid(at: str, why: str) -> StatusError:
+    # The real server names no kind here either.
+    return invalid("", _AUTHORIZATION, "", [Cause(at, "FieldValueInvalid", why)])

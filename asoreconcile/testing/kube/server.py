@@ -4,67 +4,79 @@
         server.write_kubeconfig(path)
 
 HTTPS on 127.0.0.1 with its own certificate authority and one bearer token; objects live
-in memory. `faults` makes things go wrong, `journal` tells what was asked.
+in memory, or in a folder that outlives the process. `faults` makes things go wrong,
+`journal` tells what was asked.
 """
 
-import base64
-import hmac
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-
-import attrs
-import yaml
 
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.faults import Faults
+from asoreconcile.testing.clock import ShiftedClock
+from asoreconcile.testing.control import is_control
 from asoreconcile.testing.http import HttpsServer, Request, Response, Server
-from asoreconcile.testing.kube.answers import refusal
-from asoreconcile.testing.kube.api import Api
-from asoreconcile.testing.kube.kinds import NAMESPACES
-from asoreconcile.testing.kube.options import WriteOptions
-from asoreconcile.testing.kube.status import unauthorized
+from asoreconcile.testing.kube import journal, kubeconfigs
+from asoreconcile.testing.kube.access import Access
+from asoreconcile.testing.kube.api import Api, refusal
+from asoreconcile.testing.kube.control import Control
+from asoreconcile.testing.kube.faults import KubeFaults
+from asoreconcile.testing.kube.keepsakes import Identity, kept
+from asoreconcile.testing.kube.persistence import DataFolder
+from asoreconcile.testing.kube.status import StatusError
 from asoreconcile.testing.kube.storage import Storage
-
-_FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
-
-
-@attrs.frozen
-class Served:
-    """One answered request."""
-
-    method: str
-    path: str
-    status: int
-    user_agent: str
+from asoreconcile.testing.kube.users import ADMIN, User, Users, service_account
 
 
 class KubeServer(Server):
     """Start with `with` or `start()`; end with `close()`."""
 
     def __init__(
-        self, *, token: str | None = None, port: int = 0, clock: Clock | None = None
+        self,
+        *,
+        token: str | None = None,
+        port: int = 0,
+        clock: Clock | None = None,
+        data_dir: str | Path | None = None,
+        fsync: bool = False,
+        rbac: bool = False,
+        users: Iterable[tuple[str, User]] = (),
+        services: Mapping[str, str] | None = None,
+        control_token: str = "",
     ) -> None:
-        """token: the bearer token clients must show; None makes one.
-        port: 0 is any free one. clock: of timestamps.
+        """token: the administrator's bearer token; None makes one, or keeps the one of
+        the data folder. port: 0 is any free one. clock: of timestamps and delays.
+
+        data_dir: where objects outlive the process; fsync: a power failure as well.
+        rbac: ask Roles and their bindings what users may do; else all may do all.
+        users: more tokens. services: where webhooks' Services are, {"namespace/name":
+        "host:port"}. control_token: opens `/_control/`. Raises DataFolderError.
         """
-        authority = certificate_authority()
-        self.ca_pem: bytes = authority.pem
-        self.token = token or secrets.token_urlsafe(24)
-        self.faults = Faults()
-        self.journal: list[Served] = []
+        self.clock = ShiftedClock(clock or SystemClock())
+        self.faults = KubeFaults(self.clock)
+        self.journal: list[journal.Served] = []
         self._journal_lock = threading.Lock()
-        self._storage = Storage()
-        self._api = Api(self._storage, clock or SystemClock())
-        certificate = authority.issue(["127.0.0.1", "localhost"])
-        self._server = HttpsServer(self._serve, certificate=certificate, port=port)
-        for name in _FIRST_NAMESPACES:
-            body = {"metadata": {"name": name}}
-            self._api.writes.create(NAMESPACES, "", body, WriteOptions())
+        self._services = dict(services or {})
+        self._data_dir = None if data_dir is None else Path(data_dir)
+        self._fsync = fsync
+        self._restarting = threading.Lock()
+        self._closing = threading.Event()
+        self._has_rbac = rbac
+        self._storage = self._stored()
+        identity = self._identity(token or "")
+        self.token = identity.token
+        self.ca_pem: bytes = identity.authority.pem
+        self._users = Users([(self.token, ADMIN), *users])
+        self._control = Control(self, control_token)
+        self._certificate = identity.authority.issue(["127.0.0.1", "localhost"])
+        self._server = HttpsServer(
+            self._serve, certificate=self._certificate, port=port
+        )
+        self._build()
 
     @property
     def url(self) -> str:
@@ -75,48 +87,59 @@ class KubeServer(Server):
 
     def close(self) -> None:
         """Stop: held requests go on, watches end, connections are cut."""
+        self._closing.set()
         self.faults.release_all()
-        self._storage.close()
-        self._server.close()
+        with self._restarting:
+            self._storage.close()
+            self._server.close()
 
-    def kubeconfig(self) -> JsonObject:
-        """A kubeconfig with one context, for the namespace `default`."""
-        authority = base64.b64encode(self.ca_pem).decode()
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "embedded",
-            "clusters": [
-                {
-                    "name": "embedded",
-                    "cluster": {
-                        "server": self.url,
-                        "certificate-authority-data": authority,
-                    },
-                }
-            ],
-            "users": [{"name": "admin", "user": {"token": self.token}}],
-            "contexts": [
-                {
-                    "name": "embedded",
-                    "context": {
-                        "cluster": "embedded",
-                        "user": "admin",
-                        "namespace": "default",
-                    },
-                }
-            ],
-        }
+    def restart(self, outage_seconds: float = 0.0) -> None:
+        """Go away and come back at the same address. Blocking; by the server's clock.
 
-    def kubeconfig_text(self) -> str:
-        return yaml.safe_dump(self.kubeconfig(), sort_keys=False)
+        All connections are cut. What a data folder has is read anew; without one the
+        objects stay. Watches from before get 410, as after a real restart.
+        """
+        with self._restarting:
+            if self._closing.is_set():
+                return
+            port = self._server.port
+            if self._data_dir is None:
+                self._storage.cut_watches()
+            else:
+                self._storage.close()
+            self._server.close()
+            self.clock.wait(self._closing, outage_seconds)
+            if self._data_dir is None:
+                self._storage.compact()
+            else:
+                self._storage = self._stored()
+                self._build()
+            self._server = HttpsServer(
+                self._serve, certificate=self._certificate, port=port
+            )
+            self._server.start()
 
-    def write_kubeconfig(self, path: str | Path) -> None:
-        """Write the kubeconfig, for its owner's eyes: it holds the token."""
-        target = Path(path)
-        target.unlink(missing_ok=True)
-        target.touch(mode=0o600)
-        target.write_text(self.kubeconfig_text())
+    def add_user(self, user: User, token: str = "") -> str:
+        """Let a user in; his token, a new one by default."""
+        return self._users.add(user, token)
+
+    def add_service_account(self, namespace: str, name: str) -> str:
+        """A token for a service account, whether or not the object is there."""
+        return self.add_user(service_account(namespace, name))
+
+    def kubeconfig(self, token: str = "") -> JsonObject:
+        """A kubeconfig with one context, for the namespace `default`.
+
+        token: whose it is, the administrator's by default.
+        """
+        return kubeconfigs.kubeconfig(self.url, self.ca_pem, token or self.token)
+
+    def kubeconfig_text(self, token: str = "") -> str:
+        return kubeconfigs.text(self.kubeconfig(token))
+
+    def write_kubeconfig(self, path: str | Path, token: str = "") -> None:
+        """Write a kubeconfig, for its owner's eyes: it holds the token."""
+        kubeconfigs.write(path, self.kubeconfig_text(token))
 
     def cut_watches(self) -> None:
         """Break all watches' connections."""
@@ -132,20 +155,42 @@ class KubeServer(Server):
         with self._storage.lock:
             yield
 
+    def _stored(self) -> Storage:
+        if self._data_dir is None:
+            return Storage()
+        return Storage(folder=DataFolder(self._data_dir, fsync=self._fsync))
+
+    def _identity(self, token: str) -> Identity:
+        fresh = secrets.token_urlsafe(24)
+        if self._data_dir is None:
+            return Identity(certificate_authority(), token or fresh)
+        return kept(self._data_dir, token=token, fresh=fresh)
+
+    def _build(self) -> None:
+        """What answers from the storage there is now."""
+        self._access = Access(self._storage, self._users, rbac=self._has_rbac)
+        self._api = Api(self._storage, self.clock, self._access, self._services)
+        self._api.begin()
+
     def _serve(self, request: Request) -> Response:
-        response = self.faults.around(request, self._authenticated)
-        served = Served(
-            request.method,
-            request.path,
-            response.status,
-            request.headers.get("user-agent", ""),
-        )
-        with self._journal_lock:
-            self.journal.append(served)
+        if is_control(request):
+            return self._control.handle(request)
+        user = self._access.user_of(request)
+        status = 0
+        try:
+            response = self.faults.around(request, lambda r: self._answer(r, user))
+            status = response.status
+        finally:
+            name = "" if user is None else user.name
+            entry = journal.entry(request, status=status, user=name)
+            with self._journal_lock:
+                self.journal.append(entry)
         return response
 
-    def _authenticated(self, request: Request) -> Response:
-        given = request.headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
-            return refusal(unauthorized())
-        return self._api.handle(request)
+    def _answer(self, request: Request, user: User | None) -> Response:
+        try:
+            self._access.check(request, user)
+            self.faults.check_writable(request)
+        except StatusError as error:
+            return refusal(error)
+        return self._api.handle(request, user or ADMIN)

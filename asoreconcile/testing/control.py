@@ -1,0 +1,86 @@
+"""What both test servers answer below `/_control/`: faults told from another process.
+
+    POST   /_control/faults     {"verb": "list", "status": 429, "retry_after": 2}
+    GET    /_control/faults     all of them, with how often each has struck
+    DELETE /_control/faults[/N] end them all, or one
+
+Every request needs the control token in the header `x-control-token`, which is not the
+token that clients of the API have. Fields of a fault are those of `mishaps.Mishap`.
+"""
+
+import hmac
+from typing import Any
+
+import orjson
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.faults import Faults
+from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.mishaps import parse, shown
+
+PREFIX = "/_control/"
+_JSON = {"Content-Type": "application/json"}
+
+
+class ControlError(Exception):
+    """A control request that is refused: status and text."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def is_control(request: Request) -> bool:
+    return request.path.startswith(PREFIX)
+
+
+def check_token(request: Request, token: str) -> None:
+    """Raises ControlError 403; without a token of its own a server lets nobody in."""
+    given = request.headers.get("x-control-token", "").encode()
+    if not token or not hmac.compare_digest(given, token.encode()):
+        raise ControlError(403, "The control token is missing or wrong.")
+
+
+def answered(status: int, document: Any) -> Response:
+    return Response(status, orjson.dumps(document), _JSON)
+
+
+def document_of(request: Request) -> JsonObject:
+    """The body's object, {} without a body. Raises ControlError 400."""
+    try:
+        found = orjson.loads(request.body) if request.body else {}
+    except ValueError as error:
+        raise ControlError(400, f"The body is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ControlError(400, "The body is no JSON object.")
+    return found
+
+
+def about_faults(faults: Faults, request: Request) -> Response:
+    """Answer a request to `faults`. Raises ControlError."""
+    number = request.path.removeprefix(f"{PREFIX}faults").strip("/")
+    match request.method, number:
+        case "GET", "":
+            return answered(200, {"faults": _listed(faults)})
+        case "POST", "":
+            try:
+                mishap = parse(document_of(request))
+            except ValueError as error:
+                raise ControlError(400, str(error)) from error
+            return answered(201, {"fault": faults.plan(mishap), **shown(mishap)})
+        case "DELETE", "":
+            faults.clear()
+            return answered(200, {"faults": []})
+        case "DELETE", known if known.isdigit() and int(known) in faults.planned():
+            faults.clear(int(known))
+            return answered(200, {"faults": _listed(faults)})
+        case "DELETE", _:
+            raise ControlError(404, f"There is no fault {number}.")
+    raise ControlError(405, "Use GET, POST or DELETE.")
+
+
+def _listed(faults: Faults) -> list[JsonObject]:
+    return [
+        {"fault": number, "hits": hits, **shown(mishap)}
+        for number, (mishap, hits) in faults.planned().items()
+    ]

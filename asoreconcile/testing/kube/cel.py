@@ -1,0 +1,113 @@
+"""The CEL engine, as validation rules need it: compile a text, run it on values.
+
+The library (`pip install asoreconcile[cel]`) is loaded with the first rule; without it
+EngineMissingError says what is missing, so that no rule is ever taken and not applied.
+Values are as `values` makes them; the engine checks types where constants tell them.
+"""
+
+import re
+import threading
+from functools import cache
+from typing import Any, Protocol
+
+import attrs
+
+from asoreconcile.errors import AsoError
+
+_EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
+_FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
+_NO_KEY = re.compile(r'Key not found in map : "(.*)"')
+
+
+class EngineMissingError(AsoError):
+    """The CEL library is not installed."""
+
+
+class RuleError(Exception):
+    """A rule that is wrong, or failed on a value; the text says how."""
+
+
+class Program(Protocol):
+    """A rule made ready. gives: BOOL, STRING, DYN, ..."""
+
+    @property
+    def gives(self) -> str: ...
+
+    def run(self, value: Any, old: Any) -> Any:
+        """The result for `self` and `oldSelf`. Raises RuleError."""
+
+
+class Engine(Protocol):
+    def compile(self, text: str) -> Program:
+        """Raises RuleError for a text that is no rule."""
+
+
+@cache
+def engine() -> Engine:
+    """The engine of this process. Raises EngineMissingError."""
+    try:
+        from cel_expr_python import cel
+    except ImportError as error:
+        raise EngineMissingError(
+            "validation rules need the CEL engine: install asoreconcile[cel]"
+        ) from error
+    names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
+    environment = cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml(f"extensions:\n{names}"),
+        variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
+    )
+    return _Engine(environment)
+
+
+class _Engine:
+    """Compiles each text once. Safe from any thread."""
+
+    def __init__(self, environment: Any) -> None:
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._programs: dict[str, _Program] = {}
+
+    def compile(self, text: str) -> Program:
+        with self._lock:
+            found = self._programs.get(text)
+            if found is None:
+                found = self._programs[text] = self._compiled(text)
+            return found
+
+    def _compiled(self, text: str) -> "_Program":
+        try:
+            run = self._environment.compile(text)
+        except RuntimeError as error:
+            report = str(error).removesuffix(" [INVALID_ARGUMENT]")
+            told = _FIRST.search(report)
+            shown = f"ERROR: {told[1]}" if told else report
+            raise RuleError(f"compilation failed: {shown}") from error
+        return _Program(str(run.return_type().name()), run, self._lock)
+
+
+@attrs.frozen
+class _Program:
+    gives: str
+    _run: Any = attrs.field(repr=False)
+    # The library says nothing of threads; a test server can wait its turn.
+    _lock: Any = attrs.field(repr=False, eq=False)
+
+    def run(self, value: Any, old: Any) -> Any:
+        with self._lock:
+            try:
+                result = self._run.eval(data={"self": value, "oldSelf": old})
+                found = result.plain_value()
+                failed = result.type().name() == "ERROR"
+            except RuntimeError as error:
+                raise RuleError(_told(str(error))) from error
+        if failed:
+            raise RuleError(_told(str(found)))
+        return found
+
+
+def _told(report: str) -> str:
+    """A failure in the words of the API server's engine, where they are known."""
+    missing = _NO_KEY.search(report)
+    if missing:
+        return f"no such key: {missing[1]}"
+    return report.partition(": ")[2] or report

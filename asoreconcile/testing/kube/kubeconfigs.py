@@ -1,0 +1,37 @@
+"""Kubeconfigs for the server: one cluster, one user, one context."""
+
+import base64
+from pathlib import Path
+
+import yaml
+
+from asoreconcile.objects import JsonObject
+
+
+def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:
+    """For the namespace `default`."""
+    cluster = {
+        "server": url,
+        "certificate-authority-data": base64.b64encode(ca_pem).decode(),
+    }
+    context = {"cluster": "embedded", "user": "admin", "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "embedded",
+        "clusters": [{"name": "embedded", "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "embedded", "context": context}],
+    }
+
+
+def text(document: JsonObject) -> str:
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def write(path: str | Path, content: str) -> None:
+    """Write a file for its owner's eyes: it holds a token."""
+    target = Path(path)
+    target.unlink(missing_ok=True)
+    target.touch(mode=0o600)
+    target.write_text(content)

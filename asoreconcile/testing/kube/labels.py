@@ -1,0 +1,28 @@
+"""Label selectors as objects hold them: matchLabels and matchExpressions. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def selects(selector: Any, labels: Mapping[str, str]) -> bool:
+    """Whether a selector chooses an object with these labels; {} and None do all."""
+    if not isinstance(selector, dict):
+        return True
+    wanted = selector.get("matchLabels") or {}
+    if any(labels.get(name) != value for name, value in wanted.items()):
+        return False
+    return all(_holds(e, labels) for e in selector.get("matchExpressions") or ())
+
+
+def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    name, values = expression.get("key"), expression.get("values") or ()
+    match expression.get("operator"):
+        case "In":
+            return labels.get(str(name)) in values
+        case "NotIn":
+            return labels.get(str(name)) not in values
+        case "Exists":
+            return name in labels
+        case "DoesNotExist":
+            return name not in labels
+    return False

@@ -1,0 +1,35 @@
+"""Answers that come slowly, or break off: bodies as streams of pieces. Pure but for the
+waiting that the caller gives.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from asoreconcile.testing.http import ResetConnection
+
+Body = bytes | Iterable[bytes]
+
+
+def dripped(body: Body, size_bytes: int, wait: Callable[[], None]) -> Iterator[bytes]:
+    """A body in pieces of at most a size, waiting before each."""
+    for chunk in _chunks(body):
+        for start in range(0, len(chunk), size_bytes):
+            wait()
+            yield chunk[start : start + size_bytes]
+
+
+def broken_off(body: Body, after_bytes: int) -> Iterator[bytes]:
+    """A body's beginning, then a reset; a body that ends before is let be."""
+    left = after_bytes
+    for chunk in _chunks(body):
+        if len(chunk) > left:
+            if left:
+                yield chunk[:left]
+            raise ResetConnection
+        left -= len(chunk)
+        yield chunk
+
+
+def _chunks(body: Body) -> Iterable[bytes]:
+    if isinstance(body, bytes):
+        return (body,) if body else ()
+    return (chunk for chunk in body if chunk)
