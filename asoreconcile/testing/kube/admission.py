@@ -7,43 +7,33 @@ before made; then validating ones. Raises StatusError with the API server's word
 import base64
 import binascii
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey
-from asoreconcile.testing.kube import patches
+from asoreconcile.testing.kube import patches, versions
 from asoreconcile.testing.kube.hooks import HookError, Services
-from asoreconcile.testing.kube.kinds import NAMESPACES, Resource
+from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds, Resource
 from asoreconcile.testing.kube.status import StatusError
 from asoreconcile.testing.kube.storage import Storage, Table
-from asoreconcile.testing.kube.webhooks import Write, wanted
+from asoreconcile.testing.kube.webhooks import Admitted, Write, wanted
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING = Table(GROUP, "mutatingwebhookconfigurations")
 VALIDATING = Table(GROUP, "validatingwebhookconfigurations")
 _API_VERSION = "admission.k8s.io/v1"
-Convert = Callable[[JsonObject, Resource], JsonObject]
-
-
-@attrs.frozen
-class Admitted:
-    """What webhooks made of a write. obj: None when it deletes."""
-
-    obj: JsonObject | None
-    warnings: tuple[str, ...] = ()
 
 
 class Admission:
     """Asks webhooks. Blocking; hold no lock. Safe from any thread."""
 
-    def __init__(self, storage: Storage, services: Services, convert: Convert) -> None:
-        """convert: gives an object at another version of its resource."""
+    def __init__(self, storage: Storage, services: Services, kinds: Kinds) -> None:
         self._storage = storage
         self._services = services
-        self._convert = convert
+        self._kinds = kinds
 
     def admit(self, write: Write) -> Admitted:
         """The object to store, changed or not."""
@@ -52,6 +42,7 @@ class Admission:
         mutating, validating = self._listed(MUTATING), self._listed(VALIDATING)
         if not mutating and not validating:
             return Admitted(write.obj)
+        write = attrs.evolve(write, versions=self._kinds.versions(write.resource))
         warnings: list[str] = []
         again: list[Mapping[str, Any]] = []
         for webhook in mutating:
@@ -85,13 +76,13 @@ class Admission:
             if response.get("patchType") != "JSONPatch":
                 raise HookError("invalid patch type, expected JSONPatch")
             patch = orjson.loads(base64.b64decode(response["patch"]))
-            shown = self._convert(write.obj, version)
+            shown = versions.shown(version, write.obj)
             made = patches.json_patch(shown, patch)
             if not isinstance(made, dict):
                 raise HookError("the patched object is no object")
         except (HookError, StatusError, ValueError, binascii.Error) as error:
             raise _internal(str(error)) from error
-        return attrs.evolve(write, obj=self._convert(made, write.resource))
+        return attrs.evolve(write, obj=versions.shown(write.resource, made))
 
     def _call(
         self, webhook: Mapping[str, Any], write: Write, warnings: list[str]
@@ -131,7 +122,7 @@ class Admission:
 
     def _request(self, write: Write, version: Resource) -> JsonObject:
         def at(obj: JsonObject | None) -> JsonObject | None:
-            return None if obj is None else self._convert(obj, version)
+            return None if obj is None else versions.shown(version, obj)
 
         asked = dict(_named(write.resource, "request"))
         request: JsonObject = {

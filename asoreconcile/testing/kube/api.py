@@ -4,14 +4,18 @@ from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request, Response
 from asoreconcile.testing.kube import answers, discovery, openapi
+from asoreconcile.testing.kube.access import Access
+from asoreconcile.testing.kube.admission import Admission
+from asoreconcile.testing.kube.attributes import attributes_of
 from asoreconcile.testing.kube.deletion import Deletions
 from asoreconcile.testing.kube.endpoints import Endpoints
+from asoreconcile.testing.kube.hooks import Services
 from asoreconcile.testing.kube.kinds import Kinds
-from asoreconcile.testing.kube.reviews import Reviews
 from asoreconcile.testing.kube.status import StatusError, method_not_allowed
 from asoreconcile.testing.kube.storage import Storage
 from asoreconcile.testing.kube.targets import target_of
-from asoreconcile.testing.kube.writes import OPEN, Gate, Writes
+from asoreconcile.testing.kube.users import User
+from asoreconcile.testing.kube.writes import Writes
 
 VERSION: JsonObject = {
     "major": "1",
@@ -30,22 +34,25 @@ _OPEN_PATHS = {"/healthz", "/livez", "/readyz"}
 class Api:
     """Answers requests from one storage. Safe from any thread."""
 
-    def __init__(self, storage: Storage, clock: Clock, gate: Gate = OPEN) -> None:
-        """gate: what else has a say in writes."""
-        self.kinds = Kinds(storage)
-        self.deletions = Deletions(storage, clock)
+    def __init__(
+        self, storage: Storage, clock: Clock, access: Access, services: Services
+    ) -> None:
+        """services: where webhooks are."""
+        self.kinds = Kinds(storage, services)
+        gate = Admission(storage, services, self.kinds)
+        self.deletions = Deletions(storage, clock, gate)
         self.writes = Writes(storage, self.deletions, clock, gate)
-        self._endpoints = Endpoints(storage, self.deletions, self.writes, clock)
-        self._reviews = Reviews()
+        self._access = access
+        self._endpoints = Endpoints(storage, self.deletions, self.writes, clock, access)
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: Request, user: User) -> Response:
         """The answer, refusals included."""
         try:
-            return self._route(request)
+            return self._route(request, user)
         except StatusError as error:
             return answers.refusal(error)
 
-    def _route(self, request: Request) -> Response:
+    def _route(self, request: Request, user: User) -> Response:
         path = request.path.rstrip("/")
         if path in _OPEN_PATHS:
             return Response(200, b"ok", {"Content-Type": "text/plain; charset=utf-8"})
@@ -53,9 +60,10 @@ class Api:
             if request.method != "GET":
                 raise method_not_allowed()
             return document
-        if self._reviews.are_at(path):
-            return self._reviews.answer(request)
-        return self._endpoints.answer(request, target_of(self.kinds, request.path))
+        if self._access.reviews.are_at(attributes_of(request)):
+            return self._access.reviews.answer(request, user)
+        target = target_of(self.kinds, request.path)
+        return self._endpoints.answer(request, target, user)
 
     def _document(self, request: Request) -> Response | None:
         """Version, discovery and OpenAPI; None for the path of an object."""

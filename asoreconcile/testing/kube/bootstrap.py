@@ -1,15 +1,20 @@
-"""The roles and bindings a cluster begins with, as kube-apiserver makes them.
+"""What a cluster begins with: its first namespaces, and the roles of its users.
 
-Those that say who may ask what there is; the many roles of Kubernetes' own components
-are left out, for none of them runs here.
+Of the roles those that say who may ask what there is; the many roles of Kubernetes' own
+components are left out, for none of them runs here.
 """
 
 from collections.abc import Iterator
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds
+from asoreconcile.testing.kube.options import WriteOptions
 from asoreconcile.testing.kube.rbac import GROUP
+from asoreconcile.testing.kube.storage import Storage
 from asoreconcile.testing.kube.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from asoreconcile.testing.kube.writes import Writes
 
+_NAMESPACES = ("default", "kube-system", "kube-public")
 _ALIVE = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
 _DOCUMENTS = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"]
 _OWN_REVIEWS = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]
@@ -45,6 +50,20 @@ _ROLES: dict[str, tuple[list[str], list[JsonObject]]] = {
         [{"verbs": ["get"], "nonResourceURLs": _ALIVE}],
     ),
 }
+
+
+def begin(kinds: Kinds, writes: Writes, storage: Storage, *, rbac: bool) -> None:
+    """Make what is not there: the first namespaces, and with rbac the roles."""
+    wanted = [(NAMESPACES, {"metadata": {"name": name}}) for name in _NAMESPACES]
+    for role in roles() if rbac else ():
+        plural = f"{role['kind'].lower()}s"
+        resource = kinds.find(GROUP, "v1", plural)
+        if resource is not None:
+            wanted.append((resource, role))
+    for resource, obj in wanted:
+        key = ObjectKey("", obj["metadata"]["name"])
+        if storage.get(resource.table, key) is None:
+            writes.create(resource, "", obj, WriteOptions())
 
 
 def roles() -> Iterator[JsonObject]:

@@ -28,6 +28,7 @@ from asoreconcile.testing.kube.status import (
     not_found,
 )
 from asoreconcile.testing.kube.storage import Storage, Table
+from asoreconcile.testing.kube.webhooks import Gate, Write
 
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan", "Background": ""}
 _CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -41,9 +42,11 @@ _PRECONDITIONS = {
 class Deletions:
     """Removes objects. Raises StatusError for what it refuses. Safe from any thread."""
 
-    def __init__(self, storage: Storage, clock: Clock) -> None:
+    def __init__(self, storage: Storage, clock: Clock, gate: Gate) -> None:
+        """gate: asked before what a client deletes, not before what follows from it."""
         self._storage = storage
         self._clock = clock
+        self._gate = gate
 
     def delete(
         self,
@@ -52,6 +55,9 @@ class Deletions:
         options: DeleteOptions,
     ) -> tuple[JsonObject, bool]:
         """The object as it is afterwards, and whether it is gone."""
+        before = self._storage.get(resource.table, key)
+        if before is not None:
+            self._gate.admit(_asked(resource, key, before, options))
         with self._storage.lock:
             obj = self._storage.get(resource.table, key)
             if obj is None:
@@ -229,6 +235,25 @@ class Deletions:
         else:
             metadata(freed).pop("ownerReferences", None)
         self._put(table, key, freed)
+
+
+def _asked(
+    resource: Resource, key: ObjectKey, obj: JsonObject, options: DeleteOptions
+) -> Write:
+    """A deletion as webhooks see it."""
+    stated: JsonObject = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    if options.propagation:
+        stated["propagationPolicy"] = options.propagation
+    return Write(
+        resource=resource,
+        operation="DELETE",
+        namespace=key.namespace,
+        name=key.name,
+        user=options.user,
+        before=obj,
+        dry_run=options.dry_run,
+        options=stated,
+    )
 
 
 def _held(obj: JsonObject, propagation: str) -> Iterable[str]:

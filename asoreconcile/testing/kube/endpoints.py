@@ -12,6 +12,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.http import Request, Response
 from asoreconcile.testing.kube import answers, bodies, patches, scale, watching
+from asoreconcile.testing.kube.access import Access
 from asoreconcile.testing.kube.deletion import Deletions
 from asoreconcile.testing.kube.options import (
     DeleteOptions,
@@ -31,6 +32,7 @@ from asoreconcile.testing.kube.status import (
 )
 from asoreconcile.testing.kube.storage import Storage
 from asoreconcile.testing.kube.targets import Target
+from asoreconcile.testing.kube.users import User
 from asoreconcile.testing.kube.writes import Writes, Written
 
 _JSON_PATCH = "application/json-patch+json"
@@ -46,32 +48,38 @@ class Endpoints:
     """Answers requests about objects. Safe from any thread."""
 
     def __init__(
-        self, storage: Storage, deletions: Deletions, writes: Writes, clock: Clock
+        self,
+        storage: Storage,
+        deletions: Deletions,
+        writes: Writes,
+        clock: Clock,
+        access: Access,
     ) -> None:
         self._storage = storage
         self._deletions = deletions
         self._writes = writes
         self._reads = Reads(storage)
         self._clock = clock
+        self._access = access
 
-    def answer(self, request: Request, target: Target) -> Response:
+    def answer(self, request: Request, target: Target, user: User) -> Response:
         """The answer to a request about a target."""
         named = bool(target.name)
         match request.method:
             case "GET" | "HEAD":
                 return self._read(request, target)
             case "POST" if target.resource.is_custom and not target.subresource:
-                return self._create(request, target)
+                return self._create(request, target, user)
             case "POST" if not named:
-                return self._create(request, target)
+                return self._create(request, target, user)
             case "PUT" if named:
-                return self._replace(request, target)
+                return self._replace(request, target, user)
             case "PATCH" if named:
-                return self._patch(request, target)
+                return self._patch(request, target, user)
             case "DELETE" if named and not target.subresource:
-                return self._delete(request, target)
+                return self._delete(request, target, user)
             case "DELETE" if not named:
-                return self._delete_collection(request, target)
+                return self._delete_collection(request, target, user)
             case "PUT" | "PATCH" if target.resource.is_custom:
                 raise bad_request("name must be provided")
         if target.resource.is_custom:
@@ -95,13 +103,13 @@ class Endpoints:
             return answers.document(200, scale.read(target.resource, obj), sort)
         return answers.document(200, dress.one(obj), sort)
 
-    def _create(self, request: Request, target: Target) -> Response:
+    def _create(self, request: Request, target: Target, user: User) -> Response:
         resource = target.resource
         if resource.namespaced and not target.namespace:
             if resource.is_custom:
                 raise PageNotFoundError
             raise method_not_allowed()
-        options = write_options(request, "Create")
+        options = write_options(request, "Create", user=user)
         body = bodies.read(request, resource.kind, built_in=not resource.is_custom)
         written = self._writes.create(
             resource,
@@ -111,9 +119,9 @@ class Endpoints:
         )
         return self._written(request, target, written)
 
-    def _replace(self, request: Request, target: Target) -> Response:
+    def _replace(self, request: Request, target: Target, user: User) -> Response:
         resource = target.resource
-        options = write_options(request, "Update")
+        options = write_options(request, "Update", user=user)
         body = bodies.read(request, resource.kind, built_in=not resource.is_custom)
         options = attrs.evolve(options, repeated=body.repeated)
         if target.subresource == _SCALE:
@@ -134,16 +142,18 @@ class Endpoints:
             )
         return self._written(request, target, written)
 
-    def _patch(self, request: Request, target: Target) -> Response:
+    def _patch(self, request: Request, target: Target, user: User) -> Response:
         resource = target.resource
         sort = bodies.media_type(request)
         allowed = _CUSTOM_PATCHES if resource.is_custom else _BUILT_IN_PATCHES
         if sort not in allowed:
             raise unsupported_media_type(allowed)
         applies = sort == _APPLY_PATCH
-        options = write_options(request, "Patch", applies=applies)
+        options = write_options(request, "Patch", user=user, applies=applies)
         patch = bodies.patch(request, is_yaml=applies)
         if applies and target.subresource != _SCALE:
+            if self._storage.get(resource.table, target.key) is None:
+                self._access.check_may_create(user, request)
             written = self._writes.apply(
                 resource,
                 target.key,
@@ -169,8 +179,8 @@ class Endpoints:
         code = 201 if written.created else 200
         return answers.warned(answers.document(code, shown, sort), written.warnings)
 
-    def _delete(self, request: Request, target: Target) -> Response:
-        options = delete_options(request)
+    def _delete(self, request: Request, target: Target, user: User) -> Response:
+        options = delete_options(request, user=user)
         resource = target.resource
         dress, sort = self._dress(request, target)
         obj, gone = self._deletions.delete(resource, target.key, options)
@@ -189,9 +199,11 @@ class Endpoints:
         }
         return answers.document(200, done, sort)
 
-    def _delete_collection(self, request: Request, target: Target) -> Response:
+    def _delete_collection(
+        self, request: Request, target: Target, user: User
+    ) -> Response:
         """The answer lists what was chosen, as it was before."""
-        options = delete_options(request)
+        options = delete_options(request, user=user)
         dress, sort = self._dress(request, target)
         listed = self._reads.page(target.namespace, request.query, dress)
         for key in self._reads.keys(target.namespace, request.query, target.resource):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from asoreconcile.objects import JsonObject, copy_json, finalizers, metadata
-from asoreconcile.testing.kube import builtin, names, schema
+from asoreconcile.testing.kube import builtin, names, rules, schema
 from asoreconcile.testing.kube.crds import admit_crd
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
 from asoreconcile.testing.kube.status import Cause, StatusError, invalid
@@ -88,5 +88,8 @@ def _content_causes(
     resource: Resource, obj: JsonObject, before: JsonObject | None
 ) -> list[Cause]:
     if resource.schema is not None:
-        return schema.causes(resource.schema, obj)
+        found = schema.causes(resource.schema, obj)
+        if resource.rules is not None:
+            found += rules.broken(resource.rules, obj, before, found)
+        return found
     return list(builtin.causes(obj, before))

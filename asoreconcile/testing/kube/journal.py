@@ -8,7 +8,7 @@ from asoreconcile.testing.kube.attributes import attributes_of
 
 @attrs.frozen
 class Served:
-    """One answered request. status: 0 for a connection that was cut.
+    """One answered request; one whose connection was cut is none.
 
     verb, resource, namespace, name: as authorization sees them (`patch`,
     `widgets.example.com/status`). user: "" for nobody known.

@@ -1,11 +1,15 @@
 """The resources the server has: built in, and one for each served CRD version."""
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import attrs
 
 from asoreconcile.objects import JsonObject, spec
+from asoreconcile.testing.kube.conversion import Conversion
 from asoreconcile.testing.kube.crds import is_established
+from asoreconcile.testing.kube.hooks import Services
+from asoreconcile.testing.kube.rules import Node, tree
 from asoreconcile.testing.kube.storage import Storage, Table
 
 
@@ -15,7 +19,8 @@ class Resource:
 
     schema: the CRD's OpenAPI schema, None for built-in kinds. columns: its printer
     columns. has_status: whether `/status` is a subresource. fields: dotted paths that
-    field selectors may name, besides names. scale: the paths of `/scale`.
+    field selectors may name, besides names. scale: the paths of `/scale`. conversion:
+    the CRD's, where a webhook does it.
     stored_version: at which objects are kept, "" for this one.
     """
 
@@ -32,6 +37,7 @@ class Resource:
     columns: tuple[JsonObject, ...] = attrs.field(default=(), repr=False, eq=False)
     fields: frozenset[str] = attrs.field(default=frozenset(), repr=False, eq=False)
     scale: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
+    conversion: Conversion | None = attrs.field(default=None, repr=False, eq=False)
     stored_version: str = ""
 
     @property
@@ -50,7 +56,7 @@ class Resource:
     @property
     def has_generation(self) -> bool:
         """Whether changes are counted: where there is a desired state to change."""
-        return self.is_custom or self.group in ("apiextensions.k8s.io", "apps")
+        return self.is_custom or self.group in _COUNTED
 
     @property
     def subresources(self) -> tuple[str, ...]:
@@ -61,7 +67,13 @@ class Resource:
     def is_custom(self) -> bool:
         return self.schema is not None
 
+    @cached_property
+    def rules(self) -> Node | None:
+        """The parts of the schema with validation rules."""
+        return None if self.schema is None else tree(self.schema)
 
+
+_COUNTED = ("apiextensions.k8s.io", "apps", "admissionregistration.k8s.io")
 _EVENT_FIELDS = frozenset(
     (
         "involvedObject.kind",
@@ -98,6 +110,31 @@ NAMESPACES = Resource(
     short_names=("ns",),
     fields=frozenset({"name", "status.phase"}),
 )
+
+
+def _rbac(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
+    return Resource(
+        "rbac.authorization.k8s.io",
+        "v1",
+        plural,
+        kind,
+        namespaced=namespaced,
+        singular=kind.lower(),
+    )
+
+
+def _webhooks(plural: str, kind: str) -> Resource:
+    return Resource(
+        "admissionregistration.k8s.io",
+        "v1",
+        plural,
+        kind,
+        namespaced=False,
+        singular=kind.lower(),
+        categories=("api-extensions",),
+    )
+
+
 SECRETS = Resource(
     "", "v1", "secrets", "Secret", singular="secret", fields=frozenset({"type"})
 )
@@ -126,19 +163,31 @@ BUILT_IN = (
     ),
     Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
     CRDS,
+    _rbac("roles", "Role"),
+    _rbac("rolebindings", "RoleBinding"),
+    _rbac("clusterroles", "ClusterRole", namespaced=False),
+    _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    _webhooks("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    _webhooks("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
 )
 
 
 class Kinds:
     """What can be asked for now. Follows the stored CRDs."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, services: Services) -> None:
+        """services: where the webhooks of CRDs are."""
         self._storage = storage
+        self._services = services
         self._at = -1
         self._known: dict[tuple[str, str, str], Resource] = {}
 
     def all(self) -> list[Resource]:
         return list(self._now().values())
+
+    def versions(self, resource: Resource) -> list[Resource]:
+        """A resource at all versions that are served."""
+        return [r for r in self._now().values() if r.table == resource.table]
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._now().get((group, version, plural))
@@ -150,7 +199,7 @@ class Kinds:
                     resource
                     for _, crd in self._storage.items(CRDS.table)
                     if is_established(crd)
-                    for resource in _served(crd)
+                    for resource in _served(crd, self._services)
                 ]
                 self._known = {
                     (r.group, r.version, r.plural): r for r in (*BUILT_IN, *custom)
@@ -159,10 +208,14 @@ class Kinds:
             return self._known
 
 
-def _served(crd: JsonObject) -> Iterator[Resource]:
+def _served(crd: JsonObject, services: Services) -> Iterator[Resource]:
     content = spec(crd)
     names = content["names"]
     stored = next(v["name"] for v in content["versions"] if v.get("storage"))
+    stated = content.get("conversion") or {}
+    conversion = None
+    if stated.get("strategy") == "Webhook":
+        conversion = Conversion(services, stated.get("webhook") or {})
     for version in content["versions"]:
         if not version.get("served"):
             continue
@@ -184,4 +237,5 @@ def _served(crd: JsonObject) -> Iterator[Resource]:
             ),
             scale=(version.get("subresources") or {}).get("scale"),
             stored_version=stored,
+            conversion=conversion,
         )

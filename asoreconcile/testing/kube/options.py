@@ -12,6 +12,7 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request
 from asoreconcile.testing.kube import bodies
 from asoreconcile.testing.kube.status import Cause, invalid
+from asoreconcile.testing.kube.users import ADMIN, User
 
 _GROUP = "meta.k8s.io"
 _LONGEST_MANAGER = 128
@@ -31,6 +32,7 @@ class WriteOptions:
     force: bool = False
     field_validation: str = "Warn"
     repeated: tuple[str, ...] = ()
+    user: User = ADMIN
 
 
 @attrs.frozen
@@ -40,10 +42,11 @@ class DeleteOptions:
     preconditions: Mapping[str, str] = attrs.field(factory=dict)
     propagation: str = ""
     dry_run: bool = False
+    user: User = ADMIN
 
 
 def write_options(
-    request: Request, kind: str, *, applies: bool = False
+    request: Request, kind: str, *, user: User, applies: bool = False
 ) -> WriteOptions:
     """kind: Create, Update or Patch, for messages. applies: server-side apply."""
     query = request.query
@@ -69,10 +72,11 @@ def write_options(
         dry_run=bool(query.get("dryRun")),
         force=force in _TRUE,
         field_validation=validation or "Warn",
+        user=user,
     )
 
 
-def delete_options(request: Request) -> DeleteOptions:
+def delete_options(request: Request, *, user: User) -> DeleteOptions:
     """Of the body, or without one of the query."""
     body = bodies.options(request)
     query = {} if request.body else request.query
@@ -101,6 +105,7 @@ def delete_options(request: Request) -> DeleteOptions:
         },
         propagation=propagation,
         dry_run=bool(dry_runs),
+        user=user,
     )
 
 

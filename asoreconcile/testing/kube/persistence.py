@@ -13,17 +13,16 @@ is dropped. Anything else that is wrong is DataFolderError: no write is lost sil
 import fcntl
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import attrs
 import orjson
 
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject, ObjectKey
-from asoreconcile.testing.kube.storage import Change, Table
+from asoreconcile.testing.kube.storage import Change, State, Table
 
 _FORMAT = 1
 _SLACK_BYTES = 4 << 20
@@ -33,15 +32,6 @@ _Entry = JsonObject | list[Any]
 
 class DataFolderError(AsoError):
     """A data folder that cannot be used; the message says why."""
-
-
-@attrs.frozen
-class State:
-    """All that is known at one moment. latest: each table's last resource version."""
-
-    version: int
-    latest: Mapping[Table, int]
-    objects: Iterable[tuple[Table, ObjectKey, JsonObject]] = attrs.field(repr=False)
 
 
 class DataFolder:

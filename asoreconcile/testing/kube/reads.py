@@ -52,7 +52,7 @@ class Dress:
             items = [partial(obj) for obj in objects]
         elif self.resource.is_custom:
             meta = {"continue": ""} | meta
-            items = [versions.shown(self.resource, obj) for obj in objects]
+            items = versions.shown_all(self.resource, objects)
         else:  # the list says what they are
             items = [
                 {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}

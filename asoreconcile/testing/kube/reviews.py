@@ -7,13 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asoreconcile.objects import JsonObject, spec
-from asoreconcile.testing.kube.attributes import Attributes
+from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.kube import answers, bodies
+from asoreconcile.testing.kube.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.rbac import Authorizer, Decision
-from asoreconcile.testing.kube.status import Cause, StatusError, bad_request, invalid
+from asoreconcile.testing.kube.status import (
+    Cause,
+    StatusError,
+    bad_request,
+    invalid,
+    method_not_allowed,
+)
 from asoreconcile.testing.kube.users import User, Users
 
 _AUTHORIZATION = "authorization.k8s.io"
 _AUTHENTICATION = "authentication.k8s.io"
+_LOCAL = "localsubjectaccessreviews"
 
 
 class Reviews:
@@ -33,7 +42,7 @@ class Reviews:
                 "SubjectAccessReview",
                 self._access,
             ),
-            (_AUTHORIZATION, "localsubjectaccessreviews"): (
+            (_AUTHORIZATION, _LOCAL): (
                 "LocalSubjectAccessReview",
                 self._access,
             ),
@@ -45,23 +54,30 @@ class Reviews:
             (_AUTHENTICATION, "selfsubjectreviews"): ("SelfSubjectReview", self._self),
         }
 
-    def kind_of(self, about: Attributes) -> str:
-        """The kind of review that is asked for; "" when it is none."""
-        if about.version != "v1" or about.name:
-            return ""
-        found = self._answers.get((about.group, about.resource))
-        return found[0] if found else ""
+    def are_at(self, about: Attributes) -> bool:
+        """Whether a request is for a review."""
+        local = about.resource == _LOCAL
+        if about.version != "v1" or about.name or bool(about.namespace) != local:
+            return False
+        return (about.group, about.resource) in self._answers
 
-    def answer(self, user: User, about: Attributes, body: JsonObject) -> JsonObject:
-        """The review with its answer in `status`."""
+    def answer(self, request: Request, user: User) -> Response:
+        """201 with the review's status."""
+        about = attributes_of(request)
         kind, answer = self._answers[about.group, about.resource]
-        return {
-            "kind": kind,
-            "apiVersion": f"{about.group}/v1",
-            "metadata": {"creationTimestamp": None},
-            "spec": spec(body),
-            "status": answer(user, body, about.namespace),
-        }
+        if request.method != "POST":
+            raise method_not_allowed()
+        body = bodies.read(request, kind, built_in=True).obj
+        return answers.document(
+            201,
+            {
+                **body,
+                "kind": kind,
+                "apiVersion": f"{about.group}/v1",
+                "metadata": {"creationTimestamp": None},
+                "status": answer(user, body, about.namespace),
+            },
+        )
 
     def _own_access(self, user: User, body: JsonObject, _: str) -> JsonObject:
         asked = _asked(spec(body))

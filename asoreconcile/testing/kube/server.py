@@ -22,9 +22,12 @@ from asoreconcile.testing.control import is_control
 from asoreconcile.testing.http import HttpsServer, Request, Response, Server
 from asoreconcile.testing.kube import journal, kubeconfigs
 from asoreconcile.testing.kube.access import Access
-from asoreconcile.testing.kube.api import Api, refusal
+from asoreconcile.testing.kube.answers import refusal
+from asoreconcile.testing.kube.api import Api
+from asoreconcile.testing.kube.bootstrap import begin
 from asoreconcile.testing.kube.control import Control
 from asoreconcile.testing.kube.faults import KubeFaults
+from asoreconcile.testing.kube.hooks import Services
 from asoreconcile.testing.kube.keepsakes import Identity, kept
 from asoreconcile.testing.kube.persistence import DataFolder
 from asoreconcile.testing.kube.status import StatusError
@@ -60,7 +63,7 @@ class KubeServer(Server):
         self.faults = KubeFaults(self.clock)
         self.journal: list[journal.Served] = []
         self._journal_lock = threading.Lock()
-        self._services = dict(services or {})
+        self._services = Services(dict(services or {}))
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._fsync = fsync
         self._restarting = threading.Lock()
@@ -170,21 +173,17 @@ class KubeServer(Server):
         """What answers from the storage there is now."""
         self._access = Access(self._storage, self._users, rbac=self._has_rbac)
         self._api = Api(self._storage, self.clock, self._access, self._services)
-        self._api.begin()
+        begin(self._api.kinds, self._api.writes, self._storage, rbac=self._has_rbac)
 
     def _serve(self, request: Request) -> Response:
         if is_control(request):
             return self._control.handle(request)
         user = self._access.user_of(request)
-        status = 0
-        try:
-            response = self.faults.around(request, lambda r: self._answer(r, user))
-            status = response.status
-        finally:
-            name = "" if user is None else user.name
-            entry = journal.entry(request, status=status, user=name)
-            with self._journal_lock:
-                self.journal.append(entry)
+        response = self.faults.around(request, lambda r: self._answer(r, user))
+        name = "" if user is None else user.name
+        entry = journal.entry(request, status=response.status, user=name)
+        with self._journal_lock:
+            self.journal.append(entry)
         return response
 
     def _answer(self, request: Request, user: User | None) -> Response:

@@ -7,8 +7,8 @@ a window; a watch from before it is told so (410).
 
 import threading
 from collections import deque
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol
 
 import attrs
 
@@ -45,10 +45,37 @@ class Change:
     before: JsonObject | None = attrs.field(default=None, repr=False)
 
 
-class Storage:
-    """Objects and changes. `lock` makes several calls one step."""
+@attrs.frozen
+class State:
+    """All that is known at one moment. latest: each table's last resource version."""
 
-    def __init__(self, window: int = _WINDOW) -> None:
+    version: int
+    latest: Mapping[Table, int]
+    objects: Iterable[tuple[Table, ObjectKey, JsonObject]] = attrs.field(repr=False)
+
+
+class Folder(Protocol):
+    """What outlives the process (`persistence.DataFolder`)."""
+
+    def load(self) -> State: ...
+
+    def append(self, change: Change) -> None: ...
+
+    @property
+    def wants_compaction(self) -> bool: ...
+
+    def compact(self, state: State) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Storage:
+    """Objects and changes. `lock` makes several calls one step.
+
+    folder: where writes go before they are answered; None keeps all in memory.
+    """
+
+    def __init__(self, window: int = _WINDOW, folder: Folder | None = None) -> None:
         self.lock = threading.RLock()
         self._changed: dict[Table, threading.Condition] = {}
         self._tables: dict[Table, dict[ObjectKey, JsonObject]] = {}
@@ -61,6 +88,9 @@ class Storage:
         self._cuts = 0
         self.version = _FIRST
         self.closed = False
+        self._folder = folder
+        if folder is not None:
+            self._restore(folder.load())
 
     def next_version(self) -> str:
         """Take a resource version. The caller holds the lock and then writes."""
@@ -84,17 +114,21 @@ class Storage:
         with self.lock:
             objects = self._tables.setdefault(table, {})
             before = objects.get(key)
-            objects[key] = obj
             kind: EventType = "ADDED" if before is None else "MODIFIED"
+            change = Change(_version(obj), table, key, kind, obj, before)
+            self._keep(change)
+            objects[key] = obj
             self._index(table, key, before, obj)
-            self._record(Change(_version(obj), table, key, kind, obj, before))
+            self._record(change)
 
     def remove(self, table: Table, key: ObjectKey, last: JsonObject) -> None:
         """Drop an object; `last` is its final state, with a new resource version."""
         with self.lock:
-            before = self._tables.get(table, {}).pop(key, None)
-            self._index(table, key, before, None)
+            before = self._tables.get(table, {}).get(key)
             change = Change(_version(last), table, key, "DELETED", last, before)
+            self._keep(change)
+            self._tables.get(table, {}).pop(key, None)
+            self._index(table, key, before, None)
             self._record(change)
 
     def place_of(self, uid: str) -> tuple[Table, ObjectKey] | None:
@@ -192,10 +226,32 @@ class Storage:
             self._changes.clear()
 
     def close(self) -> None:
-        """Wake and end all watches."""
+        """Wake and end all watches; what has a folder writes no more."""
         with self.lock:
             self.closed = True
             self._wake_all()
+            if self._folder is not None:
+                self._folder.close()
+
+    def _restore(self, state: State) -> None:
+        """Begin with what was there; nobody can watch from before."""
+        self.version = max(self.version, state.version)
+        for table, key, obj in state.objects:
+            self._tables.setdefault(table, {})[key] = obj
+            self._index(table, key, None, obj)
+        self._latest.update(state.latest)
+        self._forgotten.update(state.latest)
+
+    def _keep(self, change: Change) -> None:
+        """Have a change written down before it counts. Raises OSError when it fails."""
+        if self._folder is None:
+            return
+        self._folder.append(change)
+        if self._folder.wants_compaction:
+            tables = self._tables.items()
+            held = ((t, key, obj) for t, objs in tables for key, obj in objs.items())
+            self._folder.compact(State(self.version, self._latest, held))
+            self._folder.append(change)
 
     def _wake_all(self) -> None:
         for changed in self._changed.values():

@@ -1,6 +1,6 @@
 """Whether a CRD's schema is one the API takes: structural, and within its limits. Pure.
 
-What this server does not evaluate (CEL rules) is refused here too, loudly, so that
+Validation rules that this server cannot evaluate are refused here too, loudly, so that
 nobody trusts a rule that is not applied.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.kube import rulechecks
 from asoreconcile.testing.kube.schema import check
 from asoreconcile.testing.kube.status import Cause
 
@@ -33,7 +34,7 @@ def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
     if not kind:
         yield _required(f"{at}.type", "must not be empty at the root")
         return
-    yield from _inside(schema, at)
+    yield from _inside(schema, at, is_root=True)
 
 
 def field_schema(schema: JsonObject, path: str) -> JsonObject | None:
@@ -49,16 +50,16 @@ def field_schema(schema: JsonObject, path: str) -> JsonObject | None:
     return found
 
 
-def _inside(schema: JsonObject, at: str) -> Iterator[Cause]:
-    """Every check of a schema itself, then of those in it."""
+def _inside(
+    schema: JsonObject, at: str, *, loose: str = "", is_root: bool = False
+) -> Iterator[Cause]:
+    """Every check of a schema itself, then of those in it.
+
+    loose: the list around whose items no update can tell apart, "" for none.
+    """
     yield from _forbidden(schema, at)
     yield from _list_causes(schema, at)
-    if schema.get("x-kubernetes-validations"):
-        yield Cause(
-            f"{at}.x-kubernetes-validations",
-            "FieldValueNotSupported",
-            "this test server does not evaluate validation rules (CEL)",
-        )
+    yield from rulechecks.causes(schema, at, uncorrelated=loose, is_root=is_root)
     if pattern := schema.get("pattern"):
         try:
             re.compile(pattern)
@@ -74,17 +75,19 @@ def _inside(schema: JsonObject, at: str) -> Iterator[Cause]:
     if isinstance(schema.get("not"), dict):
         yield from _logical(schema, schema["not"], f"{at}.not")
     for name, part in (schema.get("properties") or {}).items():
-        yield from _typed(part, f"{at}.properties[{name}]", "specified object fields")
+        where = "specified object fields"
+        yield from _typed(part, f"{at}.properties[{name}]", where, loose)
     extra, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(extra, dict):
-        yield from _typed(
-            extra, f"{at}.additionalProperties", "specified object fields"
-        )
+        where = "specified object fields"
+        yield from _typed(extra, f"{at}.additionalProperties", where, loose)
     if isinstance(items, dict):
-        yield from _typed(items, f"{at}.items", "specified array items")
+        if not loose and schema.get(_LIST_TYPE) != "map":
+            loose = at
+        yield from _typed(items, f"{at}.items", "specified array items", loose)
 
 
-def _typed(schema: Any, at: str, where: str) -> Iterator[Cause]:
+def _typed(schema: Any, at: str, where: str, loose: str) -> Iterator[Cause]:
     if not isinstance(schema, dict):
         yield _invalid(at, str(schema), "must be a schema")
         return
@@ -101,7 +104,7 @@ def _typed(schema: Any, at: str, where: str) -> Iterator[Cause]:
         )
     elif kind == "array" and not schema.get("items"):
         yield _required(f"{at}.items", "must be specified")
-    yield from _inside(schema, at)
+    yield from _inside(schema, at, loose=loose)
 
 
 def _forbidden(schema: JsonObject, at: str) -> Iterator[Cause]:

@@ -37,7 +37,7 @@ class User:
         return {**shown, "uid": self.uid} if self.uid else shown
 
 
-ADMIN = User("kubernetes-admin", (MASTERS,))
+ADMIN = User("admin", (MASTERS,), "admin")
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 
 

@@ -5,7 +5,7 @@ And what is set and checked when such a configuration is written.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -39,6 +39,21 @@ class Write:
     dry_run: bool = False
     options: JsonObject = attrs.field(factory=dict, repr=False)
     versions: Sequence[Resource] = ()
+
+
+@attrs.frozen
+class Admitted:
+    """What webhooks made of a write. obj: None when it deletes."""
+
+    obj: JsonObject | None
+    warnings: tuple[str, ...] = ()
+
+
+class Gate(Protocol):
+    """What else has a say in writes (`admission.Admission`)."""
+
+    def admit(self, write: Write) -> Admitted:
+        """Blocking: hold no lock. Raises StatusError to refuse."""
 
 
 def wanted(

@@ -8,13 +8,12 @@ write is lost. Raises StatusError for what it refuses.
 import secrets
 import uuid
 from collections.abc import Callable
-from typing import Protocol
 
 import attrs
 import orjson
 
 from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, ObjectKey, copy_json, metadata
+from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
 from asoreconcile.testing.kube import apply, identity, intake, ownership, versions
 from asoreconcile.testing.kube.deletion import Deletions
 from asoreconcile.testing.kube.intake import Taken
@@ -28,6 +27,7 @@ from asoreconcile.testing.kube.status import (
     not_found,
 )
 from asoreconcile.testing.kube.storage import Storage
+from asoreconcile.testing.kube.webhooks import Gate, Write
 
 _SERVER_OWNED = (
     "uid",
@@ -48,39 +48,6 @@ class Written:
     obj: JsonObject
     created: bool = False
     warnings: tuple[str, ...] = ()
-
-
-class Gate(Protocol):
-    """What else has a say in writes: admission webhooks."""
-
-    def admit(
-        self,
-        resource: Resource,
-        obj: JsonObject,
-        before: JsonObject | None,
-        *,
-        subresource: str,
-        dry_run: bool,
-    ) -> JsonObject:
-        """The object, changed or not. Raises StatusError to refuse."""
-
-
-class _Open:
-    """Lets everything through as it is."""
-
-    def admit(
-        self,
-        resource: Resource,  # noqa: ARG002
-        obj: JsonObject,
-        before: JsonObject | None,  # noqa: ARG002
-        *,
-        subresource: str,  # noqa: ARG002
-        dry_run: bool,  # noqa: ARG002
-    ) -> JsonObject:
-        return obj
-
-
-OPEN: Gate = _Open()
 
 
 class Writes:
@@ -229,23 +196,22 @@ class Writes:
         """Store an object that is not there. tracked: managedFields are right."""
         self._check_namespace(resource, key)
         obj = self._begun(resource, key, taken.obj)
-        obj = self._gate.admit(
-            resource, obj, None, subresource="", dry_run=options.dry_run
-        )
-        taken = self._validated(resource, Taken(obj, taken.warnings), None)
+        asked = _asked(resource, key, options, operation="CREATE")
+        taken = self._admitted(attrs.evolve(asked, obj=obj), taken.warnings)
+        taken = self._validated(resource, taken, None)
         obj = taken.obj
         if not tracked:
             owner = ownership.owner_of(
                 resource, manager=options.manager, now=self._now()
             )
             apply.updated(None, obj, owner)
+        kept = obj if options.dry_run else versions.stored(resource, obj)
         with self._storage.lock:
             self._check_namespace(resource, key)
             if self._storage.get(resource.table, key) is not None:
                 raise already_exists(resource.plural, resource.group, key.name)
             if not options.dry_run:
-                metadata(obj)["resourceVersion"] = self._storage.next_version()
-                self._storage.put(resource.table, key, versions.stored(resource, obj))
+                self._put(resource, key, obj, kept)
         return Written(obj, created=True, warnings=taken.warnings)
 
     def _begun(self, resource: Resource, key: ObjectKey, obj: JsonObject) -> JsonObject:
@@ -286,9 +252,10 @@ class Writes:
             )
             if written.obj is before or options.dry_run:
                 return written
+            kept = versions.stored(resource, written.obj)
             with self._storage.lock:
                 if self._storage.get(resource.table, key) is stored:
-                    return self._store(resource, key, written)
+                    return self._store(resource, key, written, kept)
 
     def _changed(
         self,
@@ -303,11 +270,13 @@ class Writes:
         """What an object becomes; `before` itself when nothing changes."""
         after = _combined(resource, before, taken.obj, subresource)
         _keep_server_fields(before, after)
-        after = self._gate.admit(
-            resource, after, before, subresource=subresource, dry_run=options.dry_run
-        )
+        key = key_of(before)
+        asked = _asked(resource, key, options, operation="UPDATE")
+        asked = attrs.evolve(asked, obj=after, before=before, subresource=subresource)
+        taken = self._admitted(asked, taken.warnings)
+        after = taken.obj
         identity.check_finalizers(resource, before, after)
-        taken = self._validated(resource, Taken(after, taken.warnings), before)
+        taken = self._validated(resource, taken, before)
         after = taken.obj
         if not tracked:
             owner = ownership.owner_of(
@@ -325,18 +294,41 @@ class Writes:
             metadata(after)["generation"] = metadata(before).get("generation", 0) + 1
         return Written(after, warnings=taken.warnings)
 
-    def _store(self, resource: Resource, key: ObjectKey, written: Written) -> Written:
-        """Caller holds the lock, and has seen that nothing came between."""
+    def _admitted(self, write: Write, warnings: tuple[str, ...]) -> Taken:
+        """What webhooks make of an object, read anew if they changed it."""
+        found = self._gate.admit(write)
+        warnings = (*warnings, *found.warnings)
+        obj, sent = found.obj, write.obj
+        if obj is None or sent is None or obj is sent:
+            return Taken(sent or {}, warnings)
+        taken = intake.decoded(write.resource, obj, field_validation="Ignore")
+        _keep_server_fields(write.before or sent, taken.obj)
+        return Taken(taken.obj, warnings)
+
+    def _store(
+        self, resource: Resource, key: ObjectKey, written: Written, kept: JsonObject
+    ) -> Written:
+        """Caller holds the lock, and has seen that nothing came between.
+
+        kept: the written object at the version it is stored at.
+        """
         obj = written.obj
         meta = metadata(obj)
         is_free = meta.get("deletionTimestamp") and not meta.get("finalizers")
         if is_free and self._deletions.may_finish(resource.table, key):
             # The last finalizer went: the answer still has the version before.
-            self._deletions.finish(resource.table, key, obj)
+            self._deletions.finish(resource.table, key, kept)
             return written
-        meta["resourceVersion"] = self._storage.next_version()
-        self._storage.put(resource.table, key, versions.stored(resource, obj))
+        self._put(resource, key, obj, kept)
         return written
+
+    def _put(
+        self, resource: Resource, key: ObjectKey, obj: JsonObject, kept: JsonObject
+    ) -> None:
+        """Caller holds the lock."""
+        version = self._storage.next_version()
+        metadata(obj)["resourceVersion"] = metadata(kept)["resourceVersion"] = version
+        self._storage.put(resource.table, key, kept)
 
     def _check_namespace(self, resource: Resource, key: ObjectKey) -> None:
         if not resource.namespaced:
@@ -362,6 +354,26 @@ class Writes:
 
     def _now(self) -> str:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _asked(
+    resource: Resource, key: ObjectKey, options: WriteOptions, *, operation: str
+) -> Write:
+    """A write as webhooks see it, but for the objects."""
+    kind = "PatchOptions" if options.force else f"{operation.title()}Options"
+    return Write(
+        resource=resource,
+        operation=operation,
+        namespace=key.namespace,
+        name=key.name,
+        user=options.user,
+        dry_run=options.dry_run,
+        options={
+            "kind": kind,
+            "apiVersion": "meta.k8s.io/v1",
+            "fieldManager": options.manager,
+        },
+    )
 
 
 def _generated(prefix: str) -> str:
@@ -396,7 +408,8 @@ def _keep_server_fields(before: JsonObject, after: JsonObject) -> None:
             meta[name] = present[name]
         else:
             meta.pop(name, None)
-    meta["resourceVersion"] = present["resourceVersion"]
+    if "resourceVersion" in present:
+        meta["resourceVersion"] = present["resourceVersion"]
     _drop_empty(meta)
 
 

@@ -1,6 +1,7 @@
 """Which requests a fault strikes, and what it does to answers: no server, no time."""
 
 import threading
+from typing import ClassVar
 
 import pytest
 
@@ -9,9 +10,20 @@ from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import DropConnection, Request, ResetConnection, Response
 from asoreconcile.testing.kube.faults import KubeFaults
 from asoreconcile.testing.mishaps import Mishap, parse, shown
+from asoreconcile.testing.slowness import dripped
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+class InstantClock(FakeClock):
+    """Waits are over at once, and remembered."""
+
+    waited: ClassVar[list[float]] = []
+
+    def wait(self, event, timeout_seconds):
+        self.waited.append(timeout_seconds)
+        return event.is_set()
 
 
 def request(method="GET", path=CONFIG_MAPS, **query):
@@ -121,23 +133,22 @@ def test_a_body_shorter_than_the_reset_comes_whole():
     assert b"".join(faults.around(request(), answer).body) == b"0123456789"
 
 
-def test_a_drip_comes_in_pieces_by_the_clock():
-    clock = FakeClock()
-    faults = Faults(clock=clock)
+def test_a_drip_waits_before_each_piece():
+    waits = []
+    pieces = dripped([b"01234", b"", b"56789"], 4, lambda: waits.append(None))
+    assert [(piece, len(waits)) for piece in pieces] == [
+        (b"0123", 1),
+        (b"4", 2),
+        (b"5678", 3),
+        (b"9", 4),
+    ]
+
+
+def test_a_drip_waits_by_the_clock():
+    faults = Faults(clock=InstantClock())
     faults.plan(Mishap(drip_bytes=4, drip_seconds=1.5))
-    pieces = []
-
-    def read():
-        pieces.extend(faults.around(request(), answer).body)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    for count in range(3):
-        clock.until_waiting()
-        assert len(pieces) == count
-        clock.advance(1.5)
-    reader.join(10)
-    assert pieces == [b"0123", b"4567", b"89"]
+    assert list(faults.around(request(), answer).body) == [b"0123", b"4567", b"89"]
+    assert InstantClock.waited == [1.5, 1.5, 1.5]
 
 
 def test_closing_ends_delays():
@@ -145,7 +156,9 @@ def test_closing_ends_delays():
     faults = Faults(clock=clock)
     faults.plan(Mishap(delay_seconds=600))
     found = []
-    waiter = threading.Thread(target=lambda: found.extend(statuses(faults, request())))
+    waiter = threading.Thread(
+        target=lambda: found.extend(statuses(faults, request())), daemon=True
+    )
     waiter.start()
     clock.until_waiting()
     faults.release_all()
