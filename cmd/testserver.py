@@ -17,12 +17,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def testserver() -> None:
     """Run the embedded Kubernetes API server or the ARM simulator alone.
 
-    Both listen on 127.0.0.1 with TLS, keep everything in memory, and run until
-    SIGINT or SIGTERM.
+    Both listen on 127.0.0.1 with TLS, keep everything in memory unless told
+    otherwise, and run until SIGINT or SIGTERM.
     """
 
 
-@testserver.command()
+class _KubeCommand(click.Command):
+    """Lists the faults under its options."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from asoreconcile.testing.kube.scripted import HELP
+
+        del ctx
+        with formatter.section("Faults, as VERB RESOURCE WHAT [xCOUNT], WHAT being"):
+            rows = [line.split("  ", 1) for line in HELP.splitlines()]
+            formatter.write_dl([(what, text.strip()) for what, text in rows])
+
+
+@testserver.command(cls=_KubeCommand)
 @click.option("--port", type=_PORT, default=0, help="Default: any free one.")
 @click.option("--token", default=None, help="The bearer token. Default: a new one.")
 @click.option(
@@ -31,12 +43,60 @@ def testserver() -> None:
     type=click.Path(dir_okay=False, writable=True),
     help="Write a kubeconfig there. Default: to stdout.",
 )
+@click.option(
+    "--data-dir",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Keep objects, versions, certificates and token there. Default: in memory.",
+)
+@click.option(
+    "--fsync",
+    is_flag=True,
+    help="With --data-dir: force each write to the disk, so that it outlives a power "
+    "failure too.",
+)
+@click.option(
+    "--rbac", is_flag=True, help="Ask Roles and bindings what each user may do."
+)
+@click.option(
+    "--token-auth-file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help='More users, one a line: token,user,uid,"group,group".',
+)
+@click.option(
+    "--service",
+    "services",
+    multiple=True,
+    metavar="NAMESPACE/NAME=HOST:PORT",
+    help="Where a webhook's Service listens. Repeatable.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="SCRIPT",
+    help="Make requests fail, see below. Repeatable.",
+)
+@click.option(
+    "--control-token",
+    default="",
+    metavar="TOKEN",
+    help="Open the paths below /_control/ to who sends this token as x-control-token.",
+)
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def kube(
     *,
     port: int,
     token: str | None,
     kubeconfig_out: str | None,
+    data_dir: str | None,
+    fsync: bool,
+    rbac: bool,
+    token_auth_file: str | None,
+    services: tuple[str, ...],
+    faults: tuple[str, ...],
+    control_token: str,
     until_stdin_closes: bool,
 ) -> None:
     """Run a Kubernetes API server that holds objects and CRDs, and runs no pods.
@@ -46,18 +106,42 @@ def kube(
       asoreconcile testserver kube --port 6443 --kubeconfig-out kubeconfig &
       KUBECONFIG=kubeconfig kubectl get namespaces
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
-    from asoreconcile.testing.kube import KubeServer
+    from asoreconcile.testing.kube import DataFolderError, KubeServer
+    from asoreconcile.testing.kube.users import read_tokens
 
     try:
-        server = KubeServer(token=token, port=port)
+        server = KubeServer(
+            token=token,
+            port=port,
+            data_dir=data_dir,
+            fsync=fsync,
+            rbac=rbac,
+            users=read_tokens(token_auth_file) if token_auth_file else (),
+            services=dict(_service(stated) for stated in services),
+            control_token=control_token,
+        )
+        for line in faults:
+            server.faults.script(line)
     except OSError as error:
         raise click.ClickException(f"cannot listen on port {port}: {error}") from error
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except DataFolderError as error:
+        raise click.ClickException(str(error)) from error
     if kubeconfig_out:
         server.write_kubeconfig(kubeconfig_out)
     else:
         click.echo(server.kubeconfig_text())
     click.echo(f"Kubernetes API at {server.url}", err=True)
     serve(server, until_stdin_closes=until_stdin_closes)
+
+
+def _service(stated: str) -> tuple[str, str]:
+    name, _, address = stated.partition("=")
+    if name.count("/") != 1 or not address.rpartition(":")[2].isdigit():
+        message = f"--service {stated!r} is not NAMESPACE/NAME=HOST:PORT"
+        raise click.UsageError(message)
+    return name, address
 
 
 class _ArmCommand(click.Command):

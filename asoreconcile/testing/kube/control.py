@@ -2,11 +2,12 @@
 
 GET  /_control/journal?after=N   requests, with verb, resource, user and status
 GET  /_control/counts            how many, by verb, resource, status and user
+POST /_control/fault             {"script": "list configmaps 429 x3"}
      /_control/faults            see `testing.control`
 POST /_control/cut-watches       break all watches' connections
 POST /_control/forget-changes    watches and lists from before get 410
 POST /_control/read-only         {"on": true}: every write is refused
-POST /_control/clock             {"offset_seconds": 3600}: timestamps go ahead
+POST /_control/clock             {"advanceSeconds": 3600}: timestamps go ahead
 POST /_control/restart           {"outage_seconds": 2}: away, and back again
 """
 
@@ -72,9 +73,9 @@ class Control:
             return about_faults(self._knobs.faults, request)
         match request.method, name:
             case "GET", "journal":
-                after = _number(
-                    {"after": int(request.query.get("after") or 0)}, "after"
-                )
+                after = request.query.get("after") or "0"
+                if not after.isdigit():
+                    raise ControlError(400, "after must be a number.")
                 entries = self._knobs.journal[int(after) :]
                 return answered(200, {"entries": [attrs.asdict(e) for e in entries]})
             case "GET", "counts":
@@ -96,8 +97,12 @@ class Control:
                     raise ControlError(400, "on must be true or false.")
                 knobs.faults.read_only = on
             case "clock":
-                seconds = _number(document, "offset_seconds")
-                knobs.clock.offset_seconds = seconds
+                knobs.clock.offset_seconds += _number(document, "advanceSeconds")
+            case "fault":
+                try:
+                    knobs.faults.script(str(document.get("script") or ""))
+                except ValueError as error:
+                    raise ControlError(400, str(error)) from error
             case "restart":
                 outage = _number({"outage_seconds": 0.0, **document}, "outage_seconds")
                 if not 0 <= outage <= _LONGEST_SECONDS:

@@ -6,6 +6,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import Request, Response
 from asoreconcile.testing.kube.attributes import attributes_of
+from asoreconcile.testing.kube.scripted import parse_script
 from asoreconcile.testing.kube.status import JSON_TYPE, StatusError, conflict
 from asoreconcile.testing.mishaps import Mishap, Subject
 
@@ -75,6 +76,10 @@ class KubeFaults(Faults):
     ) -> int:
         """Answer 409, as if somebody else wrote first; the number of the fault."""
         return self.fail(verb=verb, resource=resource, status=409, times=times)
+
+    def script(self, line: str) -> int:
+        """Plan a fault as `scripted` has it. Raises ValueError."""
+        return self.plan(parse_script(line))
 
     def refused(self, mishap: Mishap, request: Request) -> Response:
         """A mishap's Status object, with the words its status usually has."""

@@ -1,0 +1,75 @@
+"""Faults as lines of text, in the words that the simulator of Azure takes as well.
+
+    list configmaps 429:TooManyRequests:2 x3
+    patch virtualnetworks.network.azure.com/status conflict
+    watch * cut:2000
+
+VERB RESOURCE WHAT [xCOUNT]; `*` is any verb or resource; see `HELP` for what there is.
+"""
+
+import re
+from collections.abc import Callable
+
+from asoreconcile.testing.mishaps import Mishap
+
+HELP = """\
+STATUS[:REASON[:RETRY_AFTER]]  this refusal instead of an answer
+conflict     409, as if somebody else wrote first
+reset        the connection breaks before the request is looked at
+lost         the connection breaks after it had its effect
+timeout      504, and nothing happened
+stall        no answer at all, until the client gives up
+slow[:SECONDS]  the answer comes so much later (1)
+drip[:BYTES] the answer comes in pieces of so many bytes (64), ten a second
+cut[:BYTES]  the connection is reset after so much of the answer's body (0)"""
+_VERBS = {
+    "*": "",
+    "get": "get",
+    "list": "list",
+    "watch": "watch",
+    "create": "create",
+    "update": "update",
+    "patch": "patch",
+    "delete": "delete",
+    "deletecollection": "deletecollection",
+}
+_STALL_SECONDS = 600.0
+_WHATS: dict[str, Callable[[str], dict[str, object]]] = {
+    "conflict": lambda _: {"status": 409},
+    "reset": lambda _: {"drop": "before"},
+    "lost": lambda _: {"drop": "after"},
+    "timeout": lambda _: {"status": 504},
+    "stall": lambda _: {"delay_seconds": _STALL_SECONDS, "drop": "before"},
+    "slow": lambda seconds: {"delay_seconds": float(seconds or 1)},
+    "drip": lambda size: {"drip_bytes": int(size or 64)},
+    "cut": lambda size: {"reset_after_bytes": int(size or 0)},
+}
+
+
+def parse_script(line: str) -> Mishap:
+    """Read one line; without a count the fault strikes once. Raises ValueError."""
+    words = line.split()
+    times = 1
+    if words and (match := re.fullmatch(r"[xX](\d+)", words[-1])):
+        times = int(match[1])
+        words.pop()
+    if len(words) != 3:
+        message = f"{line!r} is not VERB RESOURCE WHAT [xCOUNT]"
+        raise ValueError(message)
+    verb, resource, what = words
+    if verb.lower() not in _VERBS:
+        message = f"{verb!r} is none of {', '.join(_VERBS)}"
+        raise ValueError(message)
+    name, _, argument = what.partition(":")
+    stated: dict[str, object] = {"times": times, "verb": _VERBS[verb.lower()]}
+    stated["resource"] = "" if resource == "*" else resource
+    if name.isdigit():
+        reason, _, after = argument.partition(":")
+        stated |= {"status": int(name), "reason": reason}
+        stated["retry_after"] = int(after) if after else None
+    elif name.lower() in _WHATS:
+        stated |= _WHATS[name.lower()](argument)
+    else:
+        message = f"{what!r} is no status and none of {', '.join(_WHATS)}"
+        raise ValueError(message)
+    return Mishap(**stated)  # type: ignore[arg-type] # checked by its validators

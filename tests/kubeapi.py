@@ -1,0 +1,29 @@
+"""The embedded API server in this process, and plain requests to it, for wire tests.
+
+The client is the contract suite's: what a test says of this server could be asked of
+another.
+"""
+
+import ssl
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "contract"))
+
+from contractclient import Server
+
+from asoreconcile.testing.kube import KubeServer
+
+
+@contextmanager
+def kube_server(**options):
+    """A running server and its administrator's client."""
+    with KubeServer(**options) as kube, client_of(kube) as client:
+        yield kube, client
+
+
+def client_of(kube, token=""):
+    """A client of a user, the administrator by default; close it."""
+    context = ssl.create_default_context(cadata=kube.ca_pem.decode())
+    return Server(kube.url, token or kube.token, context)
