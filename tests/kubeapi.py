@@ -15,6 +15,8 @@ from contractclient import Server
 
 from asoreconcile.testing.kube import KubeServer
 
+__all__ = ["Server", "client_of", "kube_server"]
+
 
 @contextmanager
 def kube_server(**options):

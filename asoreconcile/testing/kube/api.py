@@ -1,5 +1,7 @@
 """From a request to an answer: which part of the API a path is, and who answers it."""
 
+import logging
+
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request, Response
@@ -16,6 +18,8 @@ from asoreconcile.testing.kube.storage import Storage
 from asoreconcile.testing.kube.targets import target_of
 from asoreconcile.testing.kube.users import User
 from asoreconcile.testing.kube.writes import Writes
+
+_log = logging.getLogger(__name__)
 
 VERSION: JsonObject = {
     "major": "1",
@@ -51,6 +55,10 @@ class Api:
             return self._route(request, user)
         except StatusError as error:
             return answers.refusal(error)
+        except Exception as error:  # noqa: BLE001 - no request ends a connection
+            _log.exception("Request failed: %s %s", request.method, request.path)
+            why = f"Internal error occurred: {error}"
+            return answers.refusal(StatusError(500, "InternalError", why))
 
     def _route(self, request: Request, user: User) -> Response:
         path = request.path.rstrip("/")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds
 from asoreconcile.testing.kube.options import WriteOptions
-from asoreconcile.testing.kube.rbac import GROUP
+from asoreconcile.testing.kube.rbac_objects import GROUP
 from asoreconcile.testing.kube.storage import Storage
 from asoreconcile.testing.kube.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from asoreconcile.testing.kube.writes import Writes

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from asoreconcile.objects import JsonObject, metadata, spec
-from asoreconcile.testing.kube import schema
+from asoreconcile.testing.kube import rbac_objects, schema, webhooks
 from asoreconcile.testing.kube.messages import MESSAGES, schema_of
 from asoreconcile.testing.kube.status import Cause, bad_request
 
@@ -40,6 +40,8 @@ _EVENT: JsonObject = {
 @cache
 def schema_for(kind: str) -> JsonObject | None:
     """The OpenAPI schema of a built-in kind, None where there is none."""
+    if kind in webhooks.SCHEMAS:
+        return webhooks.SCHEMAS[kind]
     return schema_of(kind) if kind in MESSAGES else None
 
 
@@ -65,6 +67,10 @@ def take_in(kind: str, version: str, obj: JsonObject) -> tuple[JsonObject, list[
         case "Event":
             for name, value in _EVENT.items():
                 result.setdefault(name, value)
+        case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
+            webhooks.take_in(result)
+        case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
+            rbac_objects.take_in(result)
         case "Namespace":
             name = str(metadata(result).get("name") or "")
             labels = metadata(result).setdefault("labels", {})
@@ -77,6 +83,10 @@ def take_in(kind: str, version: str, obj: JsonObject) -> tuple[JsonObject, list[
 def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
     """What a built-in kind's own rules refuse. before: what the object replaces."""
     match obj.get("kind"):
+        case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
+            yield from webhooks.causes(obj)
+        case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
+            yield from rbac_objects.causes(obj, before)
         case "ConfigMap":
             yield from _key_causes(obj, "data")
             yield from _key_causes(obj, "binaryData")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from asoreconcile.objects import JsonObject, copy_json, finalizers, metadata
-from asoreconcile.testing.kube import builtin, names, rules, schema
+from asoreconcile.testing.kube import builtin, names, rbac_objects, rules, schema
 from asoreconcile.testing.kube.crds import admit_crd
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
 from asoreconcile.testing.kube.status import Cause, StatusError, invalid
@@ -74,7 +74,7 @@ def validated(
     if resource is CRDS:
         obj = admit_crd(obj, before, crds, now)
     name = str(metadata(obj).get("name") or "")
-    found = list(names.causes(obj, label_name=resource is NAMESPACES))
+    found = list(names.causes(obj, name_is=_naming(resource)))
     found += _content_causes(resource, obj, before)
     if found:
         raise invalid(resource.kind, resource.group, name, found)
@@ -82,6 +82,12 @@ def validated(
     if before is None or finalizers(obj) != finalizers(before):
         warnings = (*warnings, *names.warnings(obj))
     return Taken(obj, warnings)
+
+
+def _naming(resource: Resource) -> names.Naming:
+    if resource is NAMESPACES:
+        return "label"
+    return "path" if resource.group == rbac_objects.GROUP else "subdomain"
 
 
 def _content_causes(

@@ -5,7 +5,7 @@ Every check gives causes, worded as the API server words them, for one Invalid a
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.kube.status import Cause, bad_request
@@ -95,17 +95,20 @@ def _unreadable(kind: str, version: str, value: Any, field: str) -> Exception:
     )
 
 
-def causes(obj: JsonObject, *, label_name: bool = False) -> Iterator[Cause]:
+Naming = Literal["label", "subdomain", "path"]
+
+
+def causes(obj: JsonObject, *, name_is: Naming = "subdomain") -> Iterator[Cause]:
     """All that is wrong with an object's metadata.
 
-    label_name: the name must be a DNS label, as namespaces' are, not a subdomain.
+    name_is: what its name must be: a DNS label, a DNS subdomain, a part of a path.
     """
     meta = metadata(obj)
     name = str(meta.get("name") or "")
     if not name:
         why = "Required value: name or generateName is required"
         yield Cause("metadata.name", "FieldValueRequired", why)
-    elif why := _name_problem(name, label_name=label_name):
+    elif why := _name_problem(name, name_is):
         yield _invalid("metadata.name", name, why)
     for key, value in (meta.get("labels") or {}).items():
         for why in _key_problems(key):
@@ -120,7 +123,13 @@ def causes(obj: JsonObject, *, label_name: bool = False) -> Iterator[Cause]:
     yield from _owner_causes(meta.get("ownerReferences") or [])
 
 
-def _name_problem(name: str, *, label_name: bool) -> str:
+def _name_problem(name: str, name_is: Naming) -> str:
+    if name_is == "path":
+        if name in (".", ".."):
+            return f"may not be '{name}'"
+        found = next((c for c in "/%" if c in name), "")
+        return f"may not contain '{found}'" if found else ""
+    label_name = name_is == "label"
     longest = _LONGEST_PART if label_name else _LONGEST_NAME
     if len(name) > longest:
         return f"must be no more than {longest} characters"

@@ -11,11 +11,11 @@ import attrs
 from asoreconcile.objects import JsonObject, ObjectKey, labels
 from asoreconcile.testing.kube.attributes import Attributes
 from asoreconcile.testing.kube.labels import selects
+from asoreconcile.testing.kube.rbac_objects import GROUP
 from asoreconcile.testing.kube.status import StatusError
 from asoreconcile.testing.kube.storage import Storage, Table
 from asoreconcile.testing.kube.users import MASTERS, User
 
-GROUP = "rbac.authorization.k8s.io"
 _ROLES, _CLUSTER_ROLES = Table(GROUP, "roles"), Table(GROUP, "clusterroles")
 _BINDINGS = Table(GROUP, "rolebindings")
 _CLUSTER_BINDINGS = Table(GROUP, "clusterrolebindings")

@@ -76,10 +76,12 @@ class KubeServer(Server):
         self._users = Users([(self.token, ADMIN), *users])
         self._control = Control(self, control_token)
         self._certificate = identity.authority.issue(["127.0.0.1", "localhost"])
-        self._server = HttpsServer(
-            self._serve, certificate=self._certificate, port=port
-        )
-        self._build()
+        try:
+            self._build()
+            self._server = self._listening(port)
+        except BaseException:
+            self._storage.close()
+            raise
 
     @property
     def url(self) -> str:
@@ -117,9 +119,7 @@ class KubeServer(Server):
             else:
                 self._storage = self._stored()
                 self._build()
-            self._server = HttpsServer(
-                self._serve, certificate=self._certificate, port=port
-            )
+            self._server = self._listening(port)
             self._server.start()
 
     def add_user(self, user: User, token: str = "") -> str:
@@ -168,6 +168,9 @@ class KubeServer(Server):
         if self._data_dir is None:
             return Identity(certificate_authority(), token or fresh)
         return kept(self._data_dir, token=token, fresh=fresh)
+
+    def _listening(self, port: int) -> HttpsServer:
+        return HttpsServer(self._serve, certificate=self._certificate, port=port)
 
     def _build(self) -> None:
         """What answers from the storage there is now."""

@@ -21,6 +21,86 @@ _QUALIFIED = re.compile(
 _LONGEST_SECONDS = 30
 
 
+_TEXT: JsonObject = {"type": "string"}
+_TEXTS: JsonObject = {"type": "array", "items": _TEXT}
+_SELECTOR: JsonObject = {
+    "type": "object",
+    "properties": {
+        "matchLabels": {"type": "object", "additionalProperties": _TEXT},
+        "matchExpressions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"key": _TEXT, "operator": _TEXT, "values": _TEXTS},
+            },
+        },
+    },
+}
+_SERVICE: JsonObject = {
+    "type": "object",
+    "properties": {
+        "namespace": _TEXT,
+        "name": _TEXT,
+        "path": _TEXT,
+        "port": {"type": "integer"},
+    },
+}
+_WEBHOOK: JsonObject = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(
+            (
+                "name",
+                "failurePolicy",
+                "matchPolicy",
+                "sideEffects",
+                "reinvocationPolicy",
+            ),
+            _TEXT,
+        ),
+        "clientConfig": {
+            "type": "object",
+            "properties": {"url": _TEXT, "caBundle": _TEXT, "service": _SERVICE},
+        },
+        "rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "operations": _TEXTS,
+                    "apiGroups": _TEXTS,
+                    "apiVersions": _TEXTS,
+                    "resources": _TEXTS,
+                    "scope": _TEXT,
+                },
+            },
+        },
+        "namespaceSelector": _SELECTOR,
+        "objectSelector": _SELECTOR,
+        "timeoutSeconds": {"type": "integer"},
+        "admissionReviewVersions": _TEXTS,
+        "matchConditions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": _TEXT, "expression": _TEXT},
+            },
+        },
+    },
+}
+_CONFIGURATION: JsonObject = {
+    "type": "object",
+    "properties": {
+        "metadata": {"type": "object"},
+        "webhooks": {"type": "array", "items": _WEBHOOK},
+    },
+}
+SCHEMAS: Mapping[str, JsonObject] = {
+    "MutatingWebhookConfiguration": _CONFIGURATION,
+    "ValidatingWebhookConfiguration": _CONFIGURATION,
+}
+
+
 @attrs.frozen(kw_only=True)
 class Write:
     """One write as webhooks see it. obj: None when it deletes; before: when it creates.
