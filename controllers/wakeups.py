@@ -15,7 +15,10 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.conditions import find_ready, is_ready
-from asoreconcile.objects import GroupKind
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind, ObjectKey
+
+_log = Logger(__name__)
 
 
 class RunningKinds(Protocol):
@@ -66,7 +69,7 @@ class Wakeups:
         gone = isinstance(event, Deleted)
         for node, relation in self._dependents.of(Node(group_kind, event.key)):
             if relation is not Relation.EXPORT or gone:
-                self._kinds.wake(node)
+                self._wake(node, group_kind.kind, event.key)
 
     def on_namespace(self, event: Event) -> None:
         """A Namespace's policy went to or from `skip`: wake the objects that inherit
@@ -78,7 +81,7 @@ class Wakeups:
             return
         for node, entry in self._kinds.entries_in(event.key.name).items():
             if RECONCILE_POLICY not in entry.annotations:
-                self._kinds.wake(node)
+                self._wake(node, "Namespace", event.key)
 
     def _index(self, version: KindVersion, node: Node, entry: Entry) -> None:
         self._dependents.update(node, targets_of(version, entry.load()))
@@ -87,21 +90,30 @@ class Wakeups:
         for node, relation in self._dependents.of(target):
             entry = self._kinds.entry(node)
             if entry is not None and _waits(entry, relation):
-                self._kinds.wake(node)
+                self._wake(node, target.group_kind.kind, target.key)
 
     def _wake_unready(self, gone: Node) -> None:
         """What was polled on its way out may be found gone with its owner."""
         for node, _ in self._dependents.of(gone):
             entry = self._kinds.entry(node)
             if entry is not None and not is_ready(entry.load()):
-                self._kinds.wake(node)
+                self._wake(node, gone.group_kind.kind, gone.key)
 
     def _wake_leaving(self, gone: Node) -> None:
         """What was in use by an object that went may be let go by Azure now (DE2)."""
         for target in self._dependents.targets(gone):
             entry = self._kinds.entry(target)
             if entry is not None and entry.deleting:
-                self._kinds.wake(target)
+                self._wake(target, gone.group_kind.kind, gone.key)
+
+    def _wake(self, node: Node, kind: str, changed: ObjectKey) -> None:
+        _log.debug(
+            "Waking",
+            kind=node.group_kind.kind,
+            object=str(node.key),
+            because=f"{kind} {changed}",
+        )
+        self._kinds.wake(node)
 
 
 def _waits(entry: Entry, relation: Relation) -> bool:
@@ -117,7 +129,8 @@ def _waits(entry: Entry, relation: Relation) -> bool:
     if ready is None:
         return True
     if ready.get("status") == "True":
-        return False
+        # Of an older spec: its pass over the new one may be finding something missing.
+        return (ready.get("observedGeneration") or 0) < entry.generation
     return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
 
 
