@@ -109,8 +109,9 @@ class Wakeups:
     def _wake(self, node: Node, kind: str, changed: ObjectKey) -> None:
         _log.debug(
             "Waking",
-            kind=node.group_kind.kind,
-            object=str(node.key),
+            controllerKind=str(node.group_kind),
+            namespace=node.key.namespace,
+            name=node.key.name,
             because=f"{kind} {changed}",
         )
         self._kinds.wake(node)

@@ -32,6 +32,7 @@ from asoreconcile.testing.kube import KubeServer
 
 SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
 WAIT_SECONDS = 60.0
+NAMESPACE = "azureserviceoperator-system"
 
 
 class Operation:
@@ -69,17 +70,20 @@ class Operation:
             self.manager.end()
         self._stack.__exit__(*exc)
 
+    def environment(self):
+        """What a manager is told of the two servers."""
+        return {
+            **self.azure.settings(),
+            "KUBECONFIG": str(self.folder / "kubeconfig"),
+            "REQUESTS_CA_BUNDLE": str(self.folder / "azure-ca.pem"),
+            "POD_NAMESPACE": NAMESPACE,
+        }
+
     def start_manager(self, *arguments, **environment):
         self._starts += 1
         self.manager = Child(
             ["manager", *arguments],
-            environment={
-                **self.azure.settings(),
-                "KUBECONFIG": str(self.folder / "kubeconfig"),
-                "REQUESTS_CA_BUNDLE": str(self.folder / "azure-ca.pem"),
-                "POD_NAMESPACE": "azureserviceoperator-system",
-                **environment,
-            },
+            environment={**self.environment(), **environment},
             log_path=self.folder / f"manager-{self._starts}.log",
         )
         return self.manager

@@ -1,0 +1,134 @@
+"""Five owners in a row, applied last first: each step is made because of an event.
+
+Time says nothing on a busy machine; the log says which event woke whom.
+"""
+
+import itertools
+import json
+import os
+import threading
+from contextlib import ExitStack, contextmanager
+from unittest import mock
+
+from operation import NAMESPACE, Operation
+from world import resource_group
+
+from asoreconcile.azure.wire import OPERATOR_NAMESPACE
+from asoreconcile.controllers import assembly, settings
+from asoreconcile.objects import gvk_of, key_of
+from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.clock import FakeClock
+
+GROUP_KIND = {
+    "group": "servicebus.azure.com",
+    "kind": "NamespacesTopicsSubscriptionsRule",
+}
+CHAIN = (
+    ("Namespace", "bus-2026"),
+    ("NamespacesTopic", "orders"),
+    ("NamespacesTopicsSubscription", "billing"),
+    ("NamespacesTopicsSubscriptionsRule", "large"),
+)
+
+
+def chain():
+    """A resource group, four levels of a Service Bus, and a role on the last."""
+    found, owner = [resource_group()], "rg"
+    for kind, name in CHAIN:
+        found.append(
+            {
+                "apiVersion": "servicebus.azure.com/v1api20240101",
+                "kind": kind,
+                "metadata": {"name": name},
+                "spec": {"owner": {"name": owner}},
+            }
+        )
+        owner = name
+    found[1]["spec"]["location"] = "westeurope"
+    found.append(
+        {
+            "apiVersion": "authorization.azure.com/v20220401",
+            "kind": "RoleAssignment",
+            "metadata": {"name": "reads"},
+            "spec": {
+                "owner": {**GROUP_KIND, "name": owner},
+                "principalId": "00000000-0000-4000-8000-000000000001",
+                "roleDefinitionReference": {"wellKnownName": "Reader"},
+            },
+        }
+    )
+    return found
+
+
+def test_d13_five_owners_in_reverse_order_wait_for_no_timer(tmp_path):
+    objs = chain()
+    with Operation(tmp_path) as operation:
+        operation.install(*objs)
+        operation.start_manager("--verbose")
+        for obj in reversed(objs):
+            operation.apply(obj)
+            operation.wait_for(obj, lambda found: "status" in (found or {}))
+        operation.wait_ready(objs[-1])
+        lines = [json.loads(line) for line in operation.logs().splitlines()]
+    for owner, child in itertools.pairwise(objs):
+        steps = [step for line in lines if (step := step_of(line, child))]
+        assert steps[0] == "WaitingForOwner", steps
+        because = f"{owner['kind']} default/{owner['metadata']['name']}"
+        assert steps[steps.index("Claiming") - 1] == because, steps
+
+
+def step_of(line, obj):
+    """What a line of the log says of an object: woken by whom, failed why, claimed."""
+    kind = str(gvk_of(obj).group_kind)
+    if (line.get("controllerKind"), line.get("name")) != (kind, key_of(obj).name):
+        return None
+    match line["message"]:
+        case "Waking":
+            return line["because"]
+        case "Pass failed":
+            return line["reason"]
+        case "Claiming":
+            return "Claiming"
+    return None
+
+
+def test_d13_the_chain_is_made_while_the_clock_stands_still(tmp_path):
+    """No timer can fire: events alone bring the last of the chain to Ready."""
+    clock, objs = FakeClock(), chain()
+    azure = ArmServer(clock=clock)
+    azure.styles.change("Microsoft.ServiceBus/namespaces", create="201 Succeeded")
+    with ExitStack() as stack:
+        operation = stack.enter_context(Operation(tmp_path, azure=azure))
+        operation.install(*objs)
+        stack.enter_context(running(operation, clock))
+        for obj in reversed(objs):
+            # Marked already: marking takes a pass of its own, and its timer.
+            obj["metadata"]["annotations"] = {OPERATOR_NAMESPACE: NAMESPACE}
+            operation.apply(obj)
+            operation.wait_for(obj, lambda found: "status" in (found or {}))
+        for obj in objs:
+            operation.wait_ready(obj)
+    assert clock.monotonic() == 0.0
+
+
+@contextmanager
+def running(operation, clock):
+    """The operator on a thread of this process, by a clock of the test's."""
+    environment = operation.environment()
+    trust = {"REQUESTS_CA_BUNDLE": environment["REQUESTS_CA_BUNDLE"]}
+    with (
+        mock.patch.dict(os.environ, trust),
+        mock.patch("asoreconcile.runtime.manager.on_stop_signal"),
+    ):
+        operator = assembly.Operation(
+            settings.from_environment(environment),
+            assembly.Options(kubeconfig=environment["KUBECONFIG"]),
+            clock=clock,
+        )
+        thread = threading.Thread(target=operator.run)
+        thread.start()
+        try:
+            yield
+        finally:
+            operator.stop()
+            thread.join()
