@@ -87,7 +87,7 @@ class Reflector:
         self._streaming = streaming
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._stream: WatchStream | None = None
+        self._stream: _Closable | None = None
         self._version = ""
         self._no_older_than = _AT_HAND
         self._delay = _FIRST_DELAY_SECONDS
@@ -157,7 +157,7 @@ class Reflector:
             self._selection,
             no_older_than=self._no_older_than,
             entry=self._sink.entry,
-            check=self._check_stop,
+            opened=self._hold,
         )
         self._take_state(state)
         return None
@@ -219,12 +219,17 @@ class Reflector:
             initial_events=initial,
             **self._selection.options,
         )
-        with self._lock:
-            self._stream = stream
-            if self._stop.is_set():
-                stream.close()
+        self._hold(stream)
         self._active()
         return _Watch(stream, iter(stream), began)
+
+    def _hold(self, stream: "_Closable") -> None:
+        """Have `stop` close what is about to be read. Raises StoppedError."""
+        with self._lock:
+            self._stream = stream
+        if self._stop.is_set():
+            stream.close()
+            self._check_stop()
 
     def _follow(self, watch: "_Watch") -> None:
         """Take a watch's events to its end, be it closed or broken."""
@@ -296,6 +301,10 @@ class Reflector:
     def _check_stop(self) -> None:
         if self._stop.is_set():
             raise StoppedError("the reflector is stopping")
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
 
 @attrs.frozen

@@ -1,18 +1,36 @@
 """What a reflector reads from, and what it is told to read."""
 
+from collections.abc import Iterator
 from typing import Protocol, TypedDict
 
 import attrs
 
-from asoreconcile.kube.client import Page
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.watch import WatchStream
+from asoreconcile.objects import JsonObject
+
+
+class Listing(Protocol):
+    """One page of a list, as it arrives (`kube.listing.Listing`).
+
+    What it says of itself counts once it was iterated to its end.
+    """
+
+    @property
+    def resource_version(self) -> str: ...
+
+    @property
+    def continue_token(self) -> str: ...
+
+    def __iter__(self) -> Iterator[JsonObject]: ...
+
+    def close(self) -> None: ...
 
 
 class Source(Protocol):
     """Lists and watches (`kube.client.KubeClient`)."""
 
-    def list_page(
+    def listing(
         self,
         resource: ApiResource,
         *,
@@ -23,7 +41,7 @@ class Source(Protocol):
         limit: int | None = None,
         continue_token: str = "",
         metadata_only: bool = False,
-    ) -> Page: ...
+    ) -> Listing: ...
 
     def watch(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.source import Listing, Selection, Source
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
 from asoreconcile.objects import JsonObject, annotations, resource_version
@@ -48,36 +48,40 @@ def listed(
     *,
     no_older_than: str,
     entry: MakeEntry,
-    check: Callable[[], None],
+    opened: Callable[[Listing], None],
 ) -> State:
     """The state by LIST, in pages. Blocks; raises what the source raises.
 
     no_older_than: a version; "" is the newest, "0" whatever the server has at hand.
-    check: called before each page; what it raises ends the list.
+    opened: called with each page before it is read; what it raises ends the list.
     """
     entries: list[Entry] = []
-    token = ""
-    while True:
-        check()
+
+    def read(listing: Listing) -> Listing:
+        opened(listing)
+        entries.extend(map(entry, listing))
+        return listing
+
+    def page(token: str) -> Listing:
+        return source.listing(
+            selection.resource,
+            # A continued list is at the version it began with.
+            resource_version=None if token else no_older_than,
+            limit=_PAGE,
+            continue_token=token,
+            **selection.options,
+        )
+
+    last = read(page(""))
+    while token := last.continue_token:
         try:
-            page = source.list_page(
-                selection.resource,
-                # A continued list is at the version it began with.
-                resource_version=None if token else no_older_than,
-                limit=_PAGE,
-                continue_token=token,
-                **selection.options,
-            )
+            last = read(page(token))
         except ExpiredError:
-            if not token:
-                raise
             # Too slow for the server's memory: once more, all in one piece.
-            page = source.list_page(selection.resource, **selection.options)
             entries.clear()
-        entries += [entry(obj) for obj in page.items]
-        token = page.continue_token
-        if not token:
-            return State(entries, page.resource_version)
+            last = read(source.listing(selection.resource, **selection.options))
+            break
+    return State(entries, last.resource_version)
 
 
 def streamed(

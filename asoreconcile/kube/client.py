@@ -14,6 +14,7 @@ from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.exchange import JSON, Exchange, RequestMetrics
+from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS, Transport
@@ -266,21 +267,17 @@ class KubeClient:
         resource_version: None is the most recent, "0" whatever the server has at hand,
         any other a state no older than that.
         """
-        at_least = resource_version not in (None, "", "0")
-        query = {
-            "labelSelector": label_selector,
-            "fieldSelector": field_selector,
-            "resourceVersion": resource_version or "",
-            # Without it, a limit would ask for exactly that version.
-            "resourceVersionMatch": "NotOlderThan" if at_least else "",
-            "limit": str(limit or ""),
-            "continue": continue_token,
-        }
-        accept = (
-            _METADATA.format("PartialObjectMetadataList") if metadata_only else JSON
-        )
         document = self._exchange.document(
-            "GET", self._path_all(resource, namespace), query=query, accept=accept
+            "GET",
+            self._path_all(resource, namespace),
+            query=_list_query(
+                label_selector=label_selector,
+                field_selector=field_selector,
+                resource_version=resource_version,
+                limit=limit,
+                continue_token=continue_token,
+            ),
+            accept=_metadata_list(metadata_only=metadata_only),
         )
         meta = document.get("metadata") or {}
         return Page(
@@ -288,6 +285,37 @@ class KubeClient:
             str(meta.get("resourceVersion") or ""),
             str(meta.get("continue") or ""),
         )
+
+    def listing(
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str | None = None,
+        limit: int | None = None,
+        continue_token: str = "",
+        metadata_only: bool = False,
+    ) -> Listing:
+        """As `list_page`, but to be read object by object as they arrive.
+
+        For lists that may be long: servers ignore the limit where they answer from
+        memory. Blocks until the answer begins; not tried again where it breaks.
+        """
+        stream = self._exchange.stream(
+            self._path_all(resource, namespace),
+            query=_list_query(
+                label_selector=label_selector,
+                field_selector=field_selector,
+                resource_version=resource_version,
+                limit=limit,
+                continue_token=continue_token,
+            ),
+            accept=_metadata_list(metadata_only=metadata_only),
+            read_seconds=READ_SECONDS,
+        )
+        return Listing(stream)
 
     def list_all(
         self,
@@ -394,3 +422,27 @@ class KubeClient:
         if dry_run or self._defaults.dry_run:
             options["dryRun"] = ["All"]
         return options
+
+
+def _list_query(
+    *,
+    label_selector: str,
+    field_selector: str,
+    resource_version: str | None,
+    limit: int | None,
+    continue_token: str,
+) -> dict[str, str]:
+    at_least = resource_version not in (None, "", "0")
+    return {
+        "labelSelector": label_selector,
+        "fieldSelector": field_selector,
+        "resourceVersion": resource_version or "",
+        # Without it, a limit would ask for exactly that version.
+        "resourceVersionMatch": "NotOlderThan" if at_least else "",
+        "limit": str(limit or ""),
+        "continue": continue_token,
+    }
+
+
+def _metadata_list(*, metadata_only: bool) -> str:
+    return _METADATA.format("PartialObjectMetadataList") if metadata_only else JSON

@@ -130,6 +130,7 @@ class Stream:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._reading = False
+        self._ended = False
         self._socket = socket_of(answer)
 
     def lines(self) -> Iterator[bytes]:
@@ -138,31 +139,34 @@ class Stream:
         Raises TransportError when the connection breaks, falls silent or stops inside
         a line.
         """
+        rest = b""
+        for chunk in self.chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+            if len(rest) > _MAX_LINE_BYTES:
+                raise TransportError("a line of the answer is too long")
+        if rest and self._ended:
+            raise TransportError("the stream ended inside a line")
+
+    def chunks(self) -> Iterator[bytes]:
+        """The answer's bytes as they come. Ends with the answer, or when closed.
+
+        Raises TransportError when the connection breaks or falls silent.
+        """
         with self._lock:
             if self._closed.is_set():
                 return
             self._reading = True
         try:
-            yield from self._lines()
+            yield from self._answer.stream(_CHUNK_BYTES, decode_content=False)
+            self._ended = not self._closed.is_set()
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            if not self._closed.is_set():
+                raise _failure("the stream broke", error) from error
         finally:
             with self._lock:
                 self._reading = False
             self.close()
-
-    def _lines(self) -> Iterator[bytes]:
-        rest = b""
-        try:
-            for chunk in self._answer.stream(_CHUNK_BYTES, decode_content=False):
-                *whole, rest = (rest + chunk).split(b"\n")
-                yield from whole
-                if len(rest) > _MAX_LINE_BYTES:
-                    raise TransportError("a line of the answer is too long")
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            if self._closed.is_set():
-                return
-            raise _failure("the stream broke", error) from error
-        if rest and not self._closed.is_set():
-            raise TransportError("the stream ended inside a line")
 
     def read(self) -> bytes:
         """The whole rest, for an answer that refuses."""

@@ -7,7 +7,6 @@ import pytest
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.state import StreamingSupport
-from asoreconcile.kube.client import Page
 from asoreconcile.kube.errors import (
     ExpiredError,
     NotFoundError,
@@ -37,6 +36,21 @@ def bookmark(version):
     return ("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
 
 
+class Page:
+    """One page of a list."""
+
+    def __init__(self, items, version, token=""):
+        self.items = items
+        self.resource_version = version
+        self.continue_token = token
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def close(self):
+        """Nothing is open."""
+
+
 class Script:
     """Answers of an API server, in order; blocks a watch that has run dry.
 
@@ -56,7 +70,7 @@ class Script:
             raise step
         return step
 
-    def list_page(self, resource, **options):
+    def listing(self, resource, **options):
         self.calls.append(("list", options))
         return self._next() or Page([], "1")
 

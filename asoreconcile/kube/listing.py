@@ -1,0 +1,111 @@
+"""A list as it arrives: object by object, without ever holding all of it.
+
+Ten thousand objects are 40 MB of text and 250 MB decoded, and servers answer them in
+one piece to whoever asks for what they have at hand. Here an object is decoded once its
+end has come in, and is the caller's alone.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.transport import Stream
+from asoreconcile.objects import JsonObject
+
+_ITEMS = b'"items":['
+# How the first object begins, up to its first word that may be its own:
+# {"metadata":{" or {"apiVersion":"v1","kind"
+_BEGINNING = re.compile(rb'\s*(\{"\w+":(?:\{"|"[^"\\]*","\w+"))')
+
+
+class Listing:
+    """One page of a list. Iterate once; what is told at its end comes with its end."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.resource_version = ""
+        self.continue_token = ""
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        """The objects. Raises TransportError when the connection breaks, GarbledError
+        for an answer that is no list, or that `close` has cut short.
+        """
+        chunks = self._stream.chunks()
+        head, rest = b"", b""
+        for chunk in chunks:
+            rest += chunk
+            at = rest.find(_ITEMS)
+            if at >= 0:
+                head, rest = rest[: at + len(_ITEMS)], rest[at + len(_ITEMS) :]
+                break
+        splitter = _Splitter(rest)
+        if head:
+            yield from splitter.whole()
+        for chunk in chunks:
+            splitter.add(chunk)
+            yield from splitter.whole()
+        document = _document(head + splitter.rest)
+        # The last object, whose end only the list's end shows.
+        yield from document.get("items") or []
+        meta = document.get("metadata") or {}
+        self.resource_version = str(meta.get("resourceVersion") or "")
+        self.continue_token = str(meta.get("continue") or "")
+
+    def close(self) -> None:
+        """End it; a reader blocked in it wakes up. Idempotent, from any thread."""
+        self._stream.close()
+
+
+class _Splitter:
+    """Cuts the inside of an array of objects where one ends and the next begins.
+
+    A place that looks like it may be inside an object. No part of a JSON object is a
+    whole one, so a piece that can be decoded ends where the object does.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self.rest = text
+        self._between = b""
+        self._looked = 0
+
+    def add(self, text: bytes) -> None:
+        self.rest += text
+
+    def whole(self) -> Iterator[JsonObject]:
+        """The objects that are complete; they leave `rest`."""
+        if not self._between:
+            beginning = _BEGINNING.match(self.rest)
+            if beginning is None:
+                return
+            self._between = b"}," + beginning[1]
+        start = 0
+        while True:
+            at = self.rest.find(self._between, self._looked)
+            if at < 0:
+                break
+            found = _decoded(self.rest[start : at + 1])
+            self._looked = at + 1
+            if found is not None:
+                start = at + 2
+                yield found
+        # Half of the next place may be in already.
+        looked = max(self._looked, len(self.rest) - len(self._between) + 1)
+        self.rest = self.rest[start:]
+        self._looked = max(0, looked - start)
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _document(text: bytes) -> JsonObject:
+    document = _decoded(text)
+    if not isinstance(document, dict):
+        raise GarbledError("the answer is no list")
+    return document

@@ -1,0 +1,131 @@
+"""Lists cut into objects while they come in: however they are written and chunked."""
+
+import json
+import random
+
+import orjson
+import pytest
+
+from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.listing import Listing
+
+META = {"resourceVersion": "9", "continue": "more"}
+
+
+class Stream:
+    """A list in pieces; counts what was taken of them."""
+
+    def __init__(self, text, sizes):
+        self.text, self.sizes = text, sizes
+        self.given = 0
+
+    def chunks(self):
+        at = 0
+        while at < len(self.text):
+            size = self.sizes()
+            self.given += 1
+            yield self.text[at : at + size]
+            at += size
+
+
+def custom(number):
+    """As a server writes custom resources: names sorted, kind and version in each."""
+    api_version = "example.com/v1"
+    owner = {"apiVersion": api_version, "kind": "Thing", "name": 'a"},{"b'}
+    return {
+        "apiVersion": api_version,
+        "kind": "Thing",
+        "metadata": {
+            "managedFields": [{"apiVersion": api_version, "fieldsType": "V1"}] * 3,
+            "name": f"t{number}",
+            # Begins just as an object of the list does.
+            "ownerReferences": [owner, owner],
+        },
+        "spec": {"text": '}]}, {"items":[{\\ "x": "' * 3, "list": [{}, {"a": []}]},
+    }
+
+
+def builtin(number):
+    """As a server writes its own kinds."""
+    return {
+        "metadata": {"name": f"m{number}"},
+        "data": {"k": '},{"metadata":{"', "é": "\u2028"},
+        "list": [{"metadata": {"name": "inner"}}, {"metadata": {"name": "inner"}}],
+    }
+
+
+def partial(number):
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": f"p{number}"},
+    }
+
+
+def tail(items):
+    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": META}
+
+
+def head(items):
+    return {"kind": "List", "apiVersion": "v1", "metadata": META, "items": items}
+
+
+def spaced(document):
+    return json.dumps(document, indent=1).encode()
+
+
+@pytest.mark.parametrize(
+    "make", [custom, builtin, partial], ids=lambda one: one.__name__
+)
+@pytest.mark.parametrize("around", [tail, head], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+@pytest.mark.parametrize("write", [orjson.dumps, spaced], ids=["compact", "spaced"])
+def test_objects_come_whole_however_they_are_cut(make, around, count, write):
+    objects = [make(number) for number in range(count)]
+    text = write(around(objects))
+    seeded = random.Random(count)
+    for sizes in (
+        lambda: 1,
+        lambda: 7,
+        lambda: len(text),
+        lambda: seeded.randint(1, 200),
+    ):
+        listing = Listing(Stream(text, sizes))
+        assert list(listing) == objects
+        assert (listing.resource_version, listing.continue_token) == ("9", "more")
+
+
+def test_objects_come_before_the_list_has_ended():
+    objects = [custom(number) for number in range(10)]
+    text = orjson.dumps(head(objects))
+    stream = Stream(text, lambda: len(text) // 20)
+    assert next(iter(Listing(stream))) == objects[0]
+    assert stream.given <= 5
+
+
+def test_objects_that_begin_differently_come_all_the_same():
+    objects = [custom(1), builtin(2), partial(3), custom(4), {"a": 1}]
+    listing = Listing(Stream(orjson.dumps(tail(objects)), lambda: 11))
+    assert list(listing) == objects
+
+
+def test_list_without_items_is_empty():
+    for items in (None, []):
+        listing = Listing(Stream(orjson.dumps(head(items)), lambda: 5))
+        assert list(listing) == []
+        assert listing.resource_version == "9"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"<html>", id="no-json"),
+        pytest.param(b"[]", id="no-object"),
+        pytest.param(orjson.dumps(head([custom(1), custom(2)]))[:-3], id="cut-short"),
+        pytest.param(orjson.dumps(tail([custom(1)]))[:-40], id="cut-in-the-tail"),
+    ],
+)
+def test_answer_that_is_no_whole_list_says_so(text):
+    with pytest.raises(GarbledError):
+        list(Listing(Stream(text, lambda: 16)))
