@@ -11,6 +11,8 @@ import orjson
 
 from asoreconcile.objects import JsonObject
 
+PERHAPS_A_PROXY = ": see whether a proxy answers in Azure's place"
+
 
 class BrokenBodyError(ValueError):
     """A body that is not empty and not JSON: an HTML page, or one cut short."""
@@ -61,7 +63,7 @@ class Answer:
             return json.loads(self.content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise BrokenBodyError(
-                f"the body of {len(self.content)} bytes is not JSON"
+                f"the body of {len(self.content)} bytes is not JSON{PERHAPS_A_PROXY}"
             ) from error
 
 

@@ -14,7 +14,7 @@ import attrs
 from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import HttpTransport
 
-from asoreconcile.arm.answers import Answer, BrokenBodyError
+from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer, BrokenBodyError
 from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.endpoint import Endpoint
@@ -280,7 +280,7 @@ class ArmClient:
                 answer, str(broken), method=method, url=url
             ) from broken
         if document is None:
-            message = "the answer is no JSON object"
+            message = f"the answer is no JSON object{PERHAPS_A_PROXY}"
             raise protocol_fault(answer, message, method=method, url=url)
         return document
 

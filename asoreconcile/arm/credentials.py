@@ -5,7 +5,7 @@ talking and is imported on first use (0.4 s, 36 MB).
 Secret members stay out of every repr, message and log. Facts: reconcile-semantics 8.
 """
 
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 import attrs
@@ -116,8 +116,18 @@ class CredentialSource(Protocol):
         """
 
 
+class Sealed:
+    """Cannot be pickled: the bytes would show what no repr does."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        message = f"{type(self).__name__} is not pickled: it holds a secret"
+        raise TypeError(message)
+
+
 @attrs.frozen
-class ClientSecret:
+class ClientSecret(Sealed):
     """A service principal that shows a secret (mode 1)."""
 
     tenant_id: str

@@ -15,6 +15,7 @@ from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialError,
     Explained,
+    Sealed,
     SignInTransport,
     holder,
     identity_options,
@@ -28,7 +29,7 @@ _PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a setting's name
 
 
 @attrs.frozen
-class ClientCertificate:
+class ClientCertificate(Sealed):
     """A service principal that signs its token requests with a certificate's key.
 
     certificate: PEM or PKCS12, the latter also in base64, as an environment variable

@@ -31,6 +31,7 @@ from asoreconcile.arm.transport import (
     READ_TIMEOUT_SECONDS,
     ArmTransport,
     BodyLimitError,
+    advice,
     read_body,
     sent,
 )
@@ -181,7 +182,7 @@ def _transport_error(
 ) -> ArmTransportError:
     # Not chained: azure-core's and requests' exceptions hold the request's headers.
     return ArmTransportError(
-        f"no answer: {type(error).__name__}: {error}",
+        f"no answer: {type(error).__name__}: {error}{advice(error)}",
         sent=state,
         method=request.method,
         url=request.url,

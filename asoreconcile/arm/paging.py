@@ -7,7 +7,7 @@ for deleted. Rules: Q1, H4.
 
 import attrs
 
-from asoreconcile.arm.answers import Answer, BrokenBodyError
+from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer, BrokenBodyError
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.faults import ArmError, protocol_fault
@@ -53,7 +53,7 @@ class Paging:
         except BrokenBodyError as broken:
             raise self._fault(answer, str(broken)) from broken
         if page is None:
-            raise self._fault(answer, "the answer is no JSON object")
+            raise self._fault(answer, f"the answer is no JSON object{PERHAPS_A_PROXY}")
         return page
 
     def _entries(self, page: JsonObject, answer: Answer) -> list[JsonObject]:

@@ -9,7 +9,7 @@ Rules: L19, V8, V10, T10.
 import os
 import ssl
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -37,6 +37,7 @@ READ_TIMEOUT_SECONDS = 90
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
 _CHUNK_BYTES = 65_536
+_MAX_WRAPPERS = 5
 # requests' two, then OpenSSL's: the first that is set wins.
 _BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
@@ -110,20 +111,25 @@ def ca_bundle() -> str:
     return certifi.where()
 
 
+def advice(error: BaseException) -> str:
+    """What to look at when a request failed so; "" when there is nothing to say."""
+    if any(isinstance(c, ssl.SSLCertVerificationError) for c in _causes(error)):
+        return (
+            "; the server's certificate does not hold: check this machine's clock, the "
+            "endpoint's host, and the CA bundle in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
+        )
+    return ""
+
+
 def sent(error: AzureError) -> Sent:
     """Whether a request that failed in the transport may have been executed.
 
     Only failures before its first byte are "no"; azure-core's own split takes a TLS
     connection that broke while the answer was awaited for one of these.
     """
-    cause: Any = error.inner_exception if hasattr(error, "inner_exception") else None
-    seen = 0
-    while cause is not None and seen < 5:
-        if isinstance(cause, _BEFORE_SENDING):
-            return "no"
-        cause = _inner(cause)
-        seen += 1
-    return "maybe"
+    return (
+        "no" if any(isinstance(c, _BEFORE_SENDING) for c in _causes(error)) else "maybe"
+    )
 
 
 def read_body(raw: HTTPResponse, clock: Clock) -> bytes:
@@ -196,6 +202,16 @@ class _Adapter(HTTPAdapter):
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         """Nothing to add: the context verifies."""
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What azure-core, requests and urllib3 have wrapped, the outermost first."""
+    cause: Any = getattr(error, "inner_exception", None)
+    for _ in range(_MAX_WRAPPERS):
+        if cause is None:
+            return
+        yield cause
+        cause = _inner(cause)
 
 
 def _inner(error: BaseException) -> BaseException | None:

@@ -5,9 +5,11 @@ from typing import Literal
 
 from asoreconcile.arm.faults import ArmError, ArmTransportError, classify
 from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.errors import ConditionError, RetryClass, Severity
 from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
+from asoreconcile.objects import spec
 
 _STATUSES = frozenset(HTTPStatus)
 _Action = Literal["CreateOrUpdate", "Delete", "Read"]
@@ -54,6 +56,7 @@ def unreachable(work: Work, error: ArmTransportError) -> ConditionError:
 def _classified(
     work: Work, error: ArmError, *, action: _Action, worst: Severity
 ) -> ConditionError:
+    work.references.know_secrets(inputs_of(work.version, spec(work.obj)))
     work.log.error(
         _MESSAGES[action],
         action=action,

@@ -7,14 +7,17 @@ Secret values pass through here into the ARM body and nowhere else.
 import base64
 import binascii
 import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 import orjson
 
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.catalogue.inputs import InputReference
 from asoreconcile.errors import ConditionError, RetryClass
-from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.objects import (
     GroupKind,
@@ -120,6 +123,19 @@ class References:
         if not versions:
             return ""
         return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
+
+    def know_secrets(self, inputs: Iterable[InputReference]) -> None:
+        """Read the Secrets that a spec names, so that `hide` knows their values.
+
+        For passes that send nothing: Azure quotes a value long after it was sent. What
+        cannot be read now is left out.
+        """
+        for given in inputs:
+            with suppress(ConditionError, ApiError, TransportError):
+                if given.kind == "secret":
+                    self.secret(given.value)
+                elif given.kind == "secret-map":
+                    self.secret_map(given.value)
 
     def hide(self, text: str) -> str:
         """A text of Azure's without the Secrets' values that were read so far: some

@@ -165,6 +165,17 @@ def test_a_secret_that_azure_quotes_is_hidden(world, server, log):
     assert "The password *** is too simple." in all_said(world, server, log)
 
 
+def test_a_secret_that_a_failed_operation_quotes_is_hidden(world, server, log):
+    world.azure.faults.fail_operation(
+        "flexibleServers", "InvalidParameterValue", f"The password {PASSWORD} is bad."
+    )
+    world.run(server)
+    world.clock.advance(60.0)
+    world.run(server)
+    assert world.ready(server)["message"] == "The password *** is bad."
+    assert "9f8e7d" not in all_said(world, server, log)
+
+
 def test_the_token_of_an_operation_is_not_in_the_log(world, network, log):
     world.run(network)
     token = annotations(world.read(network))[POLLER_TOKEN]
