@@ -52,4 +52,4 @@ def test_l17_any_header_gives_one_to_six_hundred_seconds(value, polls):
 
 def test_t9_polls_stretch_with_the_number_of_open_operations():
     assert stretched(15, open_operations=10) == 15
-    assert stretched(1, open_operations=500) == 25
+    assert stretched(1, open_operations=500) == 40
