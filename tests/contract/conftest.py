@@ -7,7 +7,6 @@ speak plain HTTP: what they say of the embedded server they say of a real one.
 """
 
 import os
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -55,16 +54,12 @@ def _started(target: str, stack: ExitStack) -> Server:
         from asoreconcile.testing.kube import KubeServer
 
         embedded = stack.enter_context(KubeServer())
-        return Server(embedded.url, embedded.token, _trust(embedded.ca_pem.decode()))
+        return Server(embedded.url, embedded.token, embedded.ca_pem.decode())
     if url := os.environ.get(f"{_VARIABLE}URL"):
         trusted = Path(os.environ[f"{_VARIABLE}CA"]).read_text()
-        return Server(url, os.environ[f"{_VARIABLE}TOKEN"], _trust(trusted))
+        return Server(url, os.environ[f"{_VARIABLE}TOKEN"], trusted)
     folder = Path(os.environ[_ASSETS])
     if lacking := realserver.missing(folder):
         pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}; see hack/envtest")
     real = stack.enter_context(realserver.running(folder))
-    return Server(real.url, real.token, _trust(real.authority_pem))
-
-
-def _trust(authority_pem: str) -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=authority_pem)
+    return Server(real.url, real.token, real.authority_pem)

@@ -66,9 +66,12 @@ class Answer:
 class Server:
     """One server, one identity. Close it, or use it with `with`."""
 
-    def __init__(self, url: str, token: str, context: ssl.SSLContext) -> None:
+    def __init__(self, url: str, token: str, authority_pem: str) -> None:
+        """authority_pem: whose certificates to trust."""
         self.url = url.rstrip("/")
         self.token = token
+        self.authority_pem = authority_pem
+        context = ssl.create_default_context(cadata=authority_pem)
         self._journal: list[tuple[str, Answer]] | None = None
         self._pool = urllib3.PoolManager(
             ssl_context=context, retries=False, maxsize=32, timeout=_SECONDS

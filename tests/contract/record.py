@@ -6,7 +6,6 @@ Writes golden.json beside this file.
 
 import json
 import os
-import ssl
 import sys
 from pathlib import Path
 
@@ -33,11 +32,12 @@ def main() -> int:
     if lacking := realserver.missing(folder):
         sys.stderr.write(f"KUBEBUILDER_ASSETS={folder} lacks {', '.join(lacking)}\n")
         return 2
-    with realserver.running(folder) as real:
-        context = ssl.create_default_context(cadata=real.authority_pem)
-        with Server(real.url, real.token, context) as server:
-            server.install(widgets_crd())
-            found = {name: exchanges(server, one) for name, one in SCENARIOS.items()}
+    with (
+        realserver.running(folder) as real,
+        Server(real.url, real.token, real.authority_pem) as server,
+    ):
+        server.install(widgets_crd())
+        found = {name: exchanges(server, one) for name, one in SCENARIOS.items()}
     GOLDEN.write_text(_lines(found))
     sys.stdout.write(f"{sum(map(len, found.values()))} answers in {GOLDEN.name}\n")
     return 0

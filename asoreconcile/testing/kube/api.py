@@ -5,7 +5,7 @@ import logging
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request, Response
-from asoreconcile.testing.kube import answers, discovery, openapi
+from asoreconcile.testing.kube import answers, discovery, openapi, openapiproto
 from asoreconcile.testing.kube.access import Access
 from asoreconcile.testing.kube.admission import Admission
 from asoreconcile.testing.kube.attributes import attributes_of
@@ -93,6 +93,9 @@ class Api:
                 found = discovery.resources(kinds, "", version)
             case ["apis", group, version]:
                 found = discovery.resources(kinds, group, version)
+            case ["openapi", "v2"] if openapiproto.is_wanted(accept):
+                body = openapiproto.document(kinds.all(), VERSION["gitVersion"])
+                return Response(200, body, {"Content-Type": openapiproto.MEDIA_TYPE})
             case ["openapi", "v2"]:
                 found = openapi.v2(kinds)
             case ["openapi", "v3"]:

@@ -192,6 +192,11 @@ class Kinds:
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._now().get((group, version, plural))
 
+    @property
+    def stamp(self) -> int:
+        """Changes when they do."""
+        return self._storage.last_change(CRDS.table)
+
     def _now(self) -> dict[tuple[str, str, str], Resource]:
         with self._storage.lock:
             if self._at != (at := self._storage.last_change(CRDS.table)):
