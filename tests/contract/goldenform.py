@@ -55,7 +55,10 @@ class Form:
         if isinstance(value, list):
             if key == "cells":
                 return [self._cell(cell) for cell in value]
-            return [self._value(key, item) for item in value]
+            found = [self._value(key, item) for item in value]
+            if key == "managedFields":  # in order of their times
+                found.sort(key=lambda one: (one["operation"], one["manager"], str(one)))
+            return found
         if not isinstance(value, str):
             return value
         if key in _VERSION_KEYS and value.isdigit() and value != "0":

@@ -312,7 +312,7 @@ SCENARIOS: dict[str, Scenario] = {
         built_ins,
         events,
         namespaces,
-        # roles,
+        roles,
         unknown_paths,
     )
 }

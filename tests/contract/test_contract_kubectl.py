@@ -79,7 +79,7 @@ def kubectl(server: Server, namespace: str, tmp_path: Path) -> Kubectl:
 
 
 def text(*objects: Json) -> str:
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    return "\n---\n".join(json.dumps(one) for one in objects)
 
 
 def test_resources_are_discovered(kubectl: Kubectl):
@@ -104,6 +104,13 @@ def test_apply_makes_changes_and_leaves_alone(
     assert server.get(widgets(namespace, "a")).json["spec"] == {"size": 2}
     shown = kubectl("get", "configmap", "c", "-o", "jsonpath={.data}").stdout
     assert json.loads(shown) == {"b": "2"}
+
+
+def test_a_list_is_applied(kubectl: Kubectl):
+    items = [widget("a", size=1), widget("b", size=2)]
+    body = {"apiVersion": "v1", "kind": "List", "items": items}
+    done = kubectl("apply", "-f", "-", stdin=json.dumps(body)).stdout
+    assert done == f"widget.{GROUP}/a created\nwidget.{GROUP}/b created\n"
 
 
 def test_server_side_apply_tells_of_conflicts(kubectl: Kubectl):

@@ -26,7 +26,7 @@ _EMPTY: frozenset[Path] = frozenset(
 )
 _ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}
 _BUILT_IN: JsonObject = {
-    "properties": {"metadata": META, "involvedObject": _ATOMIC},
+    "properties": {"metadata": META, "involvedObject": _ATOMIC, "roleRef": _ATOMIC},
     "additionalProperties": KNOWN,
 }
 

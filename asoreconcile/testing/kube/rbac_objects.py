@@ -5,6 +5,8 @@ What a writer may not grant because he has not got it himself is not checked her
 
 from collections.abc import Iterator
 
+import orjson
+
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.status import Cause
 
@@ -93,5 +95,5 @@ def _required(field: str, why: str) -> Cause:
 
 def _shown(reference: JsonObject) -> str:
     parts = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
-    stated = (f'{name}:"{reference.get(key) or ""}"' for name, key in parts)
-    return f"rbac.RoleRef{{{', '.join(stated)}}}"
+    stated = {name: reference.get(key) or "" for name, key in parts}
+    return orjson.dumps(stated).decode()
