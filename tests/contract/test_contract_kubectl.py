@@ -79,7 +79,7 @@ def kubectl(server: Server, namespace: str, tmp_path: Path) -> Kubectl:
 
 
 def text(*objects: Json) -> str:
-    return "\n---\n".join(json.dumps(one) for one in objects)
+    return "".join(f"---\n{json.dumps(one)}\n" for one in objects)
 
 
 def test_resources_are_discovered(kubectl: Kubectl):

@@ -71,9 +71,9 @@ class KubeServer(Server):
         self._has_rbac = rbac
         self._storage = self._stored()
         identity = self._identity(token or "")
-        self.token = identity.token
+        self._token = identity.token
         self.ca_pem: bytes = identity.authority.pem
-        self._users = Users([(self.token, ADMIN), *users])
+        self._users = Users([(self._token, ADMIN), *users])
         self._control = Control(self, control_token)
         self._certificate = identity.authority.issue(["127.0.0.1", "localhost"])
         try:
@@ -121,6 +121,16 @@ class KubeServer(Server):
                 self._build()
             self._server = self._listening(port)
             self._server.start()
+
+    @property
+    def token(self) -> str:
+        """The administrator's bearer token. Set another one to revoke it."""
+        return self._token
+
+    @token.setter
+    def token(self, token: str) -> None:
+        self._users.rotate(self._token, token)
+        self._token = token
 
     def add_user(self, user: User, token: str = "") -> str:
         """Let a user in; his token, a new one by default."""

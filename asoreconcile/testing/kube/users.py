@@ -61,6 +61,14 @@ class Users:
             self._tokens.append((token.encode(), user))
         return token
 
+    def rotate(self, old: str, new: str) -> None:
+        """Give whoever has a token another one in its place."""
+        with self._lock:
+            self._tokens = [
+                (new.encode() if token == old.encode() else token, user)
+                for token, user in self._tokens
+            ]
+
     def of_header(self, authorization: str) -> User | None:
         """Whose bearer token an Authorization header shows, None if nobody's."""
         scheme, _, token = authorization.partition(" ")
