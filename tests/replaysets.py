@@ -19,6 +19,7 @@ from operation import Operation
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoError
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
@@ -88,12 +89,12 @@ def replay(estate: ReplaySet, exchanges: list[Exchange], folder: Path) -> Run:
     with Operation(folder, azure=azure) as operation:
         try:
             _create(estate, operation)
-            problems += _wrong_exports(estate, operation)
+            problems += wrong_exports(estate, operation.client)
             problems += _excess(azure.journal, fewest_requests(script_of(exchanges)))
             _delete(estate, operation)
         except (AssertionError, AsoError) as error:
             problems += [*_death(operation), str(error).partition("\n")[0]]
-        problems += _misfits(azure.summary())
+        problems += misfits(azure.summary())
     return Run(tuple(problems), tuple(azure.journal), time.monotonic() - began)
 
 
@@ -116,12 +117,17 @@ def _delete(estate: ReplaySet, operation: Operation) -> None:
 
 def _install(estate: ReplaySet, operation: Operation) -> None:
     """Install each kind's CRD, serving the versions that the manifests are in."""
+    for group_kind, names in versions_of(estate).items():
+        document = crd(builtin().kind(group_kind), versions=names)
+        operation.client.create(CUSTOM_RESOURCE_DEFINITIONS, document)
+
+
+def versions_of(estate: ReplaySet) -> dict[GroupKind, set[str]]:
+    """The versions of each kind that the manifests are in."""
     versions: dict[GroupKind, set[str]] = {}
     for gvk in map(gvk_of, estate.resources):
         versions.setdefault(gvk.group_kind, set()).add(gvk.version)
-    for group_kind, names in versions.items():
-        document = crd(builtin().kind(group_kind), versions=names)
-        operation.client.create(CUSTOM_RESOURCE_DEFINITIONS, document)
+    return versions
 
 
 def _death(operation: Operation) -> Iterator[str]:
@@ -142,11 +148,12 @@ def _with_policy(estate: ReplaySet, manifest: JsonObject) -> JsonObject:
     return {**manifest, "metadata": {**meta, "annotations": annotations}}
 
 
-def _wrong_exports(estate: ReplaySet, operation: Operation) -> Iterator[str]:
+def wrong_exports(estate: ReplaySet, client: KubeClient) -> Iterator[str]:
+    """The exported keys that are not there or not as recorded, a line each."""
     for title, expected in estate.expected_exports.items():
         kind, _, name = title.partition("/")
         try:
-            found = operation.client.get(_CORE[kind], ObjectKey("default", name))
+            found = client.get(_CORE[kind], ObjectKey("default", name))
         except NotFoundError:
             yield f"export: {title} is not there"
             continue
@@ -159,7 +166,8 @@ def _wrong_exports(estate: ReplaySet, operation: Operation) -> Iterator[str]:
                 yield f"export: {title} {key}: {actual!r}, expected {value!r}"
 
 
-def _misfits(summary: Summary) -> Iterator[str]:
+def misfits(summary: Summary) -> Iterator[str]:
+    """What did not fit the recording, a line each; what is left in Azure included."""
     yield from (f"body: {text}" for text in summary.mismatches)
     yield from (f"not recorded: {text}" for text in summary.unmatched)
     yield from (f"read that was not recorded: {text}" for text in summary.unanswered)

@@ -47,11 +47,12 @@ SYNC_SECONDS = 3600.0
 class World:
     """A cluster, an Azure and one operator in between. Use as a context manager."""
 
-    def __init__(self, tmp_path, *, extensions=(), **arm_options):
+    def __init__(self, tmp_path, *, extensions=(), azure=None, **arm_options):
+        """azure: a server to use in place of a simulator with `arm_options`."""
         self.clock = FakeClock()
         self._stack = ExitStack()
         self._kube_server = KubeServer()
-        self._arm_server = ArmServer(clock=self.clock, **arm_options)
+        self._arm_server = azure or ArmServer(clock=self.clock, **arm_options)
         self._tmp_path = tmp_path
         self._extra_sets = tuple(extensions)
         self._kinds = {}

@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from asoreconcile.arm import transport
+from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.faults import ArmTransportError
-from asoreconcile.arm.outcomes import Pending
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.outcomes import Pending, ReadResource
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.arm.transport import CertificateBundleError, ca_bundle
 from asoreconcile.clock import SystemClock
@@ -35,6 +36,9 @@ class Azure(BaseHTTPRequestHandler):
     """Answers as the server's `answer` says, and remembers what came."""
 
     protocol_version = "HTTP/1.1"
+
+    def do_PUT(self):
+        self.do_GET()
 
     def do_GET(self):
         self.server.seen.append((self.path, dict(self.headers)))
@@ -158,6 +162,60 @@ def test_verification_cannot_be_switched_off_by_the_session(server, monkeypatch)
     with pytest.raises(ArmTransportError, match="CERTIFICATE_VERIFY_FAILED"):
         client.get(ID, "1")
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("REQUESTS_CA_BUNDLE", ""),
+        ("CURL_CA_BUNDLE", ""),
+        ("PYTHONHTTPSVERIFY", "0"),
+        ("AZURE_CONNECTION_VERIFY", "false"),
+        ("SSL_CERT_DIR", "/nonexistent"),
+    ],
+)
+def test_verification_cannot_be_switched_off_by_the_environment(
+    server, monkeypatch, variable, value
+):
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, value)
+    _, client = connect(server)
+    with pytest.raises(ArmTransportError, match="CERTIFICATE_VERIFY_FAILED"):
+        client.put(ID, "1", {})
+    assert not server.seen
+    client.close()
+
+
+def test_v10_h4_a_redirect_to_another_host_takes_no_token_there(azure, server):
+    def answer(handler):
+        handler.send_response(307)
+        handler.send_header("Location", "https://127.0.0.1:9/elsewhere")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    server.answer = answer
+    with pytest.raises(ArmError) as caught:
+        azure[1].get(ID, "1")
+    assert caught.value.status == 307
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("other", ["other.example", "127.0.0.1:1", "localhost"])
+def test_h4_l21_q1_no_other_host_is_connected_to(azure, server, other):
+    """Not even to see who is there: the connection itself would tell."""
+    url, client = azure
+    monitor = f"https://{other}{ID}/operations/o"
+    assert isinstance(
+        client.poll(Token(Shape.ASYNC, RESOURCE, monitor, "Running")), ReadResource
+    )
+    server.answer = lambda handler: handler.reply(
+        f'{{"value": [], "nextLink": "{monitor}"}}'.encode()
+    )
+    with pytest.raises(ForeignHostError):
+        list(client.list(ID, "1"))
+    assert len(server.seen) == 1
+    assert url.startswith("https://127.0.0.1:")
 
 
 def test_a_bundle_that_is_not_there_is_named(monkeypatch):
