@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _SWITCH_INTERVAL_SECONDS = 0.0005
 # Azure Service Operator's: one of the two may lead, never both.
 _LEASE = "controllers-leader-election-azinfra-generated"
+_WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
 
 
 @click.command()
@@ -69,6 +71,37 @@ _LEASE = "controllers-leader-election-azinfra-generated"
     help="Load this set of extensions of another installed package; repeatable.",
 )
 @click.option(
+    "--webhook-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Answer the API server's conversion and admission reviews here; 0 is nowhere.",
+)
+@click.option(
+    "--webhook-cert-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Holds tls.crt and tls.key, and ca.crt if they are not their own authority.",
+)
+@click.option(
+    "--webhook-service",
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="The Service before the webhook port, for the CRDs of --all-versions. "
+    "Default: azureserviceoperator-webhook-service in POD_NAMESPACE.",
+)
+@click.option(
+    "--webhook-url",
+    default="",
+    metavar="URL",
+    help="In its place where the API server finds the port: https://HOST:PORT",
+)
+@click.option(
+    "--all-versions",
+    is_flag=True,
+    help="Install CRDs that serve every version of a kind; needs the webhooks.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["json", "text"]),
     default="json",
@@ -85,6 +118,11 @@ def manager(
     leader_election_seconds: tuple[float, float, float],
     kubeconfig: str | None,
     extension_names: tuple[str, ...],
+    webhook_port: int,
+    webhook_cert_dir: Path | None,
+    webhook_service: str,
+    webhook_url: str,
+    all_versions: bool,
     log_format: str,
     verbose: bool,
     until_stdin_closes: bool,
@@ -107,8 +145,13 @@ def manager(
     lost, 2 for bad usage.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
-    from asoreconcile.controllers import assembly, settings
+    from asoreconcile.controllers import assembly, settings, webhooks
 
+    if all_versions and not webhook_port:
+        message = "--all-versions needs --webhook-port: somebody has to convert"
+        raise click.UsageError(message)
+    if webhook_port and webhook_cert_dir is None:
+        raise click.UsageError("--webhook-port needs --webhook-cert-dir")
     log.configure(
         json=log_format == "json", level=logging.DEBUG if verbose else logging.INFO
     )
@@ -127,6 +170,13 @@ def manager(
         leader_election=_election(leader_election_seconds)
         if enable_leader_election
         else None,
+        webhooks=webhooks.WebhookOptions(
+            address=f":{webhook_port}" if webhook_port else "0",
+            cert_dir=webhook_cert_dir,
+            service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
+            url=webhook_url,
+        ),
+        all_versions=all_versions,
     )
     try:
         operation = assembly.Operation(read, options)

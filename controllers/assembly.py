@@ -19,6 +19,7 @@ from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.work import Kind, Operator
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
+from asoreconcile.catalogue.authored import form_of
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.patterns import match
 from asoreconcile.clock import Clock, SystemClock
@@ -47,6 +48,7 @@ from asoreconcile.controllers.limiters import retries, turns
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
+from asoreconcile.controllers.webhooks import WebhookOptions, Webhooks
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -73,6 +75,7 @@ from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.service import Group, Step
 from asoreconcile.version import __version__
+from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
 
@@ -86,7 +89,10 @@ _BUSY_KINDS = 16
 
 @attrs.frozen
 class Options:
-    """What the command line says; settings come from the environment."""
+    """What the command line says; settings come from the environment.
+
+    all_versions: install CRDs that serve every version; webhooks must be on.
+    """
 
     crd_pattern: str = ""
     metrics_address: str = "0"
@@ -94,6 +100,8 @@ class Options:
     kubeconfig: str | None = None
     extension_names: tuple[str, ...] = ()
     leader_election: LeaderElection | None = None
+    webhooks: WebhookOptions = attrs.field(factory=WebhookOptions)
+    all_versions: bool = False
 
 
 class Operation:
@@ -132,8 +140,13 @@ class Operation:
         self._operator = self._make_operator()
         self._lifecycle = Lifecycle(self._kinds, self._build_kind, self._forget_kind)
         self._supervisor = Supervisor(
-            self._client, self._catalogue, self._lifecycle, clock=self._clock
+            self._client,
+            self._catalogue,
+            self._lifecycle,
+            clock=self._clock,
+            converts=options.webhooks.on,
         )
+        self._webhooks = self._make_webhooks()
         self._synced = CachesSynced(self._clock)
         self._manager = Manager(clock=self._clock, elector=self._elector)
 
@@ -177,6 +190,9 @@ class Operation:
         if self._elector is not None:
             alive.add("leaderElection", self._elector.progress)
             ready.add("leaderElection", self._elector.standing)
+        if self._webhooks is not None:
+            ready.add("webhooks", self._webhooks.ready)
+            self._manager.add(self._webhooks.server, group=Group.WEBHOOKS)
         options = self._options
         for address, registry, checks in (
             (options.metrics_address, self._registry, ()),
@@ -195,7 +211,9 @@ class Operation:
         kinds = [kind for kind in self._catalogue.kinds() if kind.is_arm]
         matched = match(self._options.crd_pattern, kinds)
         matched.require_all()
-        applied = crds.install(self._client, matched.kinds)
+        options = self._options
+        conversion = options.webhooks.conversion() if options.all_versions else None
+        applied = crds.install(self._client, matched.kinds, conversion=conversion)
         _log.info("CRDs are in place", kinds=len(matched.kinds), applied=applied)
 
     def _watch_others(self) -> None:
@@ -226,12 +244,15 @@ class Operation:
         self._manager.add(controller, group=Group.LEADER)
 
     def _build_kind(self, version: KindVersion) -> RunningKind:
+        if self._webhooks is not None:
+            self._webhooks.admit(self._catalogue.kind(version.group_kind))
         informer = self._informers.of(resource_of(version))
         index_credentials(informer)
         kind = Kind(
             version=version,
             resource=resource_of(version),
             cache=informer,
+            form=form_of(version, self._catalogue.kind(version.group_kind)),
             intervals=Intervals(
                 sync_period_seconds=self._settings.sync_period_seconds,
                 uniform=random.uniform,
@@ -251,7 +272,9 @@ class Operation:
         # First the index of who names what, then the queue: a worker that finds its
         # owner missing is already known to wait for it.
         informer.add_handler(
-            lambda event: self._wakeups.on_azure_object(version, event)
+            lambda event: self._wakeups.on_azure_object(
+                version.group_kind, kind.form, event
+            )
         )
         controller.watch(informer, predicates=(wants_pass,))
         name = str(version.group_kind)
@@ -261,7 +284,7 @@ class Operation:
             has_synced=informer.has_synced,
             idle_seconds=informer.seconds_since_activity,
         )
-        return RunningKind(version, informer, controller)
+        return RunningKind(version, informer, controller, kind.form)
 
     def _forget_kind(self, kind: RunningKind) -> None:
         name = str(kind.version.group_kind)
@@ -309,6 +332,16 @@ class Operation:
     def _check_may_write(self) -> None:
         if self._elector is not None:
             self._elector.check()
+
+    def _make_webhooks(self) -> Webhooks | None:
+        if not self._options.webhooks.on:
+            return None
+        return Webhooks(
+            self._options.webhooks,
+            self._catalogue,
+            clock=self._clock,
+            metrics=WebhookMetrics(self._registry),
+        )
 
     def _make_connector(self) -> Connector:
         return Connector(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.crd import ConversionClient, crd
 from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.client import KubeClient
@@ -29,9 +29,23 @@ class CrdConflictError(AsoError):
     """CRDs that somebody else installed stand where ours should."""
 
 
-def manifest(kind: Kind, version: str | None = None) -> JsonObject:
-    """A kind's CRD as we install it, with the hash of its spec."""
-    document = crd(kind, versions=[version] if version else ())
+def manifest(
+    kind: Kind,
+    version: str | None = None,
+    *,
+    conversion: ConversionClient | None = None,
+) -> JsonObject:
+    """A kind's CRD as we install it, with the hash of its spec.
+
+    version: the one to serve, by default the newest. conversion: who converts; all
+    versions are served then.
+    """
+    versions = [version] if version else ()
+    document = (
+        crd(kind, versions=kind.versions, conversion=conversion)
+        if conversion
+        else crd(kind, versions=versions)
+    )
     digest = hashlib.sha256(orjson.dumps(document["spec"], option=orjson.OPT_SORT_KEYS))
     meta = document["metadata"]
     meta.setdefault("annotations", {})[SPEC_HASH] = digest.hexdigest()[:16]
@@ -39,9 +53,15 @@ def manifest(kind: Kind, version: str | None = None) -> JsonObject:
     return document
 
 
-def install(client: KubeClient, kinds: Iterable[Kind]) -> int:
+def install(
+    client: KubeClient,
+    kinds: Iterable[Kind],
+    *,
+    conversion: ConversionClient | None = None,
+) -> int:
     """Apply the CRDs that are missing or differ; returns how many.
 
+    conversion: as in `manifest`.
     Blocking. Raises CrdConflictError before anything is written if Azure Service
     Operator's own CRDs are among them; ApiError, TransportError.
     """
@@ -55,7 +75,7 @@ def install(client: KubeClient, kinds: Iterable[Kind]) -> int:
     _refuse_foreign({name: present[name] for name in wanted if name in present})
     applied = 0
     for name, kind in sorted(wanted.items()):
-        document = manifest(kind)
+        document = manifest(kind, conversion=conversion)
         existing = present.get(name)
         if existing is not None and _same(existing, document):
             continue

@@ -21,6 +21,7 @@ from asoreconcile.azure.wire import (
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
 from asoreconcile.cache.informer import Informer
+from asoreconcile.catalogue.authored import Form
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.errors import RetryError
 from asoreconcile.kube.resources import ApiResource
@@ -37,6 +38,7 @@ class RunningKind:
     version: KindVersion
     informer: Informer
     controller: Controller
+    form: Form
 
 
 class KindSet:
@@ -75,7 +77,8 @@ class KindSet:
                 f"objects of {group_kind} are not listed yet",
                 after_seconds=_NOT_SYNCED_SECONDS,
             )
-        return kind.informer.get(key)
+        obj = kind.informer.get(key)
+        return None if obj is None else kind.form.read(obj)
 
     def is_installed(self, group_kind: GroupKind) -> bool:
         return group_kind in self._running
@@ -106,10 +109,10 @@ class KindSet:
 
 
 def resource_of(version: KindVersion) -> ApiResource:
-    """Where the API server keeps objects of a kind at its version."""
+    """Where the API server has objects of a kind as they are kept."""
     return ApiResource(
         group=version.gvk.group,
-        version=version.gvk.version,
+        version=version.kept_as or version.gvk.version,
         plural=version.plural,
         kind=version.gvk.kind,
     )

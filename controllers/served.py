@@ -9,6 +9,8 @@ from typing import Protocol
 
 import attrs
 
+from asoreconcile.catalogue.authored import kept_stored
+from asoreconcile.catalogue.conversion import STORED_SUFFIX, stored_name
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.objects import GroupKind, JsonObject
 
@@ -16,9 +18,6 @@ DISCOVERY_PATH = "/apis"
 DISCOVERY_ACCEPT = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 )
-
-# ASO's own CRDs carry, beside each version, one that only it stores objects in.
-_STORAGE_SUFFIX = "storage"
 
 
 class Reads(Protocol):
@@ -39,14 +38,20 @@ class Served:
     refused: Mapping[GroupKind, str]
 
 
-def discover(client: Reads, catalogue: Catalogue) -> Served:
+def discover(client: Reads, catalogue: Catalogue, *, converts: bool = False) -> Served:
     """Ask the cluster. Blocking, one request. Raises ApiError, TransportError."""
     document = client.read(DISCOVERY_PATH, accept=DISCOVERY_ACCEPT)
-    return served_in(document, catalogue)
+    return served_in(document, catalogue, converts=converts)
 
 
-def served_in(document: JsonObject, catalogue: Catalogue) -> Served:
-    """Our kinds in an APIGroupDiscoveryList. Pure."""
+def served_in(
+    document: JsonObject, catalogue: Catalogue, *, converts: bool = False
+) -> Served:
+    """Our kinds in an APIGroupDiscoveryList. Pure.
+
+    converts: this process answers conversion reviews, so that kinds may be kept in a
+    stored form.
+    """
     known = {kind.group_kind: kind for kind in catalogue.kinds()}
     versions: dict[GroupKind, KindVersion] = {}
     refused: dict[GroupKind, str] = {}
@@ -54,19 +59,26 @@ def served_in(document: JsonObject, catalogue: Catalogue) -> Served:
         kind = known.get(group_kind)
         if kind is None or not kind.is_arm:
             continue
-        catalogued = [name for name in names if name in kind.versions]
-        if any(name.endswith(_STORAGE_SUFFIX) for name in names):
-            refused[group_kind] = (
-                "its CRD was installed by Azure Service Operator and stores objects in "
-                "a version of its own, which this version cannot convert: install our "
-                "CRD into a cluster that it does not run"
-            )
-        elif len(catalogued) != len(names):
-            unknown = ", ".join(sorted(set(names) - set(catalogued)))
-            refused[group_kind] = f"the cluster serves unknown versions: {unknown}"
-        else:
+        stored = {version + STORED_SUFFIX for version in kind.versions}
+        unknown = sorted({*names} - {*kind.versions} - stored)
+        if unknown:
+            listed = ", ".join(unknown)
+            refused[group_kind] = f"the cluster serves unknown versions: {listed}"
+        elif stored.isdisjoint(names):
             # The first served version is the one the API server prefers.
-            versions[group_kind] = kind.version(catalogued[0])
+            versions[group_kind] = kind.version(names[0])
+        elif not converts:
+            refused[group_kind] = (
+                "its objects are stored in a form that somebody has to convert: run "
+                "the manager with --webhook-port"
+            )
+        elif stored_name(kind) not in names:
+            refused[group_kind] = (
+                f"its objects are stored in another form than {stored_name(kind)}: "
+                "install its CRD anew"
+            )
+        else:
+            versions[group_kind] = kept_stored(kind)
     return Served(versions, refused)
 
 

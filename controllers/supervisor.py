@@ -40,8 +40,16 @@ class Supervisor:
     name = "kind supervisor"
 
     def __init__(
-        self, client: Reads, catalogue: Catalogue, kinds: Kinds, *, clock: Clock
+        self,
+        client: Reads,
+        catalogue: Catalogue,
+        kinds: Kinds,
+        *,
+        clock: Clock,
+        converts: bool = False,
     ) -> None:
+        """converts: whether this process answers conversion reviews."""
+        self._converts = converts
         self._client = client
         self._catalogue = catalogue
         self._kinds = kinds
@@ -60,7 +68,7 @@ class Supervisor:
 
         Raises ApiError, TransportError when the cluster cannot be asked.
         """
-        served = discover(self._client, self._catalogue)
+        served = discover(self._client, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
         for group_kind, version in running.items():
             if served.versions.get(group_kind) is not version:

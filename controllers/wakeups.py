@@ -13,7 +13,8 @@ from asoreconcile.azure.policy import crosses_skip
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
-from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.authored import Form
+from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.conditions import find_ready, is_ready
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, ObjectKey
@@ -38,16 +39,16 @@ class Wakeups:
         self._kinds = kinds
         self._dependents = dependents
 
-    def on_azure_object(self, version: KindVersion, event: Event) -> None:
+    def on_azure_object(self, group_kind: GroupKind, form: Form, event: Event) -> None:
         """One of our own kinds changed: index what it names, wake who names it."""
-        node = Node(version.group_kind, event.key)
+        node = Node(group_kind, event.key)
         match event:
             case Added(entry=entry):
-                self._index(version, node, entry)
+                self._index(form, node, entry)
                 self._wake_waiting(node)
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
-                    self._index(version, node, new)
+                    self._index(form, node, new)
                 if self._dependents.of(node) and _signals(old) != _signals(new):
                     self._wake_waiting(node)
             case Deleted():
@@ -83,8 +84,14 @@ class Wakeups:
             if RECONCILE_POLICY not in entry.annotations:
                 self._wake(node, "Namespace", event.key)
 
-    def _index(self, version: KindVersion, node: Node, entry: Entry) -> None:
-        self._dependents.update(node, targets_of(version, entry.load()))
+    def _index(self, form: Form, node: Node, entry: Entry) -> None:
+        try:
+            obj = form.read(entry.load())
+        except ConversionError:
+            # Its own pass says so; nothing can be known of what it names.
+            self._dependents.update(node, {})
+            return
+        self._dependents.update(node, targets_of(form.version(obj), obj))
 
     def _wake_waiting(self, target: Node) -> None:
         for node, relation in self._dependents.of(target):

@@ -6,6 +6,7 @@ Most failures are born as a ConditionError; what others become is decided here, 
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.faults import read_failed, unreachable
 from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.errors import ConditionError
@@ -32,7 +33,7 @@ def failure_of(work: Work, error: Exception) -> ConditionError | None:
             return read_failed(work, error)
         case ArmTransportError():
             return unreachable(work, error)
-        case SpecError() | PathError():
+        case SpecError() | PathError() | ConversionError():
             return ConditionError(str(error), reason="Failed", severity="Error")
         case ApiError():
             return _refused(error) if error.status in _VERDICTS else None

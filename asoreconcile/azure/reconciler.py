@@ -111,6 +111,7 @@ class ArmReconciler:
             resource=self._kind.resource,
             client=self._operator.client,
             cache=self._kind.cache,
+            form=self._kind.form,
             clock=self._operator.clock,
         )
         return Work(self._operator, self._kind, session, _log)

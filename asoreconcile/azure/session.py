@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from asoreconcile.azure.wire import FINALIZER
+from asoreconcile.catalogue.authored import Form
 from asoreconcile.clock import Clock
 from asoreconcile.conditions import Ready, merge_ready
 from asoreconcile.errors import AsoError
@@ -76,13 +77,18 @@ class Session:
         client: Patcher,
         cache: WriteCache,
         clock: Clock,
+        form: Form,
     ) -> None:
-        """Begin a pass with a private copy of the object."""
-        self.obj = obj
+        """Begin a pass with a private copy of the object as the cluster keeps it.
+
+        Raises ConversionError.
+        """
+        self._form = form
+        self._take(obj)
         self.key = key_of(obj)
         # What the conditions of this pass speak of, whatever is edited meanwhile.
         self.generation = generation(obj)
-        self.status: JsonObject = copy_json(status(obj))
+        self.status: JsonObject = copy_json(status(self.obj))
         self._resource = resource
         self._client = client
         self._cache = cache
@@ -177,7 +183,8 @@ class Session:
 
     def commit_status(self) -> None:
         """Write the working status, if it differs from what is stored (R1.16)."""
-        change = merge_patch({"status": status(self.obj)}, {"status": self.status})
+        wanted = self._form.status({**self.obj, "status": self.status})
+        change = merge_patch({"status": self._kept_status}, {"status": wanted})
         if change is not None:
             self._patch(
                 {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
@@ -196,8 +203,12 @@ class Session:
             # Only the uid was asked for: another object has the name now.
             raise GoneError(f"{self.key} was replaced") from error
         self._cache.record_write(answer)
-        self.obj = answer
+        self._take(answer)
         self._is_live = True
+
+    def _take(self, kept: JsonObject) -> None:
+        self.obj = self._form.read(kept)
+        self._kept_status = status(kept)
 
 
 def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:

@@ -23,6 +23,7 @@ from asoreconcile.azure.session import Session, WriteCache
 from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.suboperations import AnnotationOperations
 from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.catalogue.authored import AsWritten, Form
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.clock import Clock
 from asoreconcile.errors import ConditionError
@@ -115,7 +116,10 @@ class Operator:
 
 @attrs.frozen
 class Kind:
-    """One kind at the version it is served at, and what passes over it share."""
+    """One kind as the cluster keeps it, and what passes over it share.
+
+    version: the one the kind is served at; an object's own is its author's (`Work`).
+    """
 
     version: KindVersion
     resource: ApiResource
@@ -123,6 +127,9 @@ class Kind:
     intervals: Intervals
     accepted: Accepted = attrs.field(factory=Accepted)
     polls: Polls = attrs.field(factory=Polls)
+    form: Form = attrs.field(
+        default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
+    )
     sources: CredentialSources = attrs.field(factory=CredentialSources)
 
     @property
@@ -158,7 +165,8 @@ class Work:
 
     @property
     def version(self) -> KindVersion:
-        return self.kind.version
+        """The version the user wrote: its tables and its api-version are used."""
+        return self.kind.form.version(self.obj)
 
     @property
     def arm_id(self) -> str:

@@ -120,6 +120,8 @@ class KindVersion:
     when any kind may own it (scope Extension) or none does.
     operations: of Get, Head, Put, Delete, those ARM supports.
     fixed_name: the only name Azure allows, or None.
+    kept_as: the stored form that the cluster keeps objects in (`authored`); "" where
+    it keeps this version itself.
     """
 
     gvk: GroupVersionKind
@@ -135,6 +137,7 @@ class KindVersion:
     _spec: Shape
     _status: Shape
     _file: _GroupFile = attrs.field(repr=False)
+    kept_as: str = ""
 
     @property
     def group_kind(self) -> GroupKind:

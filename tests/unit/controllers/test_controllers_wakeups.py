@@ -7,6 +7,7 @@ from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.catalogue.authored import AsWritten
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.objects import GroupKind, gvk_of, key_of
@@ -67,16 +68,21 @@ def with_status(obj, status, reason="Failed", **meta):
     }
 
 
+def kept(obj):
+    version = version_of(obj)
+    return version.group_kind, AsWritten(version)
+
+
 def add(wakeups, kinds, obj):
     entry = Entry(obj)
     kinds.entries[node_of(obj)] = entry
-    wakeups.on_azure_object(version_of(obj), Added(entry=entry, initial=False))
+    wakeups.on_azure_object(*kept(obj), Added(entry=entry, initial=False))
     return entry
 
 
 def remove(wakeups, kinds, obj):
     entry = kinds.entries.pop(node_of(obj))
-    wakeups.on_azure_object(version_of(obj), Deleted(entry=entry))
+    wakeups.on_azure_object(*kept(obj), Deleted(entry=entry))
 
 
 def test_d13_a_new_owner_wakes_who_waits_for_it(wakeups, kinds):
