@@ -272,9 +272,7 @@ class Operation:
         # First the index of who names what, then the queue: a worker that finds its
         # owner missing is already known to wait for it.
         informer.add_handler(
-            lambda event: self._wakeups.on_azure_object(
-                version.group_kind, kind.form, event
-            )
+            lambda event: self._wakeups.on_azure_object(kind.form, event)
         )
         controller.watch(informer, predicates=(wants_pass,))
         name = str(version.group_kind)

@@ -41,10 +41,11 @@ def manifest(
     versions are served then.
     """
     versions = [version] if version else ()
-    document = (
-        crd(kind, versions=kind.versions, conversion=conversion)
-        if conversion
-        else crd(kind, versions=versions)
+    document = crd(
+        kind,
+        versions=kind.versions if conversion else versions,
+        conversion=conversion,
+        rules=True,
     )
     digest = hashlib.sha256(orjson.dumps(document["spec"], option=orjson.OPT_SORT_KEYS))
     meta = document["metadata"]

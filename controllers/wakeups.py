@@ -39,9 +39,9 @@ class Wakeups:
         self._kinds = kinds
         self._dependents = dependents
 
-    def on_azure_object(self, group_kind: GroupKind, form: Form, event: Event) -> None:
+    def on_azure_object(self, form: Form, event: Event) -> None:
         """One of our own kinds changed: index what it names, wake who names it."""
-        node = Node(group_kind, event.key)
+        node = Node(form.group_kind, event.key)
         match event:
             case Added(entry=entry):
                 self._index(form, node, entry)

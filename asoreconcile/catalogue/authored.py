@@ -16,11 +16,14 @@ from asoreconcile.catalogue.conversion import (
     stored_name,
 )
 from asoreconcile.catalogue.kinds import Kind, KindVersion
-from asoreconcile.objects import JsonObject, gvk_of, metadata, status
+from asoreconcile.objects import GroupKind, JsonObject, gvk_of, metadata, status
 
 
 class Form(Protocol):
     """How objects of a kind are kept. Pure; from any thread."""
+
+    @property
+    def group_kind(self) -> GroupKind: ...
 
     def read(self, obj: JsonObject) -> JsonObject:
         """A kept object in the version of its author. May raise ConversionError."""
@@ -38,6 +41,10 @@ class AsWritten:
 
     only: KindVersion
 
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.only.group_kind
+
     def read(self, obj: JsonObject) -> JsonObject:
         return obj
 
@@ -53,6 +60,10 @@ class AsStored:
     """Kept in the stored form of a kind with several versions."""
 
     kind: Kind
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.kind.group_kind
 
     def read(self, obj: JsonObject) -> JsonObject:
         return convert(self.kind, obj, authored_version(self.kind, obj))

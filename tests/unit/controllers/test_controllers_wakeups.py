@@ -69,20 +69,19 @@ def with_status(obj, status, reason="Failed", **meta):
 
 
 def kept(obj):
-    version = version_of(obj)
-    return version.group_kind, AsWritten(version)
+    return AsWritten(version_of(obj))
 
 
 def add(wakeups, kinds, obj):
     entry = Entry(obj)
     kinds.entries[node_of(obj)] = entry
-    wakeups.on_azure_object(*kept(obj), Added(entry=entry, initial=False))
+    wakeups.on_azure_object(kept(obj), Added(entry=entry, initial=False))
     return entry
 
 
 def remove(wakeups, kinds, obj):
     entry = kinds.entries.pop(node_of(obj))
-    wakeups.on_azure_object(*kept(obj), Deleted(entry=entry))
+    wakeups.on_azure_object(kept(obj), Deleted(entry=entry))
 
 
 def test_d13_a_new_owner_wakes_who_waits_for_it(wakeups, kinds):

@@ -10,6 +10,7 @@ from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents, Node
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.catalogue.authored import AsWritten
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.objects import gvk_of, key_of
@@ -129,13 +130,17 @@ def wakeups(kinds):
     for obj in CLUSTER:
         entry = Entry(obj)
         kinds.entries[node_of(obj)] = entry
-        made.on_azure_object(version_of(obj), Added(entry=entry, initial=True))
+        made.on_azure_object(kept(obj), Added(entry=entry, initial=True))
     kinds.woken.clear()
     return made
 
 
 def node_of(obj):
     return Node(gvk_of(obj).group_kind, key_of(obj))
+
+
+def kept(obj):
+    return AsWritten(version_of(obj))
 
 
 def version_of(obj):
@@ -190,7 +195,7 @@ def test_d13_a_change_of_an_azure_object_wakes_exactly(
     wakeups, kinds, name, change, expected
 ):
     obj = named(name)
-    wakeups.on_azure_object(version_of(obj), updated(obj, **dict(change)))
+    wakeups.on_azure_object(kept(obj), updated(obj, **dict(change)))
     assert sorted(kinds.woken) == sorted(expected)
 
 
@@ -229,7 +234,7 @@ def test_an_object_that_names_something_else_now_is_woken_by_that(wakeups, kinds
     obj = named("reads")
     edited = {**obj, "metadata": {**obj["metadata"], "generation": 2}}
     edited["spec"] = server("reads", "False", "new-password")["spec"]
-    wakeups.on_azure_object(version_of(obj), Updated(old=Entry(obj), new=Entry(edited)))
+    wakeups.on_azure_object(kept(obj), Updated(old=Entry(obj), new=Entry(edited)))
     kinds.entries[node_of(obj)] = Entry(edited)
     wakeups.on_secret_or_config_map(SECRET, content_event(Updated, "new-password"))
     assert kinds.woken == ["reads"]
@@ -244,7 +249,7 @@ def test_what_was_edited_waits_until_its_condition_speaks_of_the_edit(wakeups, k
     kinds.entries[node_of(obj)] = Entry(edited)
     target = named("works")
     notes = {RESOURCE_ID: "/subscriptions/s/x"}
-    wakeups.on_azure_object(version_of(target), updated(target, annotations=notes))
+    wakeups.on_azure_object(kept(target), updated(target, annotations=notes))
     assert sorted(kinds.woken) == ["content", "refers"]
 
 

@@ -1,0 +1,105 @@
+"""A kind served in several versions: each object is the business of its own version."""
+
+import pytest
+from operation import Operation, free_port
+from world import resource_group, virtual_network
+
+from asoreconcile.catalogue.conversion import CARRIED
+from asoreconcile.controllers import crds
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.webhooks import WebhookOptions
+from asoreconcile.kube.errors import InvalidError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.objects import GroupKind, ObjectKey, annotations, key_of
+from asoreconcile.testing.certificates import certificate_authority
+
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+OLD, NEW, STORED = "v1api20240301", "v20250301", "v20250301storage"
+
+
+@pytest.fixture(scope="module")
+def operation(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("operation")
+    with Operation(tmp_path) as made:
+        authority, folder = certificate_authority(), tmp_path / "certificates"
+        folder.mkdir()
+        certificate, key = authority.issue(["127.0.0.1"])
+        for name, pem in (
+            ("tls.crt", certificate),
+            ("tls.key", key),
+            ("ca.crt", authority.pem),
+        ):
+            (folder / name).write_bytes(pem)
+        port = free_port()
+        url = f"https://127.0.0.1:{port}"
+        options = WebhookOptions(address=f":{port}", cert_dir=folder, url=url)
+        made.install(resource_group())
+        definition = crds.manifest(VNET, conversion=options.conversion())
+        made.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+        made.start_manager(f"--webhook-port={port}", f"--webhook-cert-dir={folder}")
+        made.apply(resource_group())
+        # Who lists has been listening to conversion reviews for a while.
+        made.wait_ready(resource_group())
+        yield made
+
+
+def at(version):
+    group, kind = VNET.group_kind.group, VNET.group_kind.kind
+    return ApiResource(group=group, version=version, plural=VNET.plural, kind=kind)
+
+
+def read(operation, version):
+    return operation.client.get(at(version), ObjectKey("default", "vnet"))
+
+
+def test_a_resource_is_put_with_the_version_the_user_wrote(operation):
+    old = virtual_network() | {"apiVersion": f"network.azure.com/{OLD}"}
+    operation.apply(old)
+    operation.wait_ready(old)
+
+    puts = operation.requests("PUT", "virtualNetworks/vnet")
+    assert [put.api_version for put in puts] == ["2024-03-01"]
+    kept = read(operation, STORED)
+    assert kept["spec"]["originalVersion"] == OLD
+    assert kept["status"]["id"] == read(operation, NEW)["status"]["id"]
+
+    # A label set through another version is no new author.
+    operation.client.patch(
+        at(NEW), key_of(kept), {"metadata": {"labels": {"team": "net"}}}
+    )
+    assert read(operation, STORED)["spec"]["originalVersion"] == OLD
+    assert CARRIED not in annotations(read(operation, OLD))
+    assert CARRIED not in annotations(read(operation, STORED))
+
+    # An edit of the spec is, and no field of either version is lost by it.
+    edited = read(operation, NEW)
+    edited["spec"]["tags"] = {"a": "b"}
+    operation.client.replace(at(NEW), edited)
+    new = virtual_network()
+    operation.wait_ready(new)
+
+    puts = operation.requests("PUT", "virtualNetworks/vnet")
+    assert [put.api_version for put in puts] == ["2024-03-01", "2025-03-01"]
+    assert puts[-1].body["tags"] == {"a": "b"}
+    assert read(operation, STORED)["spec"]["originalVersion"] == NEW
+    assert read(operation, OLD)["spec"] == {**old["spec"], "tags": {"a": "b"}}
+
+    operation.client.delete(at(OLD), key_of(kept))
+    operation.wait_gone(new)
+    deletes = operation.requests("DELETE", "virtualNetworks/vnet")
+    assert [delete.api_version for delete in deletes] == ["2025-03-01"]
+
+
+def test_a_rule_is_held_by_the_api_server_and_else_by_the_reconciler(operation):
+    """A CRD of several versions carries the rules; in lists it cannot."""
+    two = {"name": "rg", "armId": "/subscriptions/s/resourceGroups/rg"}
+    wrong = virtual_network("wrong") | {"spec": {"location": "x", "owner": two}}
+
+    with pytest.raises(InvalidError, match="set either armId or the owner's name"):
+        operation.apply(wrong)
+
+    half = virtual_network("half", ipAllocations=[{"reference": {"name": "x"}}])
+    operation.apply(half)
+    ready = operation.wait_condition(half, "Failed")
+    assert "spec.ipAllocations[0].reference: set group and kind too" in ready["message"]
+    assert operation.requests("PUT", "virtualNetworks/half") == []
