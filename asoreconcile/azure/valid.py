@@ -1,7 +1,8 @@
 """Only what keeps the rules of its kind is sent to Azure.
 
 The rules are those that no schema states. Where admission webhooks run they refuse the
-write; without them the object shows what is wrong with it.
+write; without them the object shows what is wrong with it. What it exports is judged by
+`export`, under a reason of its own (R9.3).
 """
 
 from asoreconcile.azure.work import Work
@@ -13,7 +14,7 @@ _MAX_TOLD = 10
 
 def require_valid(work: Work) -> None:
     """Raises ConditionError `Failed` (Error) with everything to mend."""
-    problems = rule_problems(work.version, work.obj)
+    problems = rule_problems(work.version, work.obj, exports=False)
     if not problems:
         return
     told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])

@@ -12,7 +12,7 @@ from asoreconcile.catalogue.kind_rules import kind_problems
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import Problem, schema_problems
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.objects import JsonObject, dig, metadata
 
 _PARTS = ("group", "kind", "name")
 _RESOURCE_GROUP = "Microsoft.Resources/resourceGroups"
@@ -40,15 +40,22 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
         spec = {}
     yield from schema_problems(version.spec_schema, spec, "spec")
     yield from _rules(version, obj)
+    yield from _export_problems(dig(obj, "spec.operatorSpec"))
 
 
-def rule_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+def rule_problems(
+    version: KindVersion, obj: JsonObject, *, exports: bool = True
+) -> list[Problem]:
     """What is wrong with an object that its schema lets pass; [] when nothing is.
 
     For who gets objects that an API server has held to their schema: the reconciler and
-    admission. As `problems` otherwise.
+    admission. exports: look at what is written into the cluster too, not only at what
+    goes to Azure. As `problems` otherwise.
     """
-    return [*_rules(version, obj)]
+    found = [*_rules(version, obj)]
+    if exports:
+        found += _export_problems(dig(obj, "spec.operatorSpec"))
+    return found
 
 
 def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
@@ -60,7 +67,6 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:
         yield from _object(version.table, spec, "spec")
-    yield from _export_problems(spec.get("operatorSpec"))
 
 
 def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]:
