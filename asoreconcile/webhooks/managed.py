@@ -1,0 +1,204 @@
+"""A serving certificate that nobody has to bring: made, kept in a Secret, rotated.
+
+All replicas share the Secret and look at it again and again. Whoever finds it due for
+a change writes it, on the version that was read; the others take what they find.
+Rule: WH-7.
+"""
+
+import base64
+import ssl
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import StoppedError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    TransportError,
+)
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.log import Logger
+from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.webhooks.bundles import Caller, tell
+from asoreconcile.webhooks.certificates import load_pair, server_context
+from asoreconcile.webhooks.metrics import WebhookMetrics
+from asoreconcile.webhooks.rotation import AUTHORITY, CERTIFICATE, KEY, Kept, renewed
+
+_log = Logger(__name__)
+
+_ROUND_SECONDS = 600.0
+_RETRY_SECONDS = 10.0
+_SETTLING_ROUNDS = 3
+_TRIES = 5
+
+
+class ManagedCertificates:
+    """A service: start it before the server it is for. Safe from any thread."""
+
+    name = "webhook certificates"
+
+    def __init__(
+        self,
+        client: KubeClient,
+        secret: ObjectKey,
+        hosts: Sequence[str],
+        *,
+        clock: Clock,
+        callers: Callable[[], Iterable[Caller]] = tuple,
+        metrics: WebhookMetrics | None = None,
+        round_seconds: float = _ROUND_SECONDS,
+    ) -> None:
+        """secret: where it is kept; made if it is not there. It holds the authority's
+        key: who reads it can pass for us.
+        hosts: names by which the API server calls us, `service.namespace.svc`.
+        callers: what to write the caBundle of, asked for in each round.
+        round_seconds: between two looks.
+        """
+        self._client = client
+        self._secret = secret
+        self._hosts = tuple(hosts)
+        self._clock = clock
+        self._callers = callers
+        self._metrics = metrics
+        self._round_seconds = round_seconds
+        self._context = server_context()
+        self._shown: Kept = {}
+        self._poke = threading.Event()
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._ended.set()
+
+    def context(self) -> ssl.SSLContext:
+        """Raises OSError before `start` has made or found a certificate."""
+        if not self._shown:
+            raise OSError("there is no certificate yet")
+        return self._context
+
+    @property
+    def authorities(self) -> bytes:
+        """Whom clients are to trust, PEM; empty before `start`."""
+        return self._shown.get(AUTHORITY, b"")
+
+    def start(self) -> None:
+        """Make or find the certificate, then look after it. Blocks for some requests.
+
+        Raises ApiError, TransportError.
+        """
+        self._keep()
+        self._ended.clear()
+        self._poke.set()
+        threading.Thread(target=self._run, name=self.name, daemon=True).start()
+
+    def stop(self, timeout_seconds: float) -> list[str]:
+        self._stopping.set()
+        self._poke.set()
+        ended = self._clock.wait(self._ended, timeout_seconds)
+        return [] if ended else [self.name]
+
+    def look(self) -> None:
+        """Have a round soon: a caller came, or was written by somebody else."""
+        self._poke.set()
+
+    def _run(self) -> None:
+        pause = self._round_seconds
+        try:
+            while True:
+                self._clock.wait(self._poke, pause)
+                self._poke.clear()
+                if self._stopping.is_set():
+                    return
+                pause = self._round_seconds if self._round() else _RETRY_SECONDS
+        except StoppedError:
+            return
+        finally:
+            self._ended.set()
+
+    def _round(self) -> bool:
+        """Whether all went well."""
+        try:
+            self._keep()
+        except (ApiError, TransportError, OSError) as error:
+            if self._metrics is not None:
+                self._metrics.certificate_errors.inc()
+            _log.warning("Webhook certificate not renewed", error=str(error))
+            return False
+        told = [self._tell(caller) for caller in self._callers()]
+        return all(told)
+
+    def _tell(self, caller: Caller) -> bool:
+        try:
+            tell(self._client, caller, self.authorities)
+        except (ApiError, TransportError) as error:
+            _log.warning("caBundle not written", name=caller.name, error=str(error))
+            return False
+        return True
+
+    def _keep(self) -> None:
+        """One look at the Secret, and what follows. Raises what the client raises."""
+        for _ in range(_TRIES):
+            secret = self._read()
+            kept = _decoded(secret)
+            wanted = renewed(
+                kept,
+                self._hosts,
+                now=self._clock.now(),
+                settling=timedelta(seconds=_SETTLING_ROUNDS * self._round_seconds),
+            )
+            if wanted is None:
+                self._show(kept)
+                return
+            try:
+                self._write(secret, wanted)
+            except (ConflictError, AlreadyExistsError):
+                continue  # another replica was faster: take what it has made
+            _log.info("Webhook certificate renewed", secret=str(self._secret))
+            self._show(wanted)
+            return
+        raise TransportError(f"Secret {self._secret} is written by others all the time")
+
+    def _read(self) -> JsonObject | None:
+        if self._metrics is not None:
+            self._metrics.certificate_reads.inc()
+        try:
+            return self._client.get(SECRETS, self._secret)
+        except NotFoundError:
+            return None
+
+    def _write(self, secret: JsonObject | None, kept: Kept) -> None:
+        data = {name: base64.b64encode(pem).decode() for name, pem in kept.items()}
+        if secret is not None:
+            others = secret.get("data") or {}
+            self._client.replace(SECRETS, {**secret, "data": {**others, **data}})
+            return
+        key = self._secret
+        document = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "kubernetes.io/tls",
+            "metadata": {"namespace": key.namespace, "name": key.name},
+            "data": data,
+        }
+        self._client.create(SECRETS, document)
+
+    def _show(self, kept: Kept) -> None:
+        """Raises OSError for a pair that does not fit, and goes on with the old one."""
+        if kept == self._shown:
+            return
+        with tempfile.TemporaryDirectory() as folder:  # readable to us alone
+            certificate, key = Path(folder, CERTIFICATE), Path(folder, KEY)
+            certificate.write_bytes(kept[CERTIFICATE])
+            key.write_bytes(kept[KEY])
+            load_pair(self._context, certificate, key)
+        self._shown = kept
+
+
+def _decoded(secret: JsonObject | None) -> Kept:
+    data = (secret or {}).get("data") or {}
+    return {name: base64.b64decode(value) for name, value in data.items()}

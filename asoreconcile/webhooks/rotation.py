@@ -1,0 +1,108 @@
+"""When a self-made certificate is made anew: a function of what is kept, and the time.
+
+Who asks us trusts the authorities in `ca.crt`. A new authority is published there, and
+signs only when all have had the time to hear of it. Pure but for the keys. Rule: WH-7.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+
+from asoreconcile.certificates import (
+    BACKDATED,
+    Authority,
+    CertificateError,
+    bundle,
+    hosts_of,
+    load_all,
+    load_pair,
+)
+
+AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+
+_AUTHORITY_NAME = "asoreconcile webhooks"
+_AUTHORITY_DAYS = 3650.0
+_CERTIFICATE_DAYS = 365.0
+_SPENT = 2 / 3
+
+Kept = Mapping[str, bytes]
+"""The four files above, newest authority first in `ca.crt`; its key in `ca.key`."""
+
+
+def renewed(
+    kept: Kept, hosts: Sequence[str], *, now: datetime, settling: timedelta
+) -> Kept | None:
+    """What is to be kept from now on; None for what is kept already.
+
+    hosts: names that clients use. settling: from the publication of a new authority
+    until it signs. What cannot be read is made anew.
+    """
+    try:
+        return _renewed(kept, hosts, now=now, settling=settling)
+    except (CertificateError, KeyError):
+        authority = _new_authority(now)
+        return {
+            AUTHORITY: authority.pem,
+            AUTHORITY_KEY: authority.key_pem,
+            **_signed(authority, hosts, now),
+        }
+
+
+def _renewed(
+    kept: Kept, hosts: Sequence[str], *, now: datetime, settling: timedelta
+) -> Kept | None:
+    trusted = load_all(kept[AUTHORITY])
+    authority = Authority.load(kept[AUTHORITY], kept[AUTHORITY_KEY])
+    own, _ = load_pair(kept[CERTIFICATE], kept[KEY])
+    if _is_over(own, now) or _is_over(authority.certificate, now):
+        raise CertificateError("nobody trusts it any more")
+    if _is_spent(authority.certificate, now):
+        newest = _new_authority(now)
+        still = [
+            newest.certificate,
+            *(one for one in trusted if not _is_over(one, now)),
+        ]
+        return {**kept, AUTHORITY: bundle(still), AUTHORITY_KEY: newest.key_pem}
+    published = _begin(authority.certificate) + BACKDATED
+    settled = now - published >= settling
+    current = (
+        _signed_by(own, authority)
+        and hosts_of(own) == set(hosts)
+        and not _is_spent(own, now)
+    )
+    if current or not settled:
+        return None
+    return {**kept, **_signed(authority, hosts, now)}
+
+
+def _signed(authority: Authority, hosts: Sequence[str], now: datetime) -> Kept:
+    certificate, key = authority.issue(hosts, now=now, days=_CERTIFICATE_DAYS)
+    return {CERTIFICATE: certificate, KEY: key}
+
+
+def _new_authority(now: datetime) -> Authority:
+    return Authority.make(_AUTHORITY_NAME, now=now, days=_AUTHORITY_DAYS)
+
+
+def _signed_by(certificate: x509.Certificate, authority: Authority) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority.certificate)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _begin(certificate: x509.Certificate) -> datetime:
+    return certificate.not_valid_before_utc
+
+
+def _is_over(certificate: x509.Certificate, now: datetime) -> bool:
+    return now >= certificate.not_valid_after_utc
+
+
+def _is_spent(certificate: x509.Certificate, now: datetime) -> bool:
+    life = certificate.not_valid_after_utc - _begin(certificate)
+    return now >= _begin(certificate) + life * _SPENT

@@ -1,0 +1,268 @@
+"""Certificates that look after themselves, in a Secret of a real API server."""
+
+import base64
+import http.client
+import ssl
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+
+from asoreconcile.clock import SystemClock
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import ForbiddenError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.http import Response
+from asoreconcile.testing.kube import KubeServer
+from asoreconcile.webhooks.admission import Allowed
+from asoreconcile.webhooks.bundles import (
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+    crd,
+    mutating,
+    tell,
+    validating,
+)
+from asoreconcile.webhooks.managed import ManagedCertificates
+from asoreconcile.webhooks.server import WebhookServer
+
+SECRET = ObjectKey("default", "webhook-certificate")
+WIDGETS = ObjectKey("", "widgets.demo.example.com")
+
+
+@pytest.fixture
+def cluster():
+    with KubeServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(cluster, tmp_path):
+    cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    config = load(str(tmp_path / "kubeconfig"))
+    with closing(KubeClient(config, user_agent="tests")) as made:
+        yield made
+
+
+@pytest.fixture
+def manage(client):
+    made = []
+
+    def build(*, clock=None, callers=()):
+        certificates = ManagedCertificates(
+            client,
+            SECRET,
+            ["localhost"],
+            clock=clock or SystemClock(),
+            callers=lambda: callers,
+        )
+        made.append(certificates)
+        certificates.start()
+        return certificates
+
+    yield build
+    for certificates in made:
+        assert certificates.stop(10) == []
+
+
+@pytest.fixture
+def widgets(client):
+    """A CRD that names a conversion webhook of nobody's trust."""
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == "v1",
+            "schema": {"openAPIV3Schema": {"type": "object"}},
+        }
+        for name in ("v1", "v2")
+    ]
+    service = {"namespace": "default", "name": "webhooks", "path": "/convert"}
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {
+            "clientConfig": {"service": service},
+            "conversionReviewVersions": ["v1"],
+        },
+    }
+    return client.create(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": WIDGETS.name},
+            "spec": {
+                "group": "demo.example.com",
+                "scope": "Namespaced",
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": versions,
+                "conversion": conversion,
+            },
+        },
+    )
+
+
+def configuration(resource, *names):
+    hooks = [
+        {
+            "name": f"{name}.demo.example.com",
+            "clientConfig": {"url": "https://localhost:9443/validate"},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        for name in names
+    ]
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": "demo"},
+        "webhooks": hooks,
+    }
+
+
+def bundle_of(crd_object):
+    text = crd_object["spec"]["conversion"]["webhook"]["clientConfig"].get("caBundle")
+    return base64.b64decode(text or "")
+
+
+def wait_bundle(client, expected):
+    page = client.list_page(CUSTOM_RESOURCE_DEFINITIONS)
+    if bundle_of(page.items[0]) == expected:
+        return
+    stream = client.watch(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        resource_version=page.resource_version,
+        timeout_seconds=30,
+    )
+    with closing(stream):
+        assert any(
+            kind == "MODIFIED" and bundle_of(obj) == expected for kind, obj in stream
+        )
+
+
+def greet(server, authorities):
+    """The serial number of what the server shows to who trusts these."""
+    context = ssl.create_default_context(cadata=authorities.decode())
+    connection = http.client.HTTPSConnection(
+        "localhost", server.port, context=context, timeout=10
+    )
+    with closing(connection):
+        connection.connect()
+        return connection.sock.getpeercert()["serialNumber"]
+
+
+def test_wh7_who_trusts_the_bundle_trusts_the_server(manage):
+    certificates = manage()
+    server = WebhookServer(
+        "127.0.0.1:0", certificates=certificates, clock=SystemClock()
+    )
+    server.validate("/validate", lambda _: Allowed())
+    server.start()
+    assert greet(server, certificates.authorities)
+    assert server.problem() == ""
+    assert server.stop(5) == []
+
+
+def test_wh7_replicas_share_one_certificate(manage, client):
+    one, two = manage(), manage()
+    assert one.authorities == two.authorities
+    secret = client.get(SECRETS, SECRET)
+    assert secret["type"] == "kubernetes.io/tls"
+    assert base64.b64decode(secret["data"]["ca.crt"]) == one.authorities
+
+
+def test_wh7_of_two_that_make_one_at_once_one_wins(manage, cluster, client):
+    body = b'{"kind": "Status", "reason": "AlreadyExists", "code": 409}'
+    cluster.faults.respond("POST", "/secrets$", Response(409, body))
+    certificates = manage()
+    data = client.get(SECRETS, SECRET)["data"]
+    assert base64.b64decode(data["ca.crt"]) == certificates.authorities
+
+
+def test_wh7_before_it_is_started_there_is_nothing_to_show(client):
+    certificates = ManagedCertificates(client, SECRET, ["localhost"], clock=FakeClock())
+    with pytest.raises(OSError, match="no certificate yet"):
+        certificates.context()
+    assert certificates.stop(0) == []
+
+
+def test_wh7_a_cluster_that_refuses_is_an_error_at_the_start(cluster, client):
+    cluster.faults.respond("GET", "/secrets/", Response(403, b"{}"))
+    certificates = ManagedCertificates(client, SECRET, ["localhost"], clock=FakeClock())
+    with pytest.raises(ForbiddenError):
+        certificates.start()
+
+
+def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
+    certificates = manage(callers=(crd(WIDGETS.name), crd("not.there")))
+    wait_bundle(client, certificates.authorities)
+    client.patch(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS, untold())
+    certificates.look()
+    wait_bundle(client, certificates.authorities)
+
+
+def untold():
+    config = {"caBundle": None}
+    return {"spec": {"conversion": {"webhook": {"clientConfig": config}}}}
+
+
+def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
+    for resource, caller in (
+        (MUTATING_WEBHOOKS, mutating("demo")),
+        (VALIDATING_WEBHOOKS, validating("demo")),
+    ):
+        client.create(resource, configuration(resource, "one", "two"))
+        assert tell(client, caller, b"PEM")
+        found = client.get(resource, ObjectKey("", "demo"))
+        bundles = {hook["clientConfig"]["caBundle"] for hook in found["webhooks"]}
+        assert bundles == {base64.b64encode(b"PEM").decode()}
+        assert [hook["name"].partition(".")[0] for hook in found["webhooks"]] == [
+            "one",
+            "two",
+        ]
+    writes = len(cluster.journal)
+    assert tell(client, validating("demo"), b"PEM")
+    assert [served.method for served in cluster.journal[writes:]] == ["GET"]
+
+
+def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
+    assert not tell(client, crd("not.there"), b"PEM")
+
+
+def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):
+    cluster.faults.respond("PATCH", "/widgets", Response(409, b"{}"), times=4)
+    assert tell(client, crd(WIDGETS.name), b"PEM")
+    assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == b"PEM"
+
+
+def test_wh7_it_is_renewed_while_the_server_runs(manage, client):
+    clock = FakeClock()
+    certificates = manage(clock=clock)
+    server = WebhookServer("127.0.0.1:0", certificates=certificates, clock=clock)
+    server.start()
+    shown = show(server)
+    kept = client.get(SECRETS, SECRET)
+    clock.until_waiting()
+    clock.advance(timedelta(days=245).total_seconds())
+    wait_changed(client, kept)
+    clock.until_waiting()
+    assert show(server) != shown
+    assert server.stop(5) == []
+
+
+def show(server):
+    return ssl.get_server_certificate(("127.0.0.1", server.port))
+
+
+def wait_changed(client, kept):
+    stream = client.watch(
+        SECRETS,
+        namespace="default",
+        resource_version=kept["metadata"]["resourceVersion"],
+        timeout_seconds=30,
+    )
+    with closing(stream):
+        assert any(kind == "MODIFIED" for kind, _ in stream)
