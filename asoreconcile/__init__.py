@@ -100,7 +100,7 @@ if TYPE_CHECKING:
         resource_version_changed,
     )
     from asoreconcile.runtime.reconciler import Reconciler, Request, Result
-    from asoreconcile.runtime.service import Group, Service, Standby, Task
+    from asoreconcile.runtime.service import Group, Service, Standby, Step, Task
     from asoreconcile.runtime.tenure import NotLeadingError
     from asoreconcile.runtime.throttle import Throttle
     from asoreconcile.version import __version__
@@ -111,8 +111,10 @@ if TYPE_CHECKING:
         Mutate,
         Validate,
     )
+    from asoreconcile.webhooks.bundles import Caller
     from asoreconcile.webhooks.certificates import FileCertificates
     from asoreconcile.webhooks.conversion import ConversionError, Convert
+    from asoreconcile.webhooks.managed import ManagedCertificates
     from asoreconcile.webhooks.metrics import WebhookMetrics
     from asoreconcile.webhooks.server import WebhookError, WebhookServer, webhook_path
 
@@ -136,6 +138,7 @@ __all__ = [
     "AsoError",
     "Assignment",
     "CachedClient",
+    "Caller",
     "Check",
     "Checks",
     "Clock",
@@ -172,6 +175,7 @@ __all__ = [
     "LeadershipLostError",
     "LeaseElector",
     "ListenError",
+    "ManagedCertificates",
     "Manager",
     "ManagerError",
     "MaxOf",
@@ -191,6 +195,7 @@ __all__ = [
     "Selector",
     "Service",
     "Standby",
+    "Step",
     "StoppedError",
     "SystemClock",
     "Task",
@@ -318,7 +323,7 @@ _HOMES = {
         "resource_version_changed",
     ),
     "runtime.reconciler": ("Reconciler", "Request", "Result"),
-    "runtime.service": ("Group", "Service", "Standby", "Task"),
+    "runtime.service": ("Group", "Service", "Standby", "Step", "Task"),
     "runtime.tenure": ("NotLeadingError",),
     "runtime.throttle": ("Throttle",),
     "version": ("__version__",),
@@ -329,8 +334,10 @@ _HOMES = {
         "Mutate",
         "Validate",
     ),
+    "webhooks.bundles": ("Caller",),
     "webhooks.certificates": ("FileCertificates",),
     "webhooks.conversion": ("ConversionError", "Convert"),
+    "webhooks.managed": ("ManagedCertificates",),
     "webhooks.metrics": ("WebhookMetrics",),
     "webhooks.server": ("WebhookError", "WebhookServer", "webhook_path"),
 }

@@ -8,6 +8,7 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 import threading
+from functools import cached_property
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -26,13 +27,20 @@ from asoreconcile.runtime.assignment import Assignment
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
 from asoreconcile.runtime.endpoints import OFF, Endpoints
-from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
+from asoreconcile.runtime.health import (
+    CachesSynced,
+    Checks,
+    TimersAlive,
+    answered_by,
+)
 from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconciler
-from asoreconcile.runtime.service import Group
+from asoreconcile.runtime.service import Group, Service
 from asoreconcile.version import __version__
+from asoreconcile.webhooks.metrics import WebhookMetrics
+from asoreconcile.webhooks.server import Certificates, WebhookServer
 
 _GRACE_SECONDS = 25.0
 
@@ -153,6 +161,32 @@ class Application:
         self.manager.add(controller)
         self.alive.add(controller.name, controller.progress)
         return assignment
+
+    @cached_property
+    def webhook_metrics(self) -> WebhookMetrics:
+        """For `FileCertificates` and the like; there are none before it is asked."""
+        return WebhookMetrics(self.registry)
+
+    def webhooks(
+        self, address: str = ":9443", *, certificates: Certificates
+    ) -> WebhookServer:
+        """A server for what the API server asks: register functions on the answer.
+
+        It runs on every replica, and readiness waits for it.
+        certificates: `FileCertificates`, or `ManagedCertificates`, which is started
+        and stopped with it. Raises ListenError for what is no address.
+        """
+        server = WebhookServer(
+            address,
+            certificates=certificates,
+            clock=self.clock,
+            metrics=self.webhook_metrics,
+        )
+        if isinstance(certificates, Service):
+            self.manager.add(certificates, group=Group.WEBHOOKS)
+        self.manager.add(server, group=Group.WEBHOOKS)
+        self.ready.add("webhooks", answered_by(server.problem))
+        return server
 
     def run(self, *, signals: bool = True) -> int:
         """Start everything, block until stopped, stop everything; the exit code.

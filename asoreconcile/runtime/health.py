@@ -177,6 +177,16 @@ class TimersAlive:
             self._alarm.set(self._last + _BEAT_SECONDS)
 
 
+def answered_by(problem: Callable[[], str]) -> Check:
+    """A check of a function that says what is wrong, or ""."""
+
+    def check() -> Verdict:
+        text = problem()
+        return Verdict(ok=not text, details=(text,) if text else ())
+
+    return check
+
+
 def _ping() -> Verdict:
     return Verdict(ok=True)
 

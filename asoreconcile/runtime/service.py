@@ -37,6 +37,7 @@ STOP_ORDER = (
 """Rule: MG-4."""
 
 
+@runtime_checkable
 class Service(Protocol):
     """Started once, then stopped once."""
 

@@ -18,8 +18,7 @@ HERE = Path(__file__).parent
 STORED = HERE / "public_surface.txt"
 WITHOUT_AZURE = HERE.parent / "withoutazure.py"
 LIBRARY = (
-    *("certificates",),
-    *("backoff", "clock", "conditions", "errors"),
+    *("backoff", "certificates", "clock", "conditions", "errors"),
     *("listener", "log", "metrics", "objects"),
 )
 ROOMS = ("cache", "kube", "queue", "runtime", "testing/kube", "webhooks")

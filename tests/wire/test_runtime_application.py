@@ -1,5 +1,6 @@
 """An application of one's own, run in this process against the embedded API server."""
 
+import ssl
 import threading
 import time
 import urllib.error
@@ -22,6 +23,8 @@ from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.webhooks.admission import Allowed
+from asoreconcile.webhooks.managed import ManagedCertificates
 
 ONE = ObjectKey("default", "one")
 
@@ -266,3 +269,35 @@ def test_mg5_who_lost_the_lease_writes_no_more_and_ends_with_1(application):
     found = thief.client.get(CONFIG_MAPS, ONE)
     assert "data" not in found
     assert thief.client.get(LEASES, lease)["spec"]["holderIdentity"] == "thief"
+
+
+def test_wh8_webhooks_run_with_the_application_and_readiness_waits_for_them(
+    application,
+):
+    app = application.make(health_address="127.0.0.1:0")
+    secret = ObjectKey("default", "certificate")
+    certificates = ManagedCertificates(
+        app.client,
+        secret,
+        ["localhost"],
+        clock=app.clock,
+        metrics=app.webhook_metrics,
+    )
+    server = app.webhooks("127.0.0.1:0", certificates=certificates)
+    server.validate("/validate", lambda _: Allowed())
+    (endpoints,) = app.endpoints.values()
+    codes = application.start(app)
+    until(lambda: endpoints.port)
+    url = f"http://127.0.0.1:{endpoints.port}/readyz"
+    until(lambda: read_any(f"{url}/webhooks") == "ok")
+    context = ssl.create_default_context(cadata=certificates.authorities.decode())
+    request = urllib.request.Request(
+        f"https://localhost:{server.port}/validate",
+        data=b"{}",
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+        assert b"is no AdmissionReview" in answer.read()
+    app.stop()
+    assert codes.get(timeout=20) == 0
+    assert "Error" in server.problem()
