@@ -173,19 +173,30 @@ def _causes(obj: JsonObject, name: str) -> Iterator[Cause]:
         yield _invalid("spec.versions", "", why)
     if len({v.get("name") for v in versions}) != len(versions):
         yield _invalid("spec.versions", "", "must contain unique version names")
+    if len(versions) == 1 and (schema := _schema(versions[0])) is not None:
+        # What all versions share the API server tells at this place of old.
+        yield from structural.causes(schema, "spec.validation.openAPIV3Schema")
     for index, version in enumerate(versions):
-        yield from _version_causes(version, f"spec.versions[{index}]")
+        at = f"spec.versions[{index}]"
+        yield from _version_causes(version, at, shared=len(versions) == 1)
 
 
-def _version_causes(version: JsonObject, at: str) -> Iterator[Cause]:
+def _schema(version: JsonObject) -> JsonObject | None:
+    found = (version.get("schema") or {}).get("openAPIV3Schema")
+    return found if isinstance(found, dict) else None
+
+
+def _version_causes(version: JsonObject, at: str, *, shared: bool) -> Iterator[Cause]:
+    """shared: what is wrong with the schema is told already."""
     if not version.get("name"):
         yield _required(f"{at}.name")
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    if not isinstance(schema, dict):
+    schema = _schema(version)
+    if schema is None:
         where = f"{at}.schema.openAPIV3Schema"
         yield Cause(where, "FieldValueRequired", "Required value: schemas are required")
         return
-    yield from structural.causes(schema, f"{at}.schema.openAPIV3Schema")
+    if not shared:
+        yield from structural.causes(schema, f"{at}.schema.openAPIV3Schema")
     for index, field in enumerate(version.get("selectableFields") or ()):
         path = field.get("jsonPath") or ""
         if structural.field_schema(schema, path) is None:
