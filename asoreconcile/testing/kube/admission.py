@@ -160,13 +160,6 @@ def _named(resource: Resource, prefix: str) -> Iterator[tuple[str, JsonObject]]:
 
 def _response(found: JsonObject, uid: str) -> JsonObject:
     """The response in a review. Raises HookError for one that is not the API's."""
-    stated = (found.get("apiVersion", ""), found.get("kind", ""))
-    if stated != (_API_VERSION, "AdmissionReview"):
-        version = stated[0] or "/"
-        raise HookError(
-            f"received invalid webhook response: expected webhook response of "
-            f"{_API_VERSION}, Kind=AdmissionReview, got {version}, Kind={stated[1]}"
-        )
     response = found.get("response")
     if not isinstance(response, dict):
         raise HookError(
@@ -176,6 +169,13 @@ def _response(found: JsonObject, uid: str) -> JsonObject:
         raise HookError(
             f'received invalid webhook response: expected response.uid="{uid}", got '
             f'"{response.get("uid", "")}"'
+        )
+    stated = (found.get("apiVersion", ""), found.get("kind", ""))
+    if stated != (_API_VERSION, "AdmissionReview"):
+        version = stated[0] or "/"
+        raise HookError(
+            f"received invalid webhook response: expected webhook response of "
+            f"{_API_VERSION}, Kind=AdmissionReview, got {version}, Kind={stated[1]}"
         )
     return response
 

@@ -20,6 +20,19 @@ from asoreconcile.objects import JsonObject
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _DEFAULT_PORT = 443
+_STATUSES = {
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    429: (
+        "the server has received too many requests and has asked us to try again later"
+    ),
+    503: "the server is currently unable to handle the request",
+    504: (
+        "the server was unable to return a response in the time allotted, but may "
+        "still be processing the request"
+    ),
+}
 
 
 class HookError(Exception):
@@ -42,7 +55,7 @@ class Services:
 
         Raises HookError.
         """
-        url, host = self._address(config)
+        url, host = self._address(config, timeout_seconds)
         shown = f"{url}?timeout={timeout_seconds:g}s"
         bundle = str(config.get("caBundle") or "")
         try:
@@ -58,10 +71,8 @@ class Services:
             why = _reason(error, url)
             raise HookError(f'failed to call webhook: Post "{shown}": {why}') from error
         if not 200 <= answer.status < 300:
-            raise HookError(
-                "failed to call webhook: the server responded with the status code "
-                f"{answer.status} but did not return more information"
-            )
+            told = _told(answer.status, answer.data)
+            raise HookError(f"failed to call webhook: {told}")
         try:
             found = orjson.loads(answer.data)
         except ValueError as error:
@@ -71,7 +82,9 @@ class Services:
             ) from error
         return found if isinstance(found, dict) else {}
 
-    def _address(self, config: Mapping[str, Any]) -> tuple[str, str]:
+    def _address(
+        self, config: Mapping[str, Any], timeout_seconds: float
+    ) -> tuple[str, str]:
         """The URL to ask, and the host its certificate must be for."""
         if config.get("url"):
             url = str(config["url"])
@@ -84,8 +97,8 @@ class Services:
         if known is None:
             port = service.get("port") or _DEFAULT_PORT
             raise HookError(
-                f'failed to call webhook: Post "https://{host}:{port}{path}": service '
-                f'"{name}" not found'
+                f'failed to call webhook: Post "https://{host}:{port}{path}?timeout='
+                f'{timeout_seconds:g}s": service "{name}" not found'
             )
         return f"https://{known}{path}", host
 
@@ -112,6 +125,21 @@ def _context(bundle: str) -> ssl.SSLContext:
         return ssl.create_default_context()
     pem = base64.b64decode(bundle).decode("ascii", errors="replace")
     return ssl.create_default_context(cadata=pem)
+
+
+def _told(status: int, body: bytes) -> str:
+    """What a status means to Kubernetes' client."""
+    if status == 500:
+        text = body.decode(errors="replace").strip()
+        return (
+            f'an error on the server ("{text}") has prevented the request from '
+            "succeeding"
+        )
+    return _STATUSES.get(
+        status,
+        f"the server responded with the status code {status} but did not return more "
+        "information",
+    )
 
 
 def _is_address(host: str) -> bool:

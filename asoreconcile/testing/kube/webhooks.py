@@ -234,7 +234,13 @@ def _webhook_causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
     elif "v1" not in reviews:
         why = "must include at least one of v1, v1beta1"
         yield _invalid(f"{at}.admissionReviewVersions", str(reviews), why)
-    if webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
+    effects = webhook.get("sideEffects")
+    if effects is not None and effects not in ("None", "NoneOnDryRun"):
+        why = (
+            f'Unsupported value: "{effects}": supported values: "None", "NoneOnDryRun"'
+        )
+        yield Cause(f"{at}.sideEffects", "FieldValueNotSupported", why)
+    elif effects is None:
         yield Cause(
             f"{at}.sideEffects",
             "FieldValueRequired",

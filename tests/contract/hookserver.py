@@ -1,0 +1,72 @@
+"""A webhook for API servers to call: what it is asked, and what a test lets it answer."""
+
+import base64
+import json
+import threading
+from contextlib import contextmanager
+
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.http import HttpsServer, Response
+
+
+class Hook:
+    """Answers each path by a function from a request to a response, both JSON."""
+
+    def __init__(self):
+        authority = certificate_authority()
+        self.bundle = base64.b64encode(authority.pem).decode()
+        self.asked = []
+        self.answers = {}
+        self.held = threading.Event()
+        certificate = authority.issue(["127.0.0.1", "localhost"])
+        self._server = HttpsServer(self._handle, certificate=certificate)
+
+    def url(self, path):
+        return f"{self._server.url}/{path}"
+
+    def config(self, path):
+        return {"url": self.url(path), "caBundle": self.bundle}
+
+    def of(self, path):
+        """The requests of a path's reviews."""
+        return [review["request"] for at, review in self.asked if at == path]
+
+    @contextmanager
+    def running(self):
+        self._server.start()
+        try:
+            yield self
+        finally:
+            self.held.set()
+            self._server.close()
+
+    def _handle(self, request):
+        path = request.path.strip("/")
+        review = json.loads(request.body)
+        self.asked.append((path, review))
+        answer = self.answers[path](review["request"])
+        if isinstance(answer, Response):
+            return answer
+        response = {"uid": review["request"]["uid"], **answer}
+        document = {
+            "kind": review["kind"],
+            "apiVersion": review["apiVersion"],
+            "response": response,
+        }
+        return Response(
+            200, json.dumps(document).encode(), {"Content-Type": "application/json"}
+        )
+
+
+def allowed(_):
+    return {"allowed": True}
+
+
+def patched(*operations):
+    """An answer that patches the object."""
+    patch = base64.b64encode(json.dumps(operations).encode()).decode()
+    return lambda _: {"allowed": True, "patchType": "JSONPatch", "patch": patch}
+
+
+def denied(**status):
+    return lambda _: {"allowed": False, **({"status": status} if status else {})}
