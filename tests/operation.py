@@ -38,12 +38,22 @@ NAMESPACE = "azureserviceoperator-system"
 class Operation:
     """Two servers and a manager process. Use as a context manager."""
 
-    def __init__(self, tmp_path, *, lro=0.0, retry_after=1, azure=None, neighbour=None):
+    def __init__(
+        self,
+        tmp_path,
+        *,
+        lro=0.0,
+        retry_after=1,
+        azure=None,
+        neighbour=None,
+        cluster=None,
+    ):
         """azure: a server to use in place of a simulator with `lro`, `retry_after`.
-        neighbour: another operation, whose running Azure this one has too.
+        neighbour: another operation, whose running Azure this one has too. cluster: an
+        API server to use in place of one with a single user.
         """
         self.folder = tmp_path
-        self.cluster = KubeServer()
+        self.cluster = cluster or KubeServer()
         self._has_own_azure = neighbour is None
         if neighbour is not None:
             azure = neighbour.azure

@@ -1,0 +1,147 @@
+"""The roles deploy/ gives the manager: enough for it, and each verb accounted for."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+from operation import WAIT_SECONDS, Operation, resource_for, samples
+
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.objects import gvk_of, key_of
+from asoreconcile.testing.kube import KubeServer
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+NAMESPACE = "azureserviceoperator-system"
+ACCOUNT = "azureserviceoperator-default"
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+GROUP = "rbac.authorization.k8s.io"
+KINDS = {
+    "Namespace": ApiResource("", "v1", "namespaces", "Namespace", namespaced=False),
+    "ServiceAccount": ApiResource("", "v1", "serviceaccounts", "ServiceAccount"),
+    "Role": ApiResource(GROUP, "v1", "roles", "Role"),
+    "RoleBinding": ApiResource(GROUP, "v1", "rolebindings", "RoleBinding"),
+    "ClusterRole": ApiResource(
+        GROUP, "v1", "clusterroles", "ClusterRole", namespaced=False
+    ),
+    "ClusterRoleBinding": ApiResource(
+        GROUP, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+    ),
+}
+_LISTS = "a server that streams no initial state is listed, and again after a 410"
+_EXISTS = "what is exported goes into an object that was there before"
+# What the samples' whole life does not ask for, and when it is asked for.
+UNUSED = {
+    ("list", "kind"): _LISTS,
+    ("list", "namespaces"): _LISTS,
+    ("list", "secrets"): _LISTS,
+    ("list", "configmaps"): _LISTS,
+    ("list", "leases.coordination.k8s.io"): _LISTS,
+    ("patch", "secrets"): _EXISTS,
+    ("patch", "configmaps"): _EXISTS,
+    ("patch", "events"): "an event that repeats is counted, not told again",
+}
+
+
+@pytest.fixture
+def operation(tmp_path):
+    with Operation(tmp_path, cluster=KubeServer(rbac=True)) as running:
+        yield running
+
+
+def manifests():
+    """What deploy/ has about who may do what."""
+    for name in ("operator.yaml", "rbac.yaml"):
+        for obj in yaml.safe_load_all((DEPLOY / name).read_text()):
+            if obj["kind"] in KINDS:
+                yield obj
+
+
+def granted(served):
+    """All verbs and resources of the roles, the kinds that are served as one."""
+    found = set()
+    for role in manifests():
+        for rule in role.get("rules", ()):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    at = named(f"{resource}/".partition("/"), group, served)
+                    found |= {(verb, at) for verb in rule["verbs"]}
+    return {(verb, at) for verb, at in found if at is not None}
+
+
+def named(parts, group, served):
+    """A resource as rules account for it; None for a kind that is not served."""
+    plural, _, subresource = parts
+    full = f"{plural}.{group}" if group else plural
+    subresource = subresource.rstrip("/")
+    if group.endswith(".azure.com"):
+        if full not in served:
+            return None
+        full = "kind"
+    return f"{full}/{subresource}" if subresource else full
+
+
+def used(journal, served):
+    """What the manager asked for, in the same words."""
+    found = set()
+    for entry in journal:
+        if entry.user == USER and entry.resource:
+            full, _, subresource = entry.resource.partition("/")
+            at = "kind" if full in served else full
+            at = f"{at}/{subresource}" if subresource else at
+            found.add((entry.verb, at))
+            if (entry.verb, entry.status) == ("patch", 201):
+                found.add(("create", at))  # an apply that creates may create
+    return found
+
+
+def test_the_roles_are_enough_and_each_verb_is_used_or_accounted_for(operation):
+    for obj in manifests():
+        resource = KINDS[obj["kind"]]
+        operation.client.patch(
+            resource, key_of(obj), obj, kind="apply", field_manager="tests"
+        )
+    token = operation.cluster.add_service_account(NAMESPACE, ACCOUNT)
+    kubeconfig = operation.folder / "account"
+    operation.cluster.write_kubeconfig(kubeconfig, token)
+    objs = samples()
+    azure_objs = [obj for obj in objs if obj["kind"] != "Secret"]
+    kinds = sorted({f"{gvk_of(o).group}/{gvk_of(o).kind}" for o in azure_objs})
+    operation.start_manager(
+        "--enable-leader-election",
+        *("--crd-pattern", ";".join(kinds)),
+        KUBECONFIG=str(kubeconfig),
+    )
+    wait_served(operation, azure_objs)
+    for obj in objs:
+        operation.apply(obj)
+    for obj in azure_objs:
+        operation.wait_ready(obj)
+    for obj in azure_objs:
+        operation.delete(obj)
+    for obj in azure_objs:
+        operation.wait_gone(obj)
+    assert operation.manager.end() == 0
+    journal = list(operation.cluster.journal)
+    assert [e for e in journal if e.user == USER and e.status in (401, 403)] == []
+    resources = [resource_for(obj) for obj in azure_objs]
+    served = {f"{r.plural}.{r.group}" for r in resources}
+    asked = used(journal, served)
+    assert ("update", "leases.coordination.k8s.io") in asked
+    assert granted(served) - asked == set(UNUSED)
+
+
+def wait_served(operation, objs):
+    """Block until the manager has installed the kinds of some objects."""
+    plurals = {resource_for(obj).plural for obj in objs}
+    stream = operation.client.watch(
+        CUSTOM_RESOURCE_DEFINITIONS, timeout_seconds=WAIT_SECONDS
+    )
+    with closing(stream):
+        for type_, seen in stream:
+            if type_ in ("ADDED", "MODIFIED"):
+                plurals.discard(seen["spec"]["names"]["plural"])
+            if not plurals:
+                return
+    message = f"never served: {plurals}; {operation.logs()[-3000:]}"
+    raise AssertionError(message)
