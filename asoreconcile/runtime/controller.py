@@ -233,7 +233,12 @@ class Controller:
                     name=item.key.name,
                     reconcileID=reconcile_id,
                 ),
-                running(reconcile_id, deadline=deadline),
+                running(
+                    reconcile_id,
+                    deadline=deadline,
+                    clock=self._clock,
+                    stopping=self._stopping,
+                ),
             ):
                 outcome = self._reconcile(item.key)
                 self._settle(item, outcome)

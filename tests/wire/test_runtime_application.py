@@ -13,7 +13,14 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.errors import StoppedError, TerminalError
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
-from asoreconcile.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, SECRETS
+from asoreconcile.kube.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    LEASES,
+    NAMESPACES,
+    SECRETS,
+    ApiResource,
+)
 from asoreconcile.listener import ListenError
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
@@ -137,6 +144,54 @@ def test_ct2_a_kind_may_be_added_while_it_runs(application):
     )
     seen = {late.keys.get(timeout=20).name for _ in range(4)}
     assert seen == {"default", "kube-public", "kube-system", "west"}
+
+
+WIDGETS = ApiResource("demo.example.com", "v1", "widgets", "Widget")
+
+
+def definition():
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.demo.example.com"},
+        "spec": {
+            "group": WIDGETS.group,
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def test_ct2_a_kind_that_is_not_there_yet_holds_up_no_other(application):
+    """Its controller waits, is named in readiness, and starts with the CRD."""
+    app = application.make(health_address="127.0.0.1:0")
+    widgets, maps = Noting(), Noting()
+    app.reconcile(WIDGETS, widgets)
+    app.reconcile(CONFIG_MAPS, maps)
+    create(app, CONFIG_MAPS, "default", "one")
+    (endpoints,) = app.endpoints.values()
+    application.start(app)
+    assert maps.keys.get(timeout=20) == ONE
+    report = read_any(f"http://127.0.0.1:{endpoints.port}/readyz?verbose")
+    assert "    ConfigMap: synced" in report
+    assert "    Widget.demo.example.com: not synced: " in report
+    app.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition())
+    widget = {"apiVersion": "demo.example.com/v1", "kind": "Widget"}
+    meta = {"namespace": "default", "name": "one"}
+    app.client.create(WIDGETS, {**widget, "metadata": meta})
+    assert widgets.keys.get(timeout=20) == ONE
+    app.client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", definition_name()))
+    assert widgets.keys.get(timeout=20) == ONE
+    assert app.informer(WIDGETS).keys() == []
+    create(app, CONFIG_MAPS, "default", "two")
+    assert maps.keys.get(timeout=20).name == "two"
+
+
+def definition_name():
+    return definition()["metadata"]["name"]
 
 
 def test_an_informer_of_ones_own_is_started_shown_and_stopped(application, cluster):

@@ -15,6 +15,7 @@ from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalErro
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime import current
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.current import deadline, reconcile_id
 from asoreconcile.runtime.predicates import generation_changed
@@ -385,6 +386,58 @@ def test_ct6_the_deadline_is_known_within_and_its_passing_counted(
     until(lambda: value("reconcile_timeouts_total") == 1)
     assert value("reconcile_time_seconds_sum") == 61
     assert deadline() is None
+
+
+def test_ct6_what_takes_long_can_ask_whether_its_time_is_over(make, script, clock):
+    late = std.Queue()
+
+    def slow():
+        current.check()
+        clock.advance(3)
+        current.check()
+        clock.advance(3)
+        late.put(True)
+        current.check()
+        pytest.fail("went on")
+
+    controller = make(reconcile_deadline_seconds=5)
+    run_once(controller, script, slow)
+    assert late.get(timeout=10)
+    settled(controller)
+    assert controller._queue.retries(KEY) == 1
+
+
+def test_ct6_a_pause_ends_with_the_time_or_with_the_controller(make, script, clock):
+    raised = std.Queue()
+
+    def waits():
+        try:
+            current.pause(60)
+        except (current.DeadlineError, StoppedError) as error:
+            raised.put(type(error))
+            raise
+
+    controller = make(reconcile_deadline_seconds=5)
+    controller.start()
+    script.steps.put(waits)
+    controller.enqueue(KEY)
+    assert script.seen() == "a"
+    clock.until_waiting()
+    clock.advance(5)
+    assert raised.get(timeout=10) is current.DeadlineError
+    settled(controller)
+    script.steps.put(waits)
+    controller.enqueue(ObjectKey("ns", "b"))
+    assert script.seen() == "b"
+    clock.until_waiting()
+    assert controller.stop(10) == []
+    assert raised.get(timeout=10) is StoppedError
+
+
+def test_ct6_outside_a_reconcile_there_is_nothing_to_ask():
+    current.check()
+    with pytest.raises(RuntimeError, match="no reconcile"):
+        current.pause(1)
 
 
 def test_ct6_a_reconcile_in_time_is_no_timeout(make, script, clock, value):

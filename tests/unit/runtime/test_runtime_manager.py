@@ -6,7 +6,7 @@ import pytest
 
 from asoreconcile.clock import SystemClock
 from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
-from asoreconcile.runtime.service import Group, Task
+from asoreconcile.runtime.service import Group, Step, Task
 from asoreconcile.testing.clock import FakeClock
 
 
@@ -290,3 +290,78 @@ def test_le7_the_lease_is_kept_while_a_leader_still_runs(clock, journal):
     manager.stop()
     assert running.exit_code() == 1
     assert journal.lines[-1] == "kept the lease"
+
+
+def test_mg5_a_lease_lost_during_a_stop_ends_it_at_once(journal):
+    elector, hanging, let_go = (
+        HandElector(journal),
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def hang():
+        hanging.set()
+        let_go.wait(10)
+
+    manager = Manager(clock=SystemClock(), elector=elector, grace_seconds=60)
+    manager.add(Recorded("vnet", journal, on_stop=hang))
+    running = Running(manager)
+    elector.ready.wait(10)
+    elector.elected()
+    journal.wait_for("start vnet")
+    manager.stop()
+    assert hanging.wait(10)
+    elector.lost()
+    assert running.exit_code() == 1
+    assert isinstance(manager.failure, LeadershipLostError)
+    assert journal.lines[-1] == "kept the lease"
+    let_go.set()
+    journal.wait_for("stop vnet")
+
+
+def test_le7_the_lease_is_kept_while_leaders_are_still_being_started(journal):
+    elector, starting, let_go = (
+        HandElector(journal),
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def install():
+        starting.set()
+        let_go.wait(10)
+
+    manager = Manager(clock=SystemClock(), elector=elector, grace_seconds=0.05)
+    manager.add(Step("CRDs", install))
+    running = Running(manager)
+    elector.ready.wait(10)
+    thread = threading.Thread(target=elector.elected)
+    thread.start()
+    assert starting.wait(10)
+    manager.stop()
+    assert running.exit_code() == 1
+    assert journal.lines[-1] == "kept the lease"
+    let_go.set()
+    thread.join(10)
+
+
+def test_mg1_a_step_is_done_before_what_comes_after_it(clock, journal):
+    manager = Manager(clock=clock)
+    manager.add(Step("first", lambda: journal.note("the step")))
+    manager.add(Recorded("second", journal))
+    running = Running(manager)
+    journal.wait_for("start second")
+    manager.stop()
+    assert running.exit_code() == 0
+    assert journal.lines == ["the step", "start second", "stop second"]
+
+
+def test_mg3_a_step_that_fails_stops_everything(clock, journal):
+    def fail():
+        raise OSError("refused")
+
+    manager = Manager(clock=clock)
+    manager.add(Step("CRDs", fail))
+    manager.add(Recorded("never", journal))
+    assert manager.run() == 1
+    assert isinstance(manager.failure, OSError)
+    assert journal.lines == []
