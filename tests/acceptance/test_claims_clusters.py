@@ -17,6 +17,7 @@ def clusters(tmp_path_factory):
     first = Operation(tmp_path_factory.mktemp("first"))
     second = Operation(tmp_path_factory.mktemp("second"), neighbour=first)
     with first, second:
+        first.answer_at_once("Network/virtualNetworks")
         for name, one in (("first", first), ("second", second)):
             one.install(*(make() for make in OBJECTS))
             one.start_manager(

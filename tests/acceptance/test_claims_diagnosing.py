@@ -40,6 +40,11 @@ def operation(tmp_path_factory):
         group = resource_group()
         kinds = (virtual_network(), postgres_server(), cluster("any"))
         running.install(group, *kinds, role_assignment("Reader"))
+        running.answer_at_once(
+            "Network/virtualNetworks",
+            "DBforPostgreSQL/flexibleServers",
+            "ContainerService/managedClusters",
+        )
         running.start_manager(AZURE_SYNC_PERIOD="never")
         running.apply(group)
         running.wait_ready(group)

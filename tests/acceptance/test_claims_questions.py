@@ -105,6 +105,13 @@ def operation(tmp_path_factory):
             *(group, virtual_network(), subnet("any"), peering("any", "any")),
             *(identity("any"), redis("any"), postgres_server(), assignment("any")),
         )
+        running.answer_at_once(
+            "Network/virtualNetworks",
+            "Network/virtualNetworks/subnets",
+            "Network/virtualNetworks/virtualNetworkPeerings",
+            "Cache/redis",
+            "DBforPostgreSQL/flexibleServers",
+        )
         running.start_manager(AZURE_SYNC_PERIOD="never")
         running.apply(group)
         running.wait_ready(group)
