@@ -308,6 +308,7 @@ class Operation:
             namespace_annotations=self._namespace_annotations,
             namespace=self._settings.pod_namespace,
             default_policy=self._settings.default_policy,
+            sync_mode=self._settings.sync_mode,
             build=f"asoreconcile-{__version__}",
         )
 

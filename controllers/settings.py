@@ -13,6 +13,7 @@ from asoreconcile.arm.credentials import CloudConfig, CredentialSource
 from asoreconcile.arm.credentials_federated import TOKEN_FILE
 from asoreconcile.arm.credentials_secret import CLOUD, SecretRules
 from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.controllers.durations import parse_duration
 from asoreconcile.controllers.environment import (
     Environment,
@@ -53,6 +54,7 @@ KNOWN = frozenset(
         "RATE_LIMIT_BUCKET_SIZE",
         "RATE_LIMIT_MODE",
         "RATE_LIMIT_QPS",
+        "SYNC_MODE",
         "USE_WORKLOAD_IDENTITY_AUTH",
         *CLOUD,
     }
@@ -97,6 +99,7 @@ class Settings:
     max_concurrent_reconciles: int = _DEFAULT_WORKERS
     default_policy: Policy = Policy.MANAGE
     rate_limit: RateLimit | None = None
+    sync_mode: SyncMode = SyncMode.PUT
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     notices: tuple[str, ...] = ()
@@ -129,6 +132,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "DEFAULT_RECONCILE_POLICY", _policy, Policy.MANAGE
         ),
         rate_limit=_rate_limit(reader),
+        sync_mode=reader.parsed("SYNC_MODE", _sync_mode, SyncMode.PUT),
         user_agent_suffix=reader.text("AZURE_USER_AGENT_SUFFIX"),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
     )
@@ -196,6 +200,14 @@ def _policy(text: str) -> Policy:
         return Policy(text)
     except ValueError:
         names = ", ".join(p.value for p in Policy)
+        raise ValueError(f"{text!r} is not one of {names}") from None
+
+
+def _sync_mode(text: str) -> SyncMode:
+    try:
+        return SyncMode(text.lower())
+    except ValueError:
+        names = ", ".join(mode.value for mode in SyncMode)
         raise ValueError(f"{text!r} is not one of {names}") from None
 
 

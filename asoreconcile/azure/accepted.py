@@ -8,6 +8,7 @@ costs one identical PUT. Digests, not bodies: bodies hold secrets.
 
 import hashlib
 import threading
+from collections.abc import Mapping
 
 import attrs
 import orjson
@@ -28,13 +29,14 @@ class AcceptedPut:
     """A PUT that Azure accepted.
 
     generation: of the spec it was made from. running: its operation, until it is known
-    to have ended; inputs: what is recorded with it.
+    to have ended; inputs, notes: what is recorded with it.
     """
 
     digest: bytes
     generation: int
     running: Pending | None = None
     inputs: str = ""
+    notes: Mapping[str, str] = attrs.field(factory=dict)
 
 
 class Accepted:

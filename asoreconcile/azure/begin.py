@@ -9,10 +9,12 @@ from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.outcomes import Failed, Pending
 from asoreconcile.azure.accepted import AcceptedPut, digest
 from asoreconcile.azure.claim import restore_owner
+from asoreconcile.azure.drift import note_of_put, without_put
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.identity import Identity, identify
 from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import Again, Outcome
+from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.poller import clear_poller, store_poller
 from asoreconcile.azure.prechecks import run_prechecks
 from asoreconcile.azure.progress import reconciling
@@ -26,10 +28,8 @@ from asoreconcile.azure.wire import (
     PUT_POLLER,
 )
 from asoreconcile.azure.work import Work
-from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
-from asoreconcile.middleware.requests import ModifyPayload, Postpone
-from asoreconcile.objects import JsonObject, spec, uid_of
+from asoreconcile.middleware.requests import Postpone
+from asoreconcile.objects import JsonObject, uid_of
 
 
 def begin(work: Work) -> Outcome:
@@ -52,12 +52,15 @@ def begin(work: Work) -> Outcome:
         return Again(postponed.after_seconds)
     identity = identify(work, owner)
     work.require_subscription(identity.arm_id)
-    body = _payload(work, identity)
+    body = payload_of(work, identity)
     put = digest(identity.arm_id, work.version.api_version, body)
     work.session.set_ready(reconciling(work.session.generation), reason_aware=True)
     if accepted is not None and accepted.digest == put:
         generation = work.session.generation
         return _go_on(work, attrs.evolve(accepted, generation=generation))
+    have = without_put(work, identity, body) if accepted is None else None
+    if have is not None:
+        return finish(work, have)
     return _put(work, identity, body, put)
 
 
@@ -82,6 +85,7 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
         work.session.generation,
         running=outcome if isinstance(outcome, Pending) else None,
         inputs=work.references.mark(),
+        notes=note_of_put(work, identity, body),
     )
     work.kind.accepted.remember(uid_of(work.obj), accepted)
     work.event(
@@ -97,27 +101,20 @@ def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
     if accepted.running is not None:
         _record(work, accepted, accepted.running)
         return Again(accepted.running.delay_seconds)
-    work.session.annotate(_generation_note(accepted.generation), labelled=_build(work))
+    notes = {**_generation_note(accepted.generation), **accepted.notes}
+    work.session.annotate(notes, labelled=_build(work))
     return finish(work)
 
 
 def _record(work: Work, accepted: AcceptedPut, running: Pending) -> None:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
     notes = _generation_note(accepted.generation)
-    noted = {**notes, INPUTS: accepted.inputs or None}
+    noted = {**notes, **accepted.notes, INPUTS: accepted.inputs or None}
     store_poller(work, PUT_POLLER, running, notes=noted, labelled=_build(work))
 
 
 def _build(work: Work) -> dict[str, str]:
     return {LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]}
-
-
-def _payload(work: Work, identity: Identity) -> JsonObject:
-    body = to_arm(
-        work.version, spec(work.obj), name=identity.name, inputs=work.references
-    )
-    modify = work.operator.extensions.chain(MODIFY_PAYLOAD, work.kind.group_kind)
-    return modify(ModifyPayload(ctx=work.context, obj=work.obj, payload=body))
 
 
 def _generation_note(generation: int) -> dict[str, str | None]:

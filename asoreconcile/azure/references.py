@@ -9,10 +9,11 @@ import binascii
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
+from asoreconcile.azure.differences import HIDDEN
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.catalogue.inputs import InputReference
@@ -51,7 +52,7 @@ class References:
         self._client = client
         self._objects = objects
         self._read: dict[tuple[str, str], JsonObject] = {}
-        self._secrets: set[str] = set()
+        self._secrets: set[str] = set()  # values, to keep them out of texts
 
     def reference(self, ref: JsonObject) -> str:
         """The ARM id of `{group, kind, name}`. Its readiness does not matter."""
@@ -141,15 +142,29 @@ class References:
         """A text of Azure's without the Secrets' values that were read so far: some
         refusals quote what they refuse.
         """
-        for value in sorted(self._secrets, key=len, reverse=True):
+        known = [v for v in self._secrets if len(v) >= _SHORTEST_SECRET]
+        for value in sorted(known, key=len, reverse=True):
             for form in (value, orjson.dumps(value).decode()[1:-1]):
                 text = text.replace(form, _HIDDEN)
         return text
 
+    def without_secrets(self, body: JsonObject) -> JsonObject:
+        """A copy of a body in which HIDDEN stands for the Secrets' values."""
+        found: JsonObject = self._hidden(body)
+        return found
+
+    def _hidden(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self._hidden(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._hidden(inner) for inner in value]
+        if isinstance(value, str) and value in self._secrets:
+            return HIDDEN
+        return value
+
     def _decoded(self, name: str, key: str, value: str) -> str:
         decoded = _decoded(name, key, value)
-        if len(decoded) >= _SHORTEST_SECRET:
-            self._secrets.add(decoded)
+        self._secrets.add(decoded)
         return decoded
 
     def _secret_data(self, name: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What follows once Azure has what we want: read, check, export (1h)."""
 
 from asoreconcile.arm.faults import ArmError
+from asoreconcile.azure.drift import learn
 from asoreconcile.azure.export import export
 from asoreconcile.azure.outcome import Again, Outcome, Settled
 from asoreconcile.azure.wire import LATEST_RECONCILED_GENERATION
@@ -21,6 +22,7 @@ def finish(work: Work, body: JsonObject | None = None) -> Outcome:
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
     """
     observe(work, body)
+    learn(work)
     latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if latest != str(generation(work.obj)):
         return Again()

@@ -13,6 +13,7 @@ import attrs
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.azure.accepted import Accepted
+from asoreconcile.azure.drifts import Drifts
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
@@ -22,6 +23,7 @@ from asoreconcile.azure.references import References
 from asoreconcile.azure.session import Session, WriteCache
 from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.suboperations import AnnotationOperations
+from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.catalogue.authored import AsWritten, Form
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
@@ -109,6 +111,7 @@ class Operator:
     namespace: str
     default_policy: Policy
     build: str
+    sync_mode: SyncMode = SyncMode.PUT
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
@@ -130,6 +133,7 @@ class Kind:
     form: Form = attrs.field(
         default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
     )
+    drifts: Drifts = attrs.field(factory=Drifts)
     sources: CredentialSources = attrs.field(factory=CredentialSources)
 
     @property
@@ -140,6 +144,7 @@ class Kind:
         """An object went: drop what is remembered of it."""
         self.accepted.forget(uid)
         self.polls.forget(uid)
+        self.drifts.forget(uid)
         self.sources.forget(uid)
 
 

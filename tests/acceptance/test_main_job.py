@@ -9,7 +9,7 @@ import sys
 import urllib.request
 
 import pytest
-from operation import SAMPLES, Operation, free_port, resource_for, samples
+from operation import SAMPLES, WAIT_SECONDS, Operation, free_port, resource_for, samples
 from world import resource_group, virtual_network
 
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, SECRETS
@@ -114,6 +114,25 @@ def test_metrics_and_health_are_served(operation):
         line.startswith("azure_successful_requests_total{") and line.endswith(" 1.0")
         for line in refused
     )
+
+
+def test_d11_a_manager_told_to_compare_puts_only_what_differs(operation):
+    group = resource_group(tags={"team": "red"})
+    operation.install(group)
+    operation.start_manager(SYNC_MODE="compare", AZURE_SYNC_PERIOD="100ms")
+    operation.apply(group)
+    operation.wait_ready(group)
+    read = operation.azure.faults.hold(method="GET", path="rg$", phase="after")
+    assert read.wait_arrived(WAIT_SECONDS)
+    read.release()
+    (id_,) = operation.azure.resources()
+    repaired = operation.azure.faults.hold(method="PUT", path="rg$", phase="after")
+    operation.azure.seed(id_, {"location": "westeurope", "tags": {"team": "blue"}})
+    assert repaired.wait_arrived(WAIT_SECONDS)
+    repaired.release()
+    assert operation.azure.resources()[id_]["tags"] == {"team": "red"}
+    assert operation.wait_event(group, "Drift")["type"] == "Warning"
+    assert len(operation.requests("PUT")) == 2
 
 
 def test_sync_of_kinds_that_come_later(operation):

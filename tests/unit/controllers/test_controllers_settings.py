@@ -7,6 +7,7 @@ from asoreconcile.arm.credentials import ClientSecret
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.controllers.durations import parse_duration
 from asoreconcile.controllers.settings import (
     KNOWN,
@@ -39,6 +40,7 @@ def test_defaults_are_aso_s():
     assert settings.max_concurrent_reconciles == 4
     assert settings.default_policy is Policy.MANAGE
     assert settings.rate_limit is None
+    assert settings.sync_mode is SyncMode.PUT
     assert settings.cloud.endpoint == "https://management.azure.com"
     assert not settings.credentials.allow_clouds
     assert settings.credentials.token_file == ("/var/run/secrets/tokens/azure-identity")
@@ -57,6 +59,7 @@ def test_values_are_read():
             "RATE_LIMIT_MODE": "bucket",
             "RATE_LIMIT_QPS": "2.5",
             "RATE_LIMIT_BUCKET_SIZE": "7",
+            "SYNC_MODE": "Compare",
         }
     )
     assert settings.sync_period_seconds == 5400.0
@@ -67,6 +70,7 @@ def test_values_are_read():
     assert settings.credentials.cloud == settings.cloud
     assert settings.credentials.token_file == "/token"
     assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
+    assert settings.sync_mode is SyncMode.COMPARE
 
 
 def test_a_client_secret():
@@ -143,6 +147,7 @@ def test_all_problems_are_reported_at_once():
         "RATE_LIMIT_QPS": "nan",
         "RATE_LIMIT_BUCKET_SIZE": "0",
         "DEFAULT_RECONCILE_POLICY": "keep",
+        "SYNC_MODE": "sometimes",
         "AZURE_OPERATOR_MODE": "everything",
         "AZURE_TARGET_NAMESPACES": "a,B/c",
         "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": "/file",

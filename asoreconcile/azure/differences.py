@@ -1,0 +1,205 @@
+"""What Azure has that is not what we want: a body to PUT against a body from a GET.
+
+Pure. The walk follows the wanted body; what Azure adds is none of our business, but in
+lists and free maps, where an addition changes the meaning. Children that other objects
+manage are compared and may have company.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import attrs
+
+from asoreconcile.azure.sameness import is_empty, is_same, plain
+from asoreconcile.objects import JsonObject
+
+DifferenceKind = Literal[
+    "absent", "value", "shape", "list-missing", "list-extra", "map-extra"
+]
+
+# Stands for a value that must not be compared, such as a secret.
+HIDDEN: Final = "\0hidden"
+
+# Nothing of these can be changed by a PUT of the same id, or be read back.
+_ENVELOPE = frozenset(
+    {"id", "name", "type", "etag", "systemData", "apiVersion", "location"}
+)
+_FREE_MAPS = frozenset({"tags", "userassignedidentities"})
+# What tells the elements of a list apart, the surest first.
+_IDENTITIES = (
+    *("id", "name", "key", "ruleId", "principalId", "objectId", "serviceName"),
+    *("service", "category", "type", "port", "destinationPort", "locationName"),
+    "location",
+)
+# Longer lists without an identity are paired by position: comparing all with all would
+# take its square.
+_MAX_PAIRS = 2500
+
+
+@attrs.frozen
+class Difference:
+    """path: as `properties/subnets[web]/addressPrefix`. Values hidden from reprs."""
+
+    path: str
+    kind: DifferenceKind
+    want: Any = attrs.field(default=None, repr=False)
+    have: Any = attrs.field(default=None, repr=False)
+
+
+def differences(
+    want: JsonObject, have: JsonObject, *, children: frozenset[str] = frozenset()
+) -> list[Difference]:
+    """What a PUT of `want` might mend. Changes neither.
+
+    children: names in `properties` of collections whose elements are resources of their
+    own, in lower case.
+    """
+    inside = {name: value for name, value in want.items() if name not in _ENVELOPE}
+    walk = _Walk(frozenset(f"properties/{name}" for name in children))
+    return list(walk.objects("", inside, have))
+
+
+@attrs.frozen
+class _Walk:
+    children: frozenset[str]
+
+    def objects(
+        self, path: str, want: JsonObject, have: JsonObject
+    ) -> Iterator[Difference]:
+        spelled = {name.casefold(): name for name in have}
+        is_free = path.rpartition("/")[2].casefold() in _FREE_MAPS
+        seen = set()
+        for name, value in want.items():
+            at = f"{path}/{name}" if path else name
+            theirs = name if name in have else spelled.get(name.casefold())
+            if theirs is not None:
+                seen.add(theirs)
+            found = None if theirs is None else have[theirs]
+            if found is None:
+                yield from _absent(at, value, is_free=is_free and theirs is None)
+            else:
+                yield from self.values(at, value, found)
+        if is_free:
+            for name in have.keys() - seen:
+                yield Difference(f"{path}/{name}", "map-extra", have=have[name])
+
+    def values(self, path: str, want: Any, have: Any) -> Iterator[Difference]:
+        if want is None or want == HIDDEN:
+            return
+        if isinstance(want, dict) and isinstance(have, dict):
+            yield from self.objects(path, want, have)
+        elif isinstance(want, list) and isinstance(have, list):
+            yield from self.lists(path, want, have)
+        elif isinstance(want, dict | list) or isinstance(have, dict | list):
+            if not (is_empty(want) and is_empty(have)):
+                yield Difference(path, "shape", want, have)
+        elif not is_same(want, have):
+            yield Difference(path, "value", want, have)
+
+    def lists(
+        self, path: str, want: list[Any], have: list[Any]
+    ) -> Iterator[Difference]:
+        if all(isinstance(one, dict) for one in (*want, *have)):
+            yield from self.elements(path, want, have)
+            return
+        mine, theirs = (Counter(_text(one) for one in some) for some in (want, have))
+        if HIDDEN in mine:
+            return
+        for text in (mine - theirs).elements():
+            yield Difference(path, "list-missing", want=text)
+        for text in (theirs - mine).elements():
+            yield Difference(path, "list-extra", have=text)
+
+    def elements(
+        self, path: str, want: list[JsonObject], have: list[JsonObject]
+    ) -> Iterator[Difference]:
+        identity = _identity(want, have)
+        if identity:
+            pairs, missing, extra = _by_identity(identity, want, have)
+        else:
+            pairs, missing, extra = self.by_likeness(path, want, have)
+        for name, mine, theirs in pairs:
+            yield from self.objects(f"{path}[{name}]", mine, theirs)
+        for name, mine in missing:
+            yield Difference(f"{path}[{name}]", "list-missing", want=mine)
+        if path.casefold() not in self.children:
+            for name, theirs in extra:
+                yield Difference(f"{path}[{name}]", "list-extra", have=theirs)
+
+    def by_likeness(
+        self, path: str, want: list[JsonObject], have: list[JsonObject]
+    ) -> "_Paired":
+        """Equal ones first, then each with the one it differs least from; the same
+        position wins a draw.
+        """
+        left = dict(enumerate(have))
+        pairs: list[tuple[str, JsonObject, JsonObject]] = []
+        rest = list(enumerate(want))
+        by_position = len(want) * len(have) > _MAX_PAIRS
+        for exactly in (True, False):
+            waiting, rest = rest, []
+            for index, mine in waiting:
+                near = {index} & left.keys() if by_position else left.keys()
+                distances = {i: self._distance(path, mine, left[i]) for i in near}
+                best = min(
+                    near, key=lambda i: (distances[i], i != index, i), default=-1
+                )
+                if best < 0 or (exactly and distances[best]):
+                    rest.append((index, mine))
+                else:
+                    pairs.append((str(index), mine, left.pop(best)))
+        missing = [(str(index), mine) for index, mine in rest]
+        return pairs, missing, [(str(i), one) for i, one in left.items()]
+
+    def _distance(self, path: str, want: JsonObject, have: JsonObject) -> int:
+        return sum(1 for _ in self.objects(path, want, have))
+
+
+_Paired = tuple[
+    list[tuple[str, JsonObject, JsonObject]],
+    list[tuple[str, JsonObject]],
+    list[tuple[str, JsonObject]],
+]
+
+
+def _absent(path: str, value: Any, *, is_free: bool) -> Iterator[Difference]:
+    """A wanted value that Azure does not show; each of its leaves is judged."""
+    if value == HIDDEN or value is None or (is_empty(value) and not is_free):
+        return
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _absent(f"{path}/{name}", inner, is_free=False)
+    else:
+        yield Difference(path, "absent", want=value)
+
+
+def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
+    """The member that tells the elements of both lists apart, or ""."""
+    for name in _IDENTITIES:
+        if all(_is_unique(name, some) for some in (want, have)):
+            return name
+    return ""
+
+
+def _is_unique(name: str, some: Sequence[JsonObject]) -> bool:
+    values = [one.get(name) for one in some]
+    if any(v is None or v == HIDDEN or isinstance(v, dict | list) for v in values):
+        return False
+    return len({plain(v) for v in values}) == len(values)
+
+
+def _by_identity(name: str, want: list[JsonObject], have: list[JsonObject]) -> _Paired:
+    theirs = {plain(one[name]): one for one in have}
+    pairs, missing = [], []
+    for mine in want:
+        found = theirs.pop(plain(mine[name]), None)
+        if found is None:
+            missing.append((str(mine[name]), mine))
+        else:
+            pairs.append((str(mine[name]), mine, found))
+    return pairs, missing, [(str(one[name]), one) for one in theirs.values()]
+
+
+def _text(value: Any) -> str:
+    return value if value == HIDDEN else plain(value)

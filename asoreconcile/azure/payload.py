@@ -1,0 +1,20 @@
+"""The body that a resource would be PUT with now: the spec, resolved and modified."""
+
+from asoreconcile.azure.identity import Identity
+from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.payload import to_arm
+from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.requests import ModifyPayload
+from asoreconcile.objects import JsonObject, spec
+
+
+def payload_of(work: Work, identity: Identity) -> JsonObject:
+    """Blocking: reads Secrets and ConfigMaps once a pass, and whatever extensions read.
+
+    Raises ConditionError for inputs that are not there, and what extensions raise.
+    """
+    body = to_arm(
+        work.version, spec(work.obj), name=identity.name, inputs=work.references
+    )
+    modify = work.operator.extensions.chain(MODIFY_PAYLOAD, work.kind.group_kind)
+    return modify(ModifyPayload(ctx=work.context, obj=work.obj, payload=body))

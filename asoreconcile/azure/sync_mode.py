@@ -1,0 +1,32 @@
+"""What a sync of a resource in order does: PUT it, or look whether it must (D11)."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from asoreconcile.azure.wire import OWN_PREFIX
+
+SYNC_MODE = OWN_PREFIX + "sync-mode"
+
+
+class SyncMode(Enum):
+    """`asoreconcile/sync-mode`, on an object or its Namespace; SYNC_MODE for all."""
+
+    PUT = "put"  # as ASO does: each sync is a PUT
+    COMPARE = "compare"  # each sync is a GET; a PUT mends what differs
+    REPORT = "report"  # each sync is a GET; what differs is said and left alone
+
+
+def sync_mode_of(
+    annotations: Mapping[str, str],
+    namespace_annotations: Mapping[str, str],
+    default: SyncMode,
+) -> SyncMode:
+    """The mode in force: the object's, else its namespace's, else the default. Pure.
+
+    A value that is none counts as the default.
+    """
+    value = annotations.get(SYNC_MODE) or namespace_annotations.get(SYNC_MODE)
+    try:
+        return SyncMode(value) if value else default
+    except ValueError:
+        return default

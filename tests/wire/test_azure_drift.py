@@ -1,0 +1,258 @@
+"""Syncs that look before they put: D11's other way, pass by pass."""
+
+import attrs
+import pytest
+from world import World, postgres_server, resource_group, virtual_network
+
+from asoreconcile.azure.drift import PERSISTENT
+from asoreconcile.azure.observed import OBSERVED
+from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode, sync_mode_of
+from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, annotations, generation, key_of
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+TAGS = {"team": "red"}
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=5.0, retry_after=1) as running:
+        running.install(GROUPS, NETWORKS, SERVERS)
+        running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
+        yield running
+
+
+@pytest.fixture
+def group(world):
+    """A resource group that is Ready."""
+    obj = resource_group(tags=TAGS)
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def arm_id(world, obj):
+    return annotations(world.read(obj))[RESOURCE_ID]
+
+
+def in_azure(world, obj):
+    return world.azure.resources()[arm_id(world, obj)]
+
+
+def by_hand(world, obj, **members):
+    """Somebody changes a resource in Azure."""
+    world.azure.seed(arm_id(world, obj), {**in_azure(world, obj), **members})
+
+
+def sync(world, obj, passes=1):
+    """A sync, with as many passes as its operations take; what was asked of Azure."""
+    world.clock.advance(3600.0)
+    world.azure.journal.clear()
+    for _ in range(passes):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    return [request.method for request in world.azure.journal]
+
+
+def reasons(world):
+    return [reason for _, kind, reason, _ in world.events if kind == "Warning"]
+
+
+class Stubborn:
+    """An Azure that accepts every PUT, and keeps some members as it wants them."""
+
+    def __init__(self, world, obj, **kept):
+        self._world, self._obj, self._kept = world, obj, kept
+        self._put, world.arm.put = world.arm.put, self.put
+
+    def put(self, *arguments, **options):
+        outcome = self._put(*arguments, **options)
+        body = {**in_azure(self._world, self._obj), **self._kept}
+        self._world.azure.seed(arm_id(self._world, self._obj), body)
+        return outcome
+
+
+def test_d11_a_sync_without_a_difference_is_one_get(world, group):
+    assert sync(world, group) == ["GET"]
+    before = world.read(group)
+    assert sync(world, group) == ["GET"]
+    assert world.read(group) == before
+    assert reasons(world) == []
+
+
+def test_d11_what_somebody_changed_is_put_again(world, group):
+    sync(world, group)
+    by_hand(world, group, tags={"team": "blue"})
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+    assert in_azure(world, group)["tags"] == TAGS
+    assert world.read(group)["status"]["tags"] == TAGS
+    assert world.ready(group)["status"] == "True"
+    assert reasons(world) == ["Drift"]
+    assert "tags/team" in world.events[-2][3]
+    assert sync(world, group) == ["GET"]
+
+
+def test_what_went_is_made_again(world, group):
+    sync(world, group)
+    world.azure.remove(arm_id(world, group))
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+
+
+def test_an_edit_is_put_without_looking(world, group):
+    sync(world, group)
+    edited = resource_group(tags={**TAGS, "tier": "gold"})
+    world.apply(edited)
+    world.azure.journal.clear()
+    world.run(edited)
+    assert [request.method for request in world.azure.journal] == ["PUT", "GET"]
+
+
+def test_what_left_the_spec_is_put_too(world, group):
+    """A comparison could not see it: Azure may have values that nobody wants."""
+    world.apply(resource_group())
+    world.settle(group)
+    assert not in_azure(world, group).get("tags")
+
+
+def test_what_azure_overrules_is_put_once_more_and_then_known(world, group):
+    Stubborn(world, group, tags={"team": "azure's"})
+    by_hand(world, group, tags={"team": "azure's"})
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+    assert reasons(world) == ["Drift", "ValueNotHonoured"]
+    for _ in range(3):
+        assert sync(world, group) == ["GET"]
+    assert reasons(world) == ["Drift", "ValueNotHonoured"]
+    # Known is that difference, and no other.
+    by_hand(world, group, tags={"team": "somebody's"})
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+
+
+def test_what_azure_overrules_is_learnt_after_long_operations_too(world, group):
+    network = virtual_network()
+    world.apply(network)
+    world.settle(network)
+    taken = {**in_azure(world, network)["properties"], "addressSpace": {}}
+    Stubborn(world, network, properties=taken)
+    by_hand(world, network, properties=taken)
+    methods = sync(world, network, passes=12)
+    assert methods.count("PUT") == 1
+    assert "ValueNotHonoured" in reasons(world)
+    assert sync(world, network) == ["GET"]
+
+
+def test_what_azure_never_shows_costs_no_put(world, group):
+    """As passwords: our PUT set it, and nothing tells that it changed."""
+    body = in_azure(world, group)
+    world.azure.seed(arm_id(world, group), {k: body[k] for k in body if k != "tags"})
+    edit = {"metadata": {"annotations": {OBSERVED: None}}}
+    world.client.patch(world.resource_for(group), key_of(group), edit)
+    assert sync(world, group) == ["GET"]
+    assert sync(world, group) == ["GET"]
+
+
+def test_two_writers_that_fight_are_told_apart_from_drift(world, group):
+    sync(world, group)
+    for _ in range(3):
+        by_hand(world, group, tags={"team": "blue"})
+        assert "PUT" in sync(world, group)
+    by_hand(world, group, tags={"team": "blue"})
+    assert sync(world, group) == ["GET"]
+    ready = world.ready(group)
+    assert (ready["severity"], ready["reason"]) == ("Warning", PERSISTENT)
+    assert "tags/team" in ready["message"]
+    assert sync(world, group) == ["GET"]
+    by_hand(world, group, tags=TAGS)  # the other one stops
+    assert sync(world, group) == ["GET"]
+    assert world.ready(group)["status"] == "True"
+
+
+def test_a_resource_in_transition_is_left_in_peace(world, group):
+    by_hand(world, group, tags={}, properties={"provisioningState": "Updating"})
+    assert sync(world, group) == ["GET"]
+    by_hand(world, group, properties={"provisioningState": "Succeeded"})
+    assert "PUT" in sync(world, group)
+
+
+def test_a_restart_puts_nothing_that_is_in_order(world, group):
+    sync(world, group)
+    world.restart()
+    assert sync(world, group) == ["GET"]
+
+
+def test_a_resource_of_another_operator_s_time_is_looked_at_first(world, group):
+    """No note yet: after a takeover there is nothing but what ASO wrote."""
+    edit = {"metadata": {"annotations": {OBSERVED: None}}}
+    world.client.patch(world.resource_for(group), key_of(group), edit)
+    assert sync(world, group) == ["GET"]
+    assert annotations(world.read(group))[OBSERVED]
+
+
+def test_after_a_failure_nothing_is_spared(world, group):
+    world.azure.faults.answer("PUT", "resourceGroups/rg", 409, code="Conflict")
+    edited = resource_group(tags={"edited": "yes"})
+    world.apply(edited)
+    world.run(edited)
+    assert world.ready(edited)["reason"] == "Conflict"
+    world.run(edited)
+    assert in_azure(world, edited)["tags"] == {"edited": "yes"}
+
+
+@pytest.fixture
+def server(world, group):
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db-admin"},
+        "stringData": {"password": "Sesame-1"},
+    }
+    obj = postgres_server()
+    world.apply(secret)
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def test_a_secret_is_not_missed_nor_noted_and_its_rotation_is_put(world, server):
+    assert sync(world, server) == ["GET"]
+    note = annotations(world.read(server))[OBSERVED]
+    body = {"stringData": {"password": "Sesame-2"}}
+    world.client.patch(SECRETS, ObjectKey("default", "db-admin"), body)
+    assert "PUT" in sync(world, server, passes=12)
+    assert "Sesame" not in note + str(world.read(server)["metadata"])
+    assert annotations(world.read(server))[OBSERVED] != note
+
+
+def test_reporting_says_what_differs_and_leaves_it(world, group):
+    world.operator = attrs.evolve(world.operator, sync_mode=SyncMode.REPORT)
+    sync(world, group)
+    by_hand(world, group, tags={"team": "blue"})
+    assert sync(world, group) == ["GET"]
+    assert reasons(world) == ["Drift"]
+    assert world.read(group)["status"]["tags"] == {"team": "blue"}
+    assert in_azure(world, group)["tags"] == {"team": "blue"}
+
+
+def test_an_object_may_want_it_otherwise(world, group):
+    note = {"metadata": {"annotations": {SYNC_MODE: "put"}}}
+    world.client.patch(world.resource_for(group), key_of(group), note)
+    assert sync(world, group) == ["PUT", "GET"]
+    assert generation(world.read(group)) == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "inherited", "expected"),
+    [
+        ("put", "compare", SyncMode.PUT),
+        (None, "compare", SyncMode.COMPARE),
+        ("", "report", SyncMode.REPORT),
+        (None, None, SyncMode.PUT),
+        ("Compare", "compare", SyncMode.PUT),
+    ],
+)
+def test_the_object_s_mode_comes_before_its_namespace_s(own, inherited, expected):
+    notes, others = (
+        {} if value is None else {SYNC_MODE: value} for value in (own, inherited)
+    )
+    assert sync_mode_of(notes, others, SyncMode.PUT) is expected
