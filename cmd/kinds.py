@@ -2,14 +2,14 @@
 
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Never
 
 import click
 import orjson
 
-from asoreconcile.catalogue.crd import ConversionClient
+from asoreconcile.catalogue.admitted import webhook_configurations
 from asoreconcile.catalogue.crd import crd as definition_of
 from asoreconcile.catalogue.kinds import (
     Kind,
@@ -18,9 +18,35 @@ from asoreconcile.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.catalogue.patterns import match
+from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind, JsonObject
+
+
+def _webhook_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option(
+            "--webhook-ca",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="PEM that the webhook's certificate is checked with.",
+        ),
+        click.option(
+            "--webhook-url",
+            default="",
+            metavar="URL",
+            help="The operator's webhooks outside the cluster: https://HOST:PORT",
+        ),
+        click.option(
+            "--webhook-service",
+            default="",
+            metavar="NAMESPACE/NAME",
+            help="The Service before the operator's webhooks.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group()
@@ -104,32 +130,21 @@ def show(*, name: str, version: str) -> None:
     "--all-versions", is_flag=True, help="Serve every version there is of each kind."
 )
 @click.option(
-    "--conversion-service",
-    default="",
-    metavar="NAMESPACE/NAME",
-    help="Have objects converted by this service, and store them in a form that keeps "
-    "what any version says.",
+    "--rules/--no-rules",
+    default=True,
+    show_default=True,
+    help="With rules (CEL) for what the schema's keywords cannot say.",
 )
-@click.option(
-    "--conversion-url",
-    default="",
-    metavar="URL",
-    help="The same, by a server outside the cluster: https://HOST:PORT/convert",
-)
-@click.option(
-    "--conversion-ca",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="PEM that the converter's certificate is checked with.",
-)
+@_webhook_options
 def print_crds(
     *,
     pattern: str,
     versions: Sequence[str],
     all_versions: bool,
-    conversion_service: str,
-    conversion_url: str,
-    conversion_ca: Path | None,
+    rules: bool,
+    webhook_service: str,
+    webhook_url: str,
+    webhook_ca: Path | None,
 ) -> None:
     """Print CustomResourceDefinitions as YAML.
 
@@ -137,21 +152,22 @@ def print_crds(
     * crosses the slash. Without it every ARM kind is printed.
 
     Several versions of a kind need somebody who converts between them: the operator's
-    webhook, asoreconcile manager --webhook-port.
+    webhook, asoreconcile manager --webhook-port. Objects are stored in a form then that
+    keeps what any version says.
 
     \b
     Example:
       asoreconcile kinds crd 'network.azure.com/*' | kubectl apply --server-side -f -
       asoreconcile kinds crd 'network.azure.com/VirtualNetwork' --all-versions \\
-        --conversion-service asoreconcile-system/asoreconcile --conversion-ca ca.pem
+        --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem
     """  # noqa: D301 -- click wants the character
     chosen = [kind for kind in _chosen(pattern) if kind.is_arm]
     if not chosen:
         _misused("the kinds chosen are no ARM resources: they are not installed")
-    conversion = _conversion(conversion_service, conversion_url, conversion_ca)
-    if conversion is None and (all_versions or len(set(versions)) > 1):
+    client = _webhook_client(webhook_service, webhook_url, webhook_ca)
+    if client is None and (all_versions or len(set(versions)) > 1):
         _misused(
-            "several versions need --conversion-service or --conversion-url: without "
+            "several versions need --webhook-service or --webhook-url: without "
             "conversion the API server drops what the stored version does not know"
         )
     for kind in chosen:
@@ -159,20 +175,43 @@ def print_crds(
             _version(kind, version)
     for kind in chosen:
         names = kind.versions if all_versions else versions
-        document = definition_of(kind, versions=names, conversion=conversion)
-        click.echo(yaml_text([document]), nl=False)
+        made = definition_of(kind, versions=names, conversion=client, rules=rules)
+        click.echo(yaml_text([made]), nl=False)
 
 
-def _conversion(service: str, url: str, ca: Path | None) -> ConversionClient | None:
+@kinds.command("webhooks")
+@click.argument("pattern", required=False, default="*")
+@_webhook_options
+def print_webhooks(
+    *, pattern: str, webhook_service: str, webhook_url: str, webhook_ca: Path | None
+) -> None:
+    """Print the configurations that have the operator judge writes, as YAML.
+
+    With them a wrong object is refused when it is written, and names are filled in.
+    Without them it is stored, and its Ready condition says what is wrong.
+
+    \b
+    Example:
+      asoreconcile kinds webhooks 'network.azure.com/*' \\
+        --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem |
+        kubectl apply --server-side -f -
+    """  # noqa: D301 -- click wants the character
+    client = _webhook_client(webhook_service, webhook_url, webhook_ca)
+    if client is None:
+        _misused("say where the webhooks are: --webhook-service or --webhook-url")
+    click.echo(yaml_text(webhook_configurations(_chosen(pattern), client)), nl=False)
+
+
+def _webhook_client(service: str, url: str, ca: Path | None) -> WebhookClient | None:
     bundle = b64encode(ca.read_bytes()).decode() if ca else ""
     if url:
-        return ConversionClient(url=url, ca_bundle=bundle)
+        return WebhookClient(url=url, ca_bundle=bundle)
     if not service:
         return None
     namespace, slash, name = service.partition("/")
     if not (namespace and slash and name):
-        _misused(f"--conversion-service {service!r} is not of the form NAMESPACE/NAME")
-    return ConversionClient(namespace=namespace, name=name, ca_bundle=bundle)
+        _misused(f"--webhook-service {service!r} is not of the form NAMESPACE/NAME")
+    return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
 
 
 def _chosen(pattern: str) -> Sequence[Kind]:

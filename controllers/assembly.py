@@ -212,7 +212,7 @@ class Operation:
         matched = match(self._options.crd_pattern, kinds)
         matched.require_all()
         options = self._options
-        conversion = options.webhooks.conversion() if options.all_versions else None
+        conversion = options.webhooks.client() if options.all_versions else None
         applied = crds.install(self._client, matched.kinds, conversion=conversion)
         _log.info("CRDs are in place", kinds=len(matched.kinds), applied=applied)
 

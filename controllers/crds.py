@@ -9,8 +9,9 @@ from collections.abc import Iterable
 
 import orjson
 
-from asoreconcile.catalogue.crd import ConversionClient, crd
+from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.kinds import Kind
+from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
@@ -33,7 +34,7 @@ def manifest(
     kind: Kind,
     version: str | None = None,
     *,
-    conversion: ConversionClient | None = None,
+    conversion: WebhookClient | None = None,
 ) -> JsonObject:
     """A kind's CRD as we install it, with the hash of its spec.
 
@@ -58,7 +59,7 @@ def install(
     client: KubeClient,
     kinds: Iterable[Kind],
     *,
-    conversion: ConversionClient | None = None,
+    conversion: WebhookClient | None = None,
 ) -> int:
     """Apply the CRDs that are missing or differ; returns how many.
 

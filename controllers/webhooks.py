@@ -14,9 +14,14 @@ from asoreconcile.azure.computed import (
     SECRET_EXPRESSIONS,
     Computed,
 )
-from asoreconcile.catalogue.crd import CONVERT_PATH, ConversionClient
 from asoreconcile.catalogue.kinds import Catalogue, Kind, KindVersion
 from asoreconcile.catalogue.problems import Problem
+from asoreconcile.catalogue.webhookclient import (
+    CONVERT_PATH,
+    MUTATE_PATH,
+    VALIDATE_PATH,
+    WebhookClient,
+)
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.controllers.conversions import converter
@@ -28,9 +33,6 @@ from asoreconcile.runtime.health import Verdict
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import OFF, WebhookServer, webhook_path
-
-MUTATE_PATH = "/mutate"
-VALIDATE_PATH = "/validate"
 
 
 class WebhookOptionsError(AsoError):
@@ -56,8 +58,8 @@ class WebhookOptions:
     def on(self) -> bool:
         return self.address not in OFF
 
-    def conversion(self) -> ConversionClient:
-        """What CRDs say about who converts. Raises WebhookOptionsError."""
+    def client(self) -> WebhookClient:
+        """Where the API server finds them. Raises WebhookOptionsError."""
         folder = self._folder()
         try:
             authority = folder / "ca.crt"
@@ -66,10 +68,9 @@ class WebhookOptions:
             raise WebhookOptionsError(f"no certificate in {folder}: {error}") from error
         bundle = b64encode(pem).decode()
         if self.url:
-            url = self.url.rstrip("/") + CONVERT_PATH
-            return ConversionClient(url=url, ca_bundle=bundle)
+            return WebhookClient(url=self.url, ca_bundle=bundle)
         namespace, _, name = self.service.partition("/")
-        return ConversionClient(namespace=namespace, name=name, ca_bundle=bundle)
+        return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
 
     def _folder(self) -> Path:
         if self.cert_dir is None:

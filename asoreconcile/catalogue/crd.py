@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-import attrs
-
 from asoreconcile.catalogue.conversion import Form, form, stored_name
 from asoreconcile.catalogue.kinds import Kind, newest, version_order
 from asoreconcile.catalogue.rules import ruled_schema
 from asoreconcile.catalogue.stored import stored_schema
+from asoreconcile.catalogue.webhookclient import CONVERT_PATH, WebhookClient
 from asoreconcile.objects import JsonObject
 
 _COLUMNS = {
@@ -16,42 +15,6 @@ _COLUMNS = {
     "Reason": "reason",
     "Message": "message",
 }
-CONVERT_PATH = "/convert"
-
-
-@attrs.frozen
-class ConversionClient:
-    """Where the API server has objects converted.
-
-    url: `https://host:port/convert`, else the service `namespace`/`name` at `port`.
-    ca_bundle: the base64 of the PEM that the webhook's certificate is checked with;
-    "" leaves it to whoever injects one.
-    """
-
-    url: str = ""
-    namespace: str = ""
-    name: str = ""
-    port: int = 443
-    ca_bundle: str = ""
-
-    def to_json(self) -> JsonObject:
-        """The CRD's `spec.conversion`."""
-        client: JsonObject = {"url": self.url}
-        if not self.url:
-            client = {
-                "service": {
-                    "namespace": self.namespace,
-                    "name": self.name,
-                    "path": CONVERT_PATH,
-                    "port": self.port,
-                }
-            }
-        if self.ca_bundle:
-            client["caBundle"] = self.ca_bundle
-        return {
-            "strategy": "Webhook",
-            "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
-        }
 
 
 def crd(
@@ -59,7 +22,7 @@ def crd(
     *,
     versions: Iterable[str] = (),
     storage: str = "",
-    conversion: ConversionClient | None = None,
+    conversion: WebhookClient | None = None,
     rules: bool = False,
 ) -> JsonObject:
     """A CustomResourceDefinition (apiextensions.k8s.io/v1) serving some versions.
@@ -102,10 +65,20 @@ def crd(
                 "singular": name.lower(),
             },
             "scope": "Namespaced",
-            **({"conversion": conversion.to_json()} if conversion else {}),
+            **({"conversion": _conversion(conversion)} if conversion else {}),
             "versions": [
                 _version(f, stored=f.name == storage, rules=rules) for f in served
             ],
+        },
+    }
+
+
+def _conversion(client: WebhookClient) -> JsonObject:
+    return {
+        "strategy": "Webhook",
+        "webhook": {
+            "clientConfig": client.config(CONVERT_PATH),
+            "conversionReviewVersions": ["v1"],
         },
     }
 

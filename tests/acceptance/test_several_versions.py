@@ -4,16 +4,27 @@ import pytest
 from operation import Operation, free_port
 from world import resource_group, virtual_network
 
+from asoreconcile.catalogue.admitted import webhook_configurations
 from asoreconcile.catalogue.conversion import CARRIED
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import WebhookOptions
-from asoreconcile.kube.errors import InvalidError
+from asoreconcile.kube.errors import ApiError, InvalidError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey, annotations, key_of
 from asoreconcile.testing.certificates import certificate_authority
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+CONFIGURATIONS = tuple(
+    ApiResource(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        plural=kind.lower() + "s",
+        kind=kind,
+        namespaced=False,
+    )
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+)
 OLD, NEW, STORED = "v1api20240301", "v20250301", "v20250301storage"
 
 
@@ -33,8 +44,9 @@ def operation(tmp_path_factory):
         port = free_port()
         url = f"https://127.0.0.1:{port}"
         options = WebhookOptions(address=f":{port}", cert_dir=folder, url=url)
+        made.webhooks = options.client()
         made.install(resource_group())
-        definition = crds.manifest(VNET, conversion=options.conversion())
+        definition = crds.manifest(VNET, conversion=options.client())
         made.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
         made.start_manager(f"--webhook-port={port}", f"--webhook-cert-dir={folder}")
         made.apply(resource_group())
@@ -103,3 +115,54 @@ def test_a_rule_is_held_by_the_api_server_and_else_by_the_reconciler(operation):
     ready = operation.wait_condition(half, "Failed")
     assert "spec.ipAllocations[0].reference: set group and kind too" in ready["message"]
     assert operation.requests("PUT", "virtualNetworks/half") == []
+
+
+@pytest.fixture
+def admission(operation):
+    configured = webhook_configurations([VNET], operation.webhooks)
+    for one, resource in zip(configured, CONFIGURATIONS, strict=True):
+        operation.client.create(resource, one)
+    yield operation
+    for one, resource in zip(configured, CONFIGURATIONS, strict=True):
+        operation.client.delete(resource, key_of(one))
+
+
+def test_r10_1_with_admission_a_wrong_object_is_refused_and_a_name_filled_in(admission):
+    operation = admission
+    half = virtual_network("refused", ipAllocations=[{"reference": {"name": "x"}}])
+
+    with pytest.raises(ApiError, match=r"ipAllocations\[0\].reference: set group and"):
+        operation.apply(half)
+
+    obj = virtual_network("admitted") | {"apiVersion": f"network.azure.com/{OLD}"}
+    assert operation.apply(obj)["spec"]["azureName"] == "admitted"
+    operation.wait_ready(obj)
+    obj["spec"]["azureName"] = "renamed"
+    with pytest.raises(ApiError, match="cannot change"):
+        operation.apply(obj)
+
+
+def test_an_object_that_azure_service_operator_stored_is_taken_up_as_it_was_written(
+    operation,
+):
+    """Its stored form says by whose tables it is PUT, and keeps what those know."""
+    stored = {
+        "apiVersion": f"network.azure.com/{STORED}",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "stored", "namespace": "default"},
+        "spec": {
+            **virtual_network()["spec"],
+            "azureName": "stored",
+            "originalVersion": OLD,
+            "$propertyBag": {"Unheard": '"of"'},
+        },
+    }
+    operation.client.create(at(STORED), stored)
+    obj = virtual_network("stored") | {"apiVersion": f"network.azure.com/{OLD}"}
+
+    operation.wait_ready(obj)
+
+    (put,) = operation.requests("PUT", "virtualNetworks/stored")
+    assert put.api_version == "2024-03-01"
+    kept = operation.client.get(at(STORED), ObjectKey("default", "stored"))
+    assert kept["spec"] == stored["spec"]

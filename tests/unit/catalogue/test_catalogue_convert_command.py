@@ -95,8 +95,8 @@ def test_all_versions_with_a_converting_service(tmp_path):
     result = crd(
         "network.azure.com/VirtualNetwork",
         "--all-versions",
-        "--conversion-service=system/operator",
-        f"--conversion-ca={ca}",
+        "--webhook-service=system/operator",
+        f"--webhook-ca={ca}",
     )
 
     (made,) = documents(result)
@@ -121,11 +121,13 @@ def test_all_versions_with_a_converting_service(tmp_path):
 
 
 def test_a_converter_by_address():
-    url = "https://127.0.0.1:9443/convert"
+    url = "https://127.0.0.1:9443"
 
-    (made,) = documents(crd("*/VirtualNetwork", "--conversion-url", url))
+    (made,) = documents(crd("*/VirtualNetwork", "--webhook-url", url))
 
-    assert made["spec"]["conversion"]["webhook"]["clientConfig"] == {"url": url}
+    assert made["spec"]["conversion"]["webhook"]["clientConfig"] == {
+        "url": f"{url}/convert"
+    }
     assert [v["name"] for v in made["spec"]["versions"]] == [
         "v20250301",
         "v20250301storage",
@@ -137,7 +139,7 @@ def test_a_converter_by_address():
     [
         (["--all-versions"], "several versions need"),
         (["--version=v20250301", "--version=v1api20240301"], "several versions need"),
-        (["--conversion-service=operator"], "not of the form NAMESPACE/NAME"),
+        (["--webhook-service=operator"], "not of the form NAMESPACE/NAME"),
     ],
     ids=["all", "two", "service"],
 )
@@ -146,3 +148,42 @@ def test_bad_usage_is_said(arguments, expected):
 
     assert result.exit_code == 2
     assert expected in result.stderr
+
+
+def test_rules_are_part_of_a_definition_unless_left_out():
+    with_rules, without = (
+        documents(crd("*/VirtualNetwork", *flags))[0]["spec"]["versions"][0]["schema"]
+        for flags in ((), ("--no-rules",))
+    )
+
+    assert "x-kubernetes-validations" in with_rules["openAPIV3Schema"]
+    assert "x-kubernetes-validations" not in without["openAPIV3Schema"]
+
+
+def test_admission_is_configured_for_what_users_write():
+    """Neither for stored forms nor for the status: operators write those."""
+    url = "https://127.0.0.1:9443"
+    arguments = ["webhooks", "network.azure.com/NatG*;*/VirtualNetworkGateway", "--webhook-url", url]
+
+    mutating, validating = documents(CliRunner().invoke(kinds, arguments))
+
+    assert [mutating["kind"], validating["kind"]] == [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ]
+    (webhook,) = validating["webhooks"]
+    assert webhook["clientConfig"] == {"url": f"{url}/validate"}
+    assert webhook["failurePolicy"] == "Fail"
+    (rule,) = webhook["rules"]
+    assert rule["apiGroups"] == ["network.azure.com"]
+    assert rule["resources"] == ["natgateways", "virtualnetworkgateways"]
+    assert rule["operations"] == ["CREATE", "UPDATE"]
+    assert "v20250301" in rule["apiVersions"]
+    assert not any(v.endswith("storage") for v in rule["apiVersions"])
+
+
+def test_admission_without_an_address_is_bad_usage():
+    result = CliRunner().invoke(kinds, ["webhooks", "*/VirtualNetwork"])
+
+    assert result.exit_code == 2
+    assert "--webhook-service or --webhook-url" in result.stderr

@@ -2,9 +2,10 @@
 
 import pytest
 
-from asoreconcile.catalogue.crd import ConversionClient, crd
+from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.kinds import UnknownVersionError
 from asoreconcile.catalogue.stored import stored_schema
+from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind
 
@@ -101,7 +102,7 @@ def test_every_kind_has_a_structural_schema():
 
 
 def test_a_stored_form_has_room_for_what_any_version_says():
-    made = crd(REDIS, conversion=ConversionClient(url="https://h/convert"))
+    made = crd(REDIS, conversion=WebhookClient(url="https://h"))
 
     served = {v["name"]: v for v in made["spec"]["versions"]}
     assert [*served] == ["v20241101", "v20241101storage"]

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from asoreconcile.catalogue.crd import ConversionClient, crd
+from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.rules import RULES, ruled_schema
 from asoreconcile.catalogue.validation import rule_problems
+from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind
 
@@ -93,7 +94,7 @@ def test_no_rule_stands_below_a_list_or_a_map():
 
 def test_stored_forms_and_plain_definitions_have_none():
     kind = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
-    made = crd(kind, conversion=ConversionClient(url="https://h"), rules=True)
+    made = crd(kind, conversion=WebhookClient(url="https://h"), rules=True)
 
     found = [
         any(RULES in s for s in schemas(v["schema"]["openAPIV3Schema"]))

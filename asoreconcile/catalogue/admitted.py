@@ -1,0 +1,62 @@
+"""Webhook configurations that have writes of Azure objects completed and judged.
+
+One webhook each, with a rule a group: versions that users write, and objects, not their
+status. What operators write in stored forms asks nobody.
+"""
+
+from collections.abc import Iterable
+
+from asoreconcile.catalogue.kinds import Kind
+from asoreconcile.catalogue.webhookclient import (
+    MUTATE_PATH,
+    VALIDATE_PATH,
+    WebhookClient,
+)
+from asoreconcile.objects import JsonObject
+
+_NAME = "azureserviceoperator"
+
+
+def webhook_configurations(
+    kinds: Iterable[Kind], client: WebhookClient
+) -> list[JsonObject]:
+    """A mutating and a validating configuration (admissionregistration.k8s.io/v1)."""
+    rules = _rules(kinds)
+    return [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": f"{_NAME}-{verb}-webhook-configuration"},
+            "webhooks": [
+                {
+                    "name": f"{path.lstrip('/')}.azure.com",
+                    "admissionReviewVersions": ["v1"],
+                    "clientConfig": client.config(path),
+                    "failurePolicy": "Fail",
+                    "matchPolicy": "Exact",
+                    "sideEffects": "None",
+                    "rules": rules,
+                }
+            ],
+        }
+        for kind, verb, path in (
+            ("MutatingWebhookConfiguration", "mutating", MUTATE_PATH),
+            ("ValidatingWebhookConfiguration", "validating", VALIDATE_PATH),
+        )
+    ]
+
+
+def _rules(kinds: Iterable[Kind]) -> list[JsonObject]:
+    by_group: dict[str, list[Kind]] = {}
+    for kind in kinds:
+        by_group.setdefault(kind.group, []).append(kind)
+    return [
+        {
+            "apiGroups": [group],
+            "apiVersions": sorted({v for kind in members for v in kind.versions}),
+            "resources": sorted(kind.plural for kind in members),
+            "operations": ["CREATE", "UPDATE"],
+            "scope": "Namespaced",
+        }
+        for group, members in sorted(by_group.items())
+    ]
