@@ -163,7 +163,12 @@ def test_rules_are_part_of_a_definition_unless_left_out():
 def test_admission_is_configured_for_what_users_write():
     """Neither for stored forms nor for the status: operators write those."""
     url = "https://127.0.0.1:9443"
-    arguments = ["webhooks", "network.azure.com/NatG*;*/VirtualNetworkGateway", "--webhook-url", url]
+    arguments = [
+        "webhooks",
+        "network.azure.com/NatG*;*/VirtualNetworkGateway",
+        "--webhook-url",
+        url,
+    ]
 
     mutating, validating = documents(CliRunner().invoke(kinds, arguments))
 
