@@ -38,6 +38,8 @@ _FIRST_DELAY_SECONDS = 0.8
 _LAST_DELAY_SECONDS = 30.0
 _CALM_SECONDS = 120.0
 _VERY_SHORT_SECONDS = 1.0
+# Servers that send bookmarks do so about once a minute.
+_DEAD_SECONDS = 200.0
 _AT_HAND = "0"
 _NEWEST = ""
 
@@ -220,7 +222,11 @@ class Reflector:
             **self._selection.options,
         )
         self._hold(stream)
-        self._active()
+        if initial:
+            # Accepted, but still without the state that there was trouble to get.
+            self.last_activity = self._clock.monotonic()
+        else:
+            self._active()
         return _Watch(stream, iter(stream), began)
 
     def _hold(self, stream: "_Closable") -> None:
@@ -235,16 +241,25 @@ class Reflector:
         """Take a watch's events to its end, be it closed or broken."""
         events = watch.taken
         broken: TransportError | None = None
+        silence: Silence | None = None
         try:
             for type_, obj in watch.events:
                 events += 1
                 self._take(type_, obj)
+                if silence is not None:
+                    silence.heard()
+                elif type_ == "BOOKMARK":
+                    # From here on, silence means that nobody is there any more.
+                    close = watch.stream.close
+                    silence = Silence(self._clock, close, seconds=_DEAD_SECONDS)
         except GarbledError:
             raise
         except TransportError as error:
             broken = error
             self._failed(error)
         finally:
+            if silence is not None:
+                silence.cancel()
             self._close(watch)
         short = self._clock.monotonic() - watch.began < _VERY_SHORT_SECONDS
         if short and not events and not self._stop.is_set():
@@ -261,11 +276,11 @@ class Reflector:
                 self._sink.apply(type_, obj)
             except BadObjectError as error:
                 _log.warning("Skipping watch event", reason=str(error), type=type_)
-        elif type_ == "BOOKMARK":
-            self._sink.passed(version)
-        else:
+        elif type_ != "BOOKMARK":
             _log.warning("Skipping watch event of an unknown type", type=type_)
-        if version:
+        elif not _is_before(version, self._version):
+            self._sink.passed(version)
+        if version and not _is_before(version, self._version):
             self._version = version
             self._no_older_than = version
         self._active()
@@ -326,3 +341,10 @@ class _NoStreamingError(AsoError):
 
 class _VeryShortWatchError(AsoError):
     """A watch that a server (or something before it) keeps ending at once."""
+
+
+def _is_before(version: str, other: str) -> bool:
+    """Whether a version is older: a bookmark that was overtaken takes nothing back."""
+    if version.isdecimal() and other.isdecimal():
+        return int(version) < int(other)
+    return False

@@ -1,8 +1,7 @@
 """Informers over a scripted API: what handlers hear, what readers see, what is asked."""
 
-import threading
-
 import pytest
+from scriptedapi import Page, Script, bookmark, config_map
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
@@ -16,87 +15,6 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
-
-
-def config_map(name, version, *, uid=None, namespace="n", **data):
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "uid": uid or f"uid-{name}",
-            "resourceVersion": str(version),
-            "managedFields": [{"manager": "m"}],
-            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
-        },
-        "data": data,
-    }
-
-
-def bookmark(version):
-    return ("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
-
-
-class Page:
-    """One page of a list."""
-
-    def __init__(self, items, version, token=""):
-        self.items = items
-        self.resource_version = version
-        self.continue_token = token
-
-    def __iter__(self):
-        return iter(self.items)
-
-    def close(self):
-        """Nothing is open."""
-
-
-class Script:
-    """Answers of an API server, in order; blocks a watch that has run dry.
-
-    A step is `Page`s for a list, a list of events for a watch, or an exception.
-    """
-
-    def __init__(self, *steps):
-        self.steps = list(steps)
-        self.calls = []
-        self.dry = threading.Event()
-
-    def _next(self):
-        if not self.steps:
-            return None
-        step = self.steps.pop(0)
-        if isinstance(step, Exception):
-            raise step
-        return step
-
-    def listing(self, resource, **options):
-        self.calls.append(("list", options))
-        return self._next() or Page([], "1")
-
-    def watch(self, resource, **options):
-        self.calls.append(("watch", options))
-        return Stream(self, self._next())
-
-
-class Stream:
-    def __init__(self, script, events):
-        self.script = script
-        self.events = events
-        self.closed = threading.Event()
-
-    def __iter__(self):
-        if self.events is not None:
-            for event in self.events:
-                if isinstance(event, Exception):
-                    raise event
-                yield event
-            return
-        self.script.dry.set()
-        self.closed.wait(30)
-
-    def close(self):
-        self.closed.set()
 
 
 @pytest.fixture

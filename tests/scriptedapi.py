@@ -1,0 +1,101 @@
+"""An API server's answers by script: what an informer is told, in order."""
+
+import threading
+
+
+def config_map(name, version, *, uid=None, namespace="n", **data):
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid or f"uid-{name}",
+            "resourceVersion": str(version),
+            "managedFields": [{"manager": "m"}],
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        },
+        "data": data,
+    }
+
+
+def bookmark(version):
+    return ("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
+
+
+def initial_end(version):
+    meta = {
+        "resourceVersion": str(version),
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+    return ("BOOKMARK", {"metadata": meta})
+
+
+QUIET = object()
+
+
+class Page:
+    """One page of a list."""
+
+    def __init__(self, items, version, token=""):
+        self.items = items
+        self.resource_version = version
+        self.continue_token = token
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def close(self):
+        """Nothing is open."""
+
+
+class Script:
+    """Answers of an API server, in order; blocks a watch that has run dry.
+
+    A step is `Page`s for a list, a list of events for a watch, or an exception. QUIET
+    among the events is silence until somebody closes the watch.
+    """
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+        self.calls = []
+        self.dry = threading.Event()
+        self.quiet = threading.Event()
+
+    def _next(self):
+        if not self.steps:
+            return None
+        step = self.steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    def listing(self, resource, **options):
+        self.calls.append(("list", options))
+        return self._next() or Page([], "1")
+
+    def watch(self, resource, **options):
+        self.calls.append(("watch", options))
+        return Stream(self, self._next())
+
+
+class Stream:
+    def __init__(self, script, events):
+        self.script = script
+        self.events = events
+        self.closed = threading.Event()
+
+    def __iter__(self):
+        if self.events is not None:
+            for event in self.events:
+                if isinstance(event, Exception):
+                    raise event
+                if event is QUIET:
+                    self.script.quiet.set()
+                    self.closed.wait(30)
+                    return
+                yield event
+            return
+        self.script.dry.set()
+        self.closed.wait(30)
+
+    def close(self):
+        self.closed.set()

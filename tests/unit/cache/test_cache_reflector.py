@@ -1,0 +1,552 @@
+"""What an informer asks of an API server, and how it takes what comes, by script."""
+
+import threading
+
+import pytest
+from scriptedapi import QUIET, Page, Script, bookmark, config_map, initial_end
+
+from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.kube.errors import (
+    ApiError,
+    ExpiredError,
+    ForbiddenError,
+    GarbledError,
+    NotFoundError,
+    TooManyRequestsError,
+    TransportError,
+)
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.clock import FakeClock
+
+EXPIRED = ExpiredError("too old", status=410)
+FUTURE = ApiError(
+    "Too large resource version",
+    status=504,
+    details={"causes": [{"reason": "ResourceVersionTooLarge"}]},
+)
+
+
+class PausingClock(FakeClock):
+    """Pauses take no real time, and are remembered."""
+
+    def __init__(self):
+        super().__init__()
+        self.pauses = []
+
+    def wait(self, event, timeout_seconds):
+        self.pauses.append(timeout_seconds)
+        self.advance(timeout_seconds)
+        return event.is_set()
+
+
+@pytest.fixture
+def run():
+    """Run an informer over a script until it is dry: (informer, script, heard)."""
+    started = []
+
+    def start(*steps, streaming=True, clock=None, uniform=None, transform=None):
+        clock = clock or PausingClock()
+        script = Script(*steps)
+        support = StreamingSupport(expected=streaming)
+        informer = Informer(
+            script,
+            CONFIG_MAPS,
+            clock=clock,
+            uniform=uniform or (lambda low, _high: low),
+            streaming=support,
+            transform=transform,
+        )
+        script.support = support
+        heard = []
+        informer.add_handler(heard.append)
+        started.append(informer)
+        informer.start()
+        return informer, script, heard
+
+    yield start
+    for informer in started:
+        assert informer.stop(10) == []
+
+
+def asked(script):
+    """The requests, as (verb, version): a streamed state is a verb of its own."""
+    return [
+        (
+            "stream" if options.get("initial_events") else verb,
+            options.get("resource_version"),
+        )
+        for verb, options in script.calls
+    ]
+
+
+def shown(events):
+    return [f"{type(e).__name__} {e.key.name}" for e in events]
+
+
+def dry(script):
+    assert script.dry.wait(10), (script.calls, script.steps)
+
+
+def test_rf11_state_and_watch_are_one_stream(run):
+    informer, script, heard = run(
+        [
+            ("ADDED", config_map("a", 3)),
+            ("ADDED", config_map("b", 2)),
+            initial_end(5),
+            ("MODIFIED", config_map("a", 6)),
+        ]
+    )
+    dry(script)
+    assert asked(script) == [("stream", ""), ("watch", "6")]
+    assert shown(heard) == ["Added a", "Added b", "Updated a"]
+    assert [e.initial for e in heard[:2]] == [True, True]
+    assert informer.has_synced()
+
+
+def test_rf11_nothing_is_told_before_the_state_is_complete(run):
+    informer, script, heard = run([("ADDED", config_map("a", 3)), QUIET])
+    assert script.quiet.wait(10)
+    assert heard == []
+    assert not informer.has_synced()
+    assert informer.get(ObjectKey("n", "a")) is None
+
+
+def test_rf11_what_is_deleted_in_the_state_is_not_in_it(run):
+    _, script, heard = run(
+        [
+            ("ADDED", config_map("a", 1)),
+            ("ADDED", config_map("b", 2)),
+            ("MODIFIED", config_map("b", 3)),
+            ("DELETED", config_map("a", 4)),
+            initial_end(4),
+        ]
+    )
+    dry(script)
+    assert shown(heard) == ["Added b"]
+    assert heard[0].entry.resource_version == "3"
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_rf11_server_without_streams_is_listed_from_then_on(run, status):
+    refusal = ApiError("sendInitialEvents is forbidden", status=status)
+    _, script, heard = run(
+        refusal, Page([config_map("a", 1)], "1"), EXPIRED, Page([], "2")
+    )
+    dry(script)
+    assert [verb for verb, _ in asked(script)] == [
+        "stream",
+        "list",
+        "watch",
+        "list",
+        "watch",
+    ]
+    assert not script.support.expected
+    assert shown(heard) == ["Added a", "Deleted a"]
+
+
+def test_rf11_other_refusals_of_a_stream_are_listed_this_once(run):
+    _, script, _ = run(
+        ForbiddenError("no watch for you", status=403),
+        Page([], "1"),
+        EXPIRED,
+        [initial_end(2)],
+    )
+    dry(script)
+    verbs = [verb for verb, _ in asked(script)]
+    assert verbs[:4] == ["stream", "list", "watch", "stream"]
+    assert script.support.expected
+
+
+def test_rf11_stream_without_an_end_is_given_up_after_its_deadline(run):
+    clock = FakeClock()
+    _, script, heard = run(
+        [("ADDED", config_map("a", 1)), QUIET],
+        Page([config_map("b", 2)], "2"),
+        clock=clock,
+    )
+    assert script.quiet.wait(10)
+    clock.advance(29.0)
+    assert [verb for verb, _ in asked(script)] == ["stream"]
+    clock.advance(1.0)
+    dry(script)
+    assert asked(script)[1:] == [("list", "0"), ("watch", "2")]
+    assert shown(heard) == ["Added b"]
+    assert not script.support.expected
+
+
+def test_rf11_broken_stream_of_the_state_begins_anew(run):
+    clock = PausingClock()
+    _, script, heard = run(
+        [("ADDED", config_map("a", 1)), TransportError("reset")],
+        [("ADDED", config_map("b", 2)), initial_end(2)],
+        clock=clock,
+    )
+    dry(script)
+    assert [verb for verb, _ in asked(script)] == ["stream", "stream", "watch"]
+    assert shown(heard) == ["Added b"]
+    assert clock.pauses == [0.8]
+
+
+def test_rf11_later_states_are_no_older_than_the_last(run):
+    _, script, heard = run(
+        [("ADDED", config_map("a", 3)), initial_end(7)],
+        GarbledError("half an event"),
+        [("ADDED", config_map("a", 3)), initial_end(8)],
+    )
+    dry(script)
+    assert asked(script) == [
+        ("stream", ""),
+        ("watch", "7"),
+        ("stream", "7"),
+        ("watch", "8"),
+    ]
+    assert shown(heard) == ["Added a"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [pytest.param(EXPIRED, id="RF-2-410"), pytest.param(FUTURE, id="RF-2-future")],
+)
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "listed"])
+def test_unknown_version_is_asked_anew_at_once_and_newest(run, error, streaming):
+    def state(version):
+        if streaming:
+            return [initial_end(version)]
+        return Page([], str(version))
+
+    clock = PausingClock()
+    _, script, _ = run(
+        state(5), error, error, state(9), clock=clock, streaming=streaming
+    )
+    dry(script)
+    first = {True: ("stream", ""), False: ("list", "0")}[streaming]
+    verb = first[0]
+    # The second refusal is of the newest version: that is a pause's turn.
+    assert asked(script)[:4] == [first, ("watch", "5"), (verb, ""), (verb, "")]
+    assert len(clock.pauses) == 1
+    assert asked(script)[4:] == [("watch", "9")]
+
+
+def test_rf2_success_ends_the_demand_for_the_newest(run):
+    _, script, _ = run(
+        Page([], "5"),
+        EXPIRED,
+        Page([], "9"),
+        GarbledError("half an event"),
+        Page([], "9"),
+        streaming=False,
+    )
+    dry(script)
+    lists = [version for verb, version in asked(script) if verb == "list"]
+    assert lists == ["0", "", "9"]
+
+
+def test_rf3_pages_are_of_500_and_end_with_the_last(run):
+    _, script, heard = run(
+        Page([config_map("a", 1)], "5", "t1"),
+        Page([config_map("b", 2)], "5", "t2"),
+        Page([config_map("c", 3)], "5"),
+        streaming=False,
+    )
+    dry(script)
+    lists = [options for verb, options in script.calls if verb == "list"]
+    assert [options["limit"] for options in lists] == [500] * 3
+    assert [options["continue_token"] for options in lists] == ["", "t1", "t2"]
+    assert shown(heard) == ["Added a", "Added b", "Added c"]
+
+
+def test_rf3_expired_continue_token_lists_all_at_once(run):
+    _, script, heard = run(
+        Page([config_map("a", 1)], "5", "t1"),
+        EXPIRED,
+        Page([config_map("b", 2)], "7"),
+        streaming=False,
+    )
+    dry(script)
+    last = [options for verb, options in script.calls if verb == "list"][-1]
+    assert "limit" not in last
+    assert "continue_token" not in last
+    assert shown(heard) == ["Added b"]
+    assert asked(script)[-1] == ("watch", "7")
+
+
+def test_rf4_version_counts_once_the_store_is_replaced(run):
+    seen = []
+    informer, script, _ = run(
+        Page([config_map("a", 1)], "5"), EXPIRED, Page([], "9"), streaming=False
+    )
+    informer.add_handler(lambda _e: seen.append(informer.synced_version))
+    dry(script)
+    assert informer.synced_version == "9"
+    assert "9" not in seen
+
+
+def test_rf4_stop_cuts_a_list_short(run):
+    """A list may be long: its reader is woken, and half a list is no state."""
+    closed = threading.Event()
+
+    class Endless(Page):
+        def __iter__(self):
+            yield config_map("a", 1)
+            started.set()
+            assert closed.wait(10)
+            raise GarbledError("cut short")
+
+        def close(self):
+            closed.set()
+
+    started = threading.Event()
+    informer, _, heard = run(Endless([], "5"), streaming=False)
+    assert started.wait(10)
+    assert informer.stop(10) == []
+    assert closed.is_set()
+    assert heard == []
+
+
+def test_rf5_watches_last_five_to_ten_minutes(run):
+    ranges = []
+
+    def uniform(low, high):
+        ranges.append((low, high))
+        return high
+
+    _, script, _ = run([initial_end(1)], uniform=uniform)
+    dry(script)
+    assert set(ranges) == {(300.0, 600.0)}
+    assert {o["timeout_seconds"] for _, o in script.calls} == {600.0}
+
+
+def test_rf1_pauses_double_to_thirty_seconds_with_jitter_and_reset(run):
+    clock = PausingClock()
+    missing = NotFoundError("no such kind", status=404)
+    _, script, _ = run(
+        *[missing] * 8,
+        [initial_end(1), ("ADDED", config_map("a", 2))],
+        clock=clock,
+        uniform=lambda _low, high: high,
+    )
+    dry(script)
+    assert clock.pauses == [1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60.0, 60.0]
+
+
+def test_rf1_two_calm_minutes_end_the_memory_of_failures(run):
+    clock = PausingClock()
+    busy = TooManyRequestsError("busy", status=429)
+
+    def calm():
+        clock.advance(121.0)
+        return ("MODIFIED", config_map("a", 5))
+
+    class Calm(list):
+        def __iter__(self):
+            yield initial_end(1)
+            yield calm()
+
+    _, script, _ = run(busy, busy, Calm(), busy, clock=clock)
+    dry(script)
+    assert clock.pauses == [0.8, 1.6, 0.8]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(
+            TooManyRequestsError("busy", status=429, retry_after_seconds=9.0),
+            id="RF-7-opening",
+        ),
+        pytest.param(
+            [("ERROR", {"code": 429, "details": {"retryAfterSeconds": 9}})],
+            id="RF-7-in-the-stream",
+        ),
+    ],
+)
+def test_busy_server_is_watched_again_after_what_it_asked_for(run, refusal):
+    clock = PausingClock()
+    _, script, heard = run(
+        [("ADDED", config_map("a", 1)), initial_end(3)], refusal, clock=clock
+    )
+    dry(script)
+    assert asked(script) == [("stream", ""), ("watch", "3"), ("watch", "3")]
+    assert clock.pauses == [9.0]
+    assert shown(heard) == ["Added a"]
+
+
+def test_rf7_nobody_there_backs_off_and_watches_on(run):
+    clock = PausingClock()
+    refused = TransportError("connection refused")
+    _, script, _ = run([initial_end(3)], refused, refused, clock=clock)
+    dry(script)
+    assert asked(script) == [("stream", "")] + [("watch", "3")] * 3
+    assert clock.pauses == [0.8, 1.6]
+
+
+@pytest.mark.parametrize(
+    "ending", [[], [TransportError("reset")]], ids=["closed", "broken"]
+)
+def test_rf8_watch_that_ends_at_once_gets_the_state_anew(run, ending):
+    clock = PausingClock()
+    _, script, _ = run([initial_end(3)], ending, [initial_end(4)], clock=clock)
+    dry(script)
+    assert asked(script)[:3] == [("stream", ""), ("watch", "3"), ("stream", "3")]
+    assert clock.pauses == [0.8]
+
+
+@pytest.mark.parametrize(
+    ("event", "version"),
+    [
+        pytest.param(
+            ("ADDED", {"kind": "Pod", **config_map("x", 8)}), "8", id="RF-9-kind"
+        ),
+        pytest.param(
+            ("ADDED", {"kind": "Table", "metadata": {"resourceVersion": "8"}}),
+            "8",
+            id="RF-9-table",
+        ),
+        pytest.param(("ADDED", {"metadata": {}}), "4", id="RF-9-nameless"),
+        pytest.param(("ADDED", {}), "4", id="RF-9-nothing"),
+        pytest.param(("PONG", config_map("x", 8)), "8", id="RF-9-type"),
+    ],
+)
+def test_what_is_no_event_of_the_kind_is_skipped_and_moves_the_version(
+    run, event, version
+):
+    _, script, heard = run([initial_end(3), ("ADDED", config_map("a", 4)), event])
+    dry(script)
+    assert asked(script)[-1] == ("watch", version)
+    assert shown(heard) == ["Added a"]
+
+
+def test_rf9_error_event_is_the_error_it_says(run):
+    error = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no more"}
+    informer, script, _ = run([initial_end(3), ("ERROR", error), QUIET], [QUIET])
+    assert script.quiet.wait(10)
+    assert informer.last_error == "ForbiddenError: no more"
+
+
+def test_rf10_bookmarks_duplicated_or_late_take_nothing_back(run):
+    informer, script, _ = run(
+        [
+            initial_end(3),
+            bookmark(7),
+            bookmark(7),
+            ("ADDED", config_map("a", 9)),
+            bookmark(5),
+        ]
+    )
+    dry(script)
+    assert asked(script)[-1] == ("watch", "9")
+    assert informer.synced_version == "9"
+
+
+def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
+    clock = FakeClock()
+    informer, script, _ = run(
+        [("ADDED", config_map("a", 1)), initial_end(3), QUIET], clock=clock
+    )
+    assert script.quiet.wait(10)
+    told, again = [], threading.Semaphore(0)
+
+    def handler(event):
+        told.append(event)
+        again.release()
+
+    informer.add_handler(handler, resync_seconds=60.0)
+    assert again.acquire(timeout=10)
+    for _ in range(2):
+        clock.advance(59.0)
+        count = len(told)
+        clock.advance(1.0)
+        assert again.acquire(timeout=10)
+        assert len(told) == count + 1
+        until_scheduled(clock)
+    assert shown(told) == ["Added a", "Updated a", "Updated a"]
+    assert told[1].old is told[1].new
+    assert len(script.calls) == 1
+
+
+def until_scheduled(clock):
+    """Until a resync, which runs on a thread of its own, has set its next time."""
+    tick = threading.Event()
+    for _ in range(5000):
+        if any(not timer.cancelled for _, _, timer in clock._timers):
+            return
+        tick.wait(0.002)
+    raise AssertionError("no resync is scheduled")
+
+
+def test_rf13_silence_after_bookmarks_means_nobody_is_there(run):
+    clock = FakeClock()
+    _, script, _ = run([initial_end(3), bookmark(4), QUIET], clock=clock)
+    assert script.quiet.wait(10)
+    clock.advance(199.0)
+    assert len(script.calls) == 1
+    clock.advance(1.0)
+    dry(script)
+    assert asked(script) == [("stream", ""), ("watch", "4")]
+
+
+def test_rf13_silence_of_a_server_without_bookmarks_means_nothing(run):
+    clock = FakeClock()
+    _, script, _ = run(
+        [initial_end(3), ("ADDED", config_map("a", 4)), QUIET], clock=clock
+    )
+    assert script.quiet.wait(10)
+    clock.advance(599.0)
+    assert len(script.calls) == 1
+
+
+def test_in10_transform_sees_each_object_once_and_before_handlers(run):
+    seen = []
+
+    def transform(obj):
+        seen.append(obj["metadata"]["name"])
+        obj["data"] = {"kept": "yes"}
+        return obj
+
+    informer, script, heard = run(
+        [
+            ("ADDED", config_map("a", 1, v="1")),
+            initial_end(3),
+            ("ADDED", config_map("b", 4)),
+        ],
+        transform=transform,
+    )
+    dry(script)
+    assert seen == ["a", "b"]
+    assert [e.entry.load()["data"] for e in heard] == [{"kept": "yes"}] * 2
+    assert informer.get(ObjectKey("n", "a"))["data"] == {"kept": "yes"}
+
+
+def test_in10_failing_transform_drops_an_event_but_no_part_of_a_state(run):
+    failures = ["a", "c"]
+
+    def transform(obj):
+        if obj["metadata"]["name"] in failures:
+            failures.remove(obj["metadata"]["name"])
+            raise ValueError("broken on purpose")
+        return obj
+
+    state = [
+        ("ADDED", config_map("a", 1)),
+        ("ADDED", config_map("b", 2)),
+        initial_end(3),
+    ]
+    clock = PausingClock()
+    _, script, heard = run(
+        state,
+        [*state, ("ADDED", config_map("c", 4)), ("ADDED", config_map("d", 5))],
+        transform=transform,
+        clock=clock,
+    )
+    dry(script)
+    assert shown(heard) == ["Added a", "Added b", "Added d"]
+    assert clock.pauses == [0.8]
+
+
+def test_defect_in_our_own_code_does_not_end_the_watch(run):
+    """Whatever is raised: the kind is tried again, and says why."""
+    _, script, _ = run(ZeroDivisionError("ours"), [initial_end(3)])
+    dry(script)
+    assert [verb for verb, _ in asked(script)] == ["stream", "stream", "watch"]
