@@ -25,11 +25,11 @@ class Contents:
         """synced: whether every selection has had its first state."""
         self._lock = threading.RLock()
         self._store = Store()
-        self._overlay = Overlay()
+        self._overlay = Overlay(self._store.get)
         self.delivery = Delivery(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        return self._overlay.newest(key, self._store.get(key))
+        return self._overlay.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """Sorted."""
@@ -55,8 +55,6 @@ class Contents:
     def hide(self, key: ObjectKey, uid: str) -> None:
         """A deletion's answer."""
         self._overlay.hide(key, uid)
-        # The watch may have been faster, and would not tell again.
-        self._overlay.settle(key, self._store.get(key))
 
     def add_handler(
         self, handler: EventHandler, *, resync_seconds: float, own_thread: bool
@@ -77,7 +75,6 @@ class Contents:
             deleted = type_ == "DELETED"
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
             self._overlay.passed(entry.resource_version, namespace=selection.namespace)
-            self._overlay.settle(entry.key, None if deleted else entry)
             if not deleted:
                 self._tell_put(old, entry, initial=False)
             elif old is not None:
@@ -89,10 +86,8 @@ class Contents:
             gone, put = self._store.replace(state.entries, selection.covers)
             self._overlay.passed(state.version, namespace=selection.namespace)
             for last in gone:
-                self._overlay.settle(last.key, None)
                 self.delivery.tell(Deleted(last, observed=False))
             for old, entry in put:
-                self._overlay.settle(entry.key, entry)
                 self._tell_put(old, entry, initial=initial)
 
     def passed(self, version: str, selection: Selection) -> None:

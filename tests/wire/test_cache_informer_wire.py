@@ -2,11 +2,11 @@
 
 import pytest
 from heard import WAIT_SECONDS, Heard
+from quickclock import QuickClock
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.state import StreamingSupport
-from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -14,20 +14,6 @@ from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import Response
 from asoreconcile.testing.kube import KubeServer
-
-
-class Quick:
-    """Real time, but for pauses, which end at once."""
-
-    def __init__(self):
-        self._real = SystemClock()
-        self.pauses = []
-        self.monotonic, self.now = self._real.monotonic, self._real.now
-        self.call_at = self._real.call_at
-
-    def wait(self, event, timeout_seconds):
-        self.pauses.append(timeout_seconds)
-        return event.is_set()
 
 
 @pytest.fixture
@@ -58,7 +44,7 @@ def run(client, streaming):
         informer = Informer(
             client,
             resource,
-            clock=clock or Quick(),
+            clock=clock or QuickClock(),
             streaming=streaming,
             uniform=lambda low, _high: low,
             **options,
@@ -209,7 +195,7 @@ def test_rf1_failing_server_is_asked_again_with_growing_pauses(
 ):
     server.faults.respond("GET", "/configmaps", Response(500, b"{}"), times=4)
     expected = [0.8, 1.6] if streaming.expected else [0.8, 1.6, 3.2, 6.4]
-    clock = Quick()
+    clock = QuickClock()
     informer, heard = run(synced=False, clock=clock)
     make(client, "a")
     heard.until_named("a")
@@ -219,7 +205,7 @@ def test_rf1_failing_server_is_asked_again_with_growing_pauses(
 
 
 def test_rf7_busy_server_is_watched_again_without_a_list(server, client, run):
-    clock = Quick()
+    clock = QuickClock()
     _, heard = run(clock=clock)
     busy = Response(429, b"{}", {"Retry-After": "7"})
     server.faults.respond("GET", "/configmaps", busy)
