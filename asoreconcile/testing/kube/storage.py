@@ -103,7 +103,7 @@ class Storage:
     def items(self, table: Table) -> list[tuple[ObjectKey, JsonObject]]:
         """All objects of a table, by namespace and name."""
         with self.lock:
-            return sorted(self._tables.get(table, {}).items(), key=lambda pair: pair[0])
+            return sorted(self._tables.get(table, {}).items(), key=_by_name)
 
     def tables(self) -> list[Table]:
         with self.lock:
@@ -177,7 +177,7 @@ class Storage:
                     objects.pop(change.key, None)
                 else:
                     objects[change.key] = change.before
-        return sorted(objects.items(), key=lambda pair: pair[0])
+        return sorted(objects.items(), key=_by_name)
 
     def is_forgotten(self, table: Table, version: int) -> bool:
         """Whether changes after a version are no longer all there."""
@@ -269,6 +269,11 @@ class Storage:
 
 def _version(obj: JsonObject) -> int:
     return int(metadata(obj)["resourceVersion"])
+
+
+def _by_name(pair: tuple[ObjectKey, JsonObject]) -> tuple[str, str]:
+    # Comparing keys themselves costs more than all the rest of a list.
+    return pair[0].namespace, pair[0].name
 
 
 def in_namespace(
