@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from asoreconcile import log
+from asoreconcile.cmd.goflags import switch
 from asoreconcile.cmd.lifeline import on_stdin_end
 from asoreconcile.errors import AsoError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.leader import LeaderElection
 
 _SWITCH_INTERVAL_SECONDS = 0.0005
+_EACH_STEP = 3
 # Azure Service Operator's: one of the two may lead, never both.
 _LEASE = "controllers-leader-election-azinfra-generated"
 _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
@@ -43,10 +45,20 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     metavar="[HOST]:PORT",
     help="Where /healthz and /readyz are served; 0 is nowhere.",
 )
+@switch(
+    "--secure-metrics",
+    text="Serve /metrics over HTTPS, to whom the cluster's roles allow to get it.",
+)
 @click.option(
+    "--metrics-cert-dir",
+    default="",
+    metavar="DIR",
+    help="Of tls.crt and tls.key for --secure-metrics. Default: a certificate of its "
+    "own making.",
+)
+@switch(
     "--enable-leader-election",
-    is_flag=True,
-    help="Of several replicas one works, and another takes over when it ends.",
+    text="Of several replicas one works, and another takes over when it ends.",
 )
 @click.option(
     "--leader-election-seconds",
@@ -107,13 +119,39 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     default="json",
     show_default=True,
 )
-@click.option("--verbose", "-v", is_flag=True, help="Log each step of each pass.")
+@click.option(
+    "--verbose",
+    "--v",
+    "-v",
+    type=click.IntRange(min=0),
+    is_flag=False,
+    flag_value=_EACH_STEP,
+    default=_EACH_STEP - 1,
+    show_default=True,
+    metavar="[LEVEL]",
+    help=f"From {_EACH_STEP} on, and without LEVEL, log each step of each pass.",
+)
+@switch("--json-logging", text="The same as --log-format json.")
+@click.option(
+    "--crd-management",
+    type=click.Choice(["auto", "none"]),
+    default="auto",
+    show_default=True,
+    help="none: leave CRDs alone, whatever --crd-pattern says.",
+)
+@switch(
+    "--profiling-metrics",
+    text="Taken, and of no effect: there is no profiler.",
+    effect=False,
+)
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def manager(
     *,
     crd_pattern: str,
     metrics_addr: str,
     health_addr: str,
+    secure_metrics: bool,
+    metrics_cert_dir: str,
     enable_leader_election: bool,
     leader_election_seconds: tuple[float, float, float],
     kubeconfig: str | None,
@@ -124,7 +162,9 @@ def manager(
     webhook_url: str,
     all_versions: bool,
     log_format: str,
-    verbose: bool,
+    verbose: int,
+    json_logging: bool,
+    crd_management: str,
     until_stdin_closes: bool,
 ) -> None:
     """Run the operator until SIGTERM or SIGINT.
@@ -153,7 +193,8 @@ def manager(
     if webhook_port and webhook_cert_dir is None:
         raise click.UsageError("--webhook-port needs --webhook-cert-dir")
     log.configure(
-        json=log_format == "json", level=logging.DEBUG if verbose else logging.INFO
+        json=json_logging or log_format == "json",
+        level=logging.DEBUG if verbose >= _EACH_STEP else logging.INFO,
     )
     try:
         read = settings.from_environment(os.environ)
@@ -162,8 +203,10 @@ def manager(
     # A pass that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     options = assembly.Options(
-        crd_pattern=crd_pattern,
+        crd_pattern=crd_pattern if crd_management == "auto" else "",
         metrics_address=metrics_addr,
+        secure_metrics=secure_metrics,
+        metrics_certificates=metrics_cert_dir,
         health_address=health_addr,
         kubeconfig=kubeconfig,
         extension_names=extension_names,

@@ -6,7 +6,7 @@ decides anything about a resource.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -45,13 +45,13 @@ from asoreconcile.controllers.kind_set import (
 )
 from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.controllers.limiters import retries, turns
+from asoreconcile.controllers.metrics_endpoint import secured
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.controllers.webhooks import WebhookOptions, Webhooks
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import (
@@ -69,7 +69,7 @@ from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
-from asoreconcile.runtime.endpoints import Endpoints
+from asoreconcile.runtime.endpoints import OFF, Endpoints
 from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
 from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import Manager
@@ -79,7 +79,7 @@ from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
 
-_NOWHERE = "0"
+_REVIEW_SECONDS = 10.0
 # A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
 _PASS_SECONDS = 300.0
 _EVENT_SOURCE = "asoreconcile"
@@ -96,6 +96,8 @@ class Options:
 
     crd_pattern: str = ""
     metrics_address: str = "0"
+    secure_metrics: bool = False
+    metrics_certificates: str = ""
     health_address: str = "0"
     kubeconfig: str | None = None
     extension_names: tuple[str, ...] = ()
@@ -118,12 +120,13 @@ class Operation:
         ProcessCollector(registry=self._registry)
         self._metrics = RuntimeMetrics(self._registry)
         self._catalogue = builtin()
-        user_agent = f"asoreconcile/{__version__}"
-        cluster = load(options.kubeconfig)
-        self._elector = self._make_elector(cluster, user_agent)
+        self._user_agent = f"asoreconcile/{__version__}"
+        self._cluster = load(options.kubeconfig)
+        self._closing: list[Callable[[], None]] = []
+        self._elector = self._make_elector()
         self._client = KubeClient(
-            cluster,
-            user_agent=user_agent,
+            self._cluster,
+            user_agent=self._user_agent,
             metrics=self._metrics,
             before_write=self._check_may_write,
         )
@@ -174,8 +177,8 @@ class Operation:
         try:
             return self._manager.run(signals=True)
         finally:
-            self._client.close()
-            self._connector.close()
+            for close in (self._client.close, self._connector.close, *self._closing):
+                close()
 
     def stop(self) -> None:
         """Ask `run` to end. Any thread; does not wait."""
@@ -194,16 +197,33 @@ class Operation:
             ready.add("webhooks", self._webhooks.ready)
             self._manager.add(self._webhooks.server, group=Group.WEBHOOKS)
         options = self._options
-        for address, registry, checks in (
-            (options.metrics_address, self._registry, ()),
-            (options.health_address, None, (alive, ready)),
-        ):
-            if address != _NOWHERE:
-                endpoints = Endpoints(address, registry=registry, checks=checks)
-                self._manager.add(endpoints, group=Group.SERVERS)
+        if options.health_address not in OFF:
+            health = Endpoints(options.health_address, checks=(alive, ready))
+            self._manager.add(health, group=Group.SERVERS)
+        if options.metrics_address not in OFF:
+            self._manager.add(self._metrics_endpoints(), group=Group.SERVERS)
         self._manager.add(timers, group=Group.SERVERS)
         # With the servers, because those stop last: a stop is worth events too.
         self._manager.add(self._recorder, group=Group.SERVERS)
+
+    def _metrics_endpoints(self) -> Endpoints:
+        options = self._options
+        if not options.secure_metrics:
+            return Endpoints(options.metrics_address, registry=self._registry)
+        reviewer = KubeClient(
+            self._cluster,
+            user_agent=self._user_agent,
+            metrics=self._metrics,
+            read_seconds=_REVIEW_SECONDS,
+        )
+        self._closing.append(reviewer.close)
+        return secured(
+            options.metrics_address,
+            self._registry,
+            client=reviewer,
+            clock=self._clock,
+            folder=options.metrics_certificates,
+        )
 
     def _install_crds(self) -> None:
         if not self._options.crd_pattern:
@@ -312,16 +332,14 @@ class Operation:
             build=f"asoreconcile-{__version__}",
         )
 
-    def _make_elector(
-        self, cluster: ClusterConfig, user_agent: str
-    ) -> LeaseElector | None:
+    def _make_elector(self) -> LeaseElector | None:
         wanted = self._options.leader_election
         if wanted is None:
             return None
         return lease_elector(
-            cluster,
+            self._cluster,
             ObjectKey(wanted.namespace or self._settings.pod_namespace, wanted.lease),
-            user_agent=user_agent,
+            user_agent=self._user_agent,
             clock=self._clock,
             metrics=self._metrics,
             identity=wanted.identity,
