@@ -45,9 +45,7 @@ def test_the_flags_of_an_aso_deployment_are_understood(options):
     assert (read.metrics_address, read.health_address) == ("0.0.0.0:8443", ":8081")
     assert (read.secure_metrics, read.metrics_certificates) == (True, "/certs")
     assert read.crd_pattern == "resources.azure.com/*"
-    assert (
-        read.leader_election.lease == "controllers-leader-election-azinfra-generated"
-    )
+    assert read.leader_election.lease == "controllers-leader-election-azinfra-generated"
 
 
 @pytest.mark.parametrize(
