@@ -20,21 +20,21 @@ ASO = [
 ]
 
 
-class Seen(Exception):
+class MadeError(Exception):
     """The options that an operation was to be made with."""
 
 
 @pytest.fixture
 def options(monkeypatch):
     def refuse(settings, options):
-        raise Seen(options)
+        raise MadeError(options)
 
     monkeypatch.setattr(assembly, "Operation", refuse)
 
     def read(*arguments):
         environment = {"POD_NAMESPACE": "azureserviceoperator-system"}
         ended = CliRunner().invoke(manager, arguments, env=environment)
-        assert isinstance(ended.exception, Seen), ended.output
+        assert isinstance(ended.exception, MadeError), ended.output
         return ended.exception.args[0]
 
     return read
