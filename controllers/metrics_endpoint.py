@@ -6,9 +6,7 @@ write nothing else.
 """
 
 import ssl
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
@@ -20,7 +18,7 @@ from asoreconcile.runtime.endpoints import Endpoints
 from asoreconcile.runtime.scrapers import Scrapers
 from asoreconcile.webhooks.certificates import (
     FileCertificates,
-    load_pair,
+    load_pem,
     server_context,
 )
 
@@ -63,12 +61,7 @@ def _from_files(folder: str) -> Callable[[], ssl.SSLContext]:
 def _self_signed(clock: Clock) -> Callable[[], ssl.SSLContext]:
     now = clock.now()
     authority = Authority.make("asoreconcile metrics", now=now, days=_SELF_SIGNED_DAYS)
-    pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
     context = server_context()
-    # A context takes them from files only.
-    with tempfile.TemporaryDirectory() as folder:
-        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        for path, pem in zip((certificate, key), pair, strict=True):
-            path.write_bytes(pem)
-        load_pair(context, certificate, key)
+    pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
+    load_pem(context, *pair)
     return lambda: context

@@ -6,6 +6,7 @@ connections that are open go on with what they were greeted with. Rule: WH-7.
 
 import os
 import ssl
+import tempfile
 import threading
 from pathlib import Path
 
@@ -96,6 +97,15 @@ def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
     # neither: try the pair elsewhere first.
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     context.load_cert_chain(certificate, key)
+
+
+def load_pem(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """`load_pair` of PEM in memory: a context takes them from files only."""
+    with tempfile.TemporaryDirectory() as folder:  # readable to us alone
+        files = Path(folder, "tls.crt"), Path(folder, "tls.key")
+        for file, pem in zip(files, (certificate, key), strict=True):
+            file.write_bytes(pem)
+        load_pair(context, *files)
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

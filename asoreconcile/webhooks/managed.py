@@ -7,11 +7,9 @@ Rule: WH-7.
 
 import base64
 import ssl
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from pathlib import Path
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
@@ -27,7 +25,7 @@ from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.webhooks.bundles import Caller, tell
-from asoreconcile.webhooks.certificates import load_pair, server_context
+from asoreconcile.webhooks.certificates import load_pem, server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.rotation import AUTHORITY, CERTIFICATE, KEY, Kept, renewed
 
@@ -191,11 +189,7 @@ class ManagedCertificates:
         """Raises OSError for a pair that does not fit, and goes on with the old one."""
         if kept == self._shown:
             return
-        with tempfile.TemporaryDirectory() as folder:  # readable to us alone
-            certificate, key = Path(folder, CERTIFICATE), Path(folder, KEY)
-            certificate.write_bytes(kept[CERTIFICATE])
-            key.write_bytes(kept[KEY])
-            load_pair(self._context, certificate, key)
+        load_pem(self._context, kept[CERTIFICATE], kept[KEY])
         self._shown = kept
 
 

@@ -1,11 +1,20 @@
 """The roles deploy/ gives the manager: enough for it, and each verb accounted for."""
 
+import ssl
+import urllib.error
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import yaml
-from operation import WAIT_SECONDS, Operation, resource_for, samples
+from operation import (
+    WAIT_SECONDS,
+    Operation,
+    free_port,
+    resource_for,
+    samples,
+)
 
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import gvk_of, key_of
@@ -104,11 +113,13 @@ def test_the_roles_are_enough_and_each_verb_is_used_or_accounted_for(operation):
     token = operation.cluster.add_service_account(NAMESPACE, ACCOUNT)
     kubeconfig = operation.folder / "account"
     operation.cluster.write_kubeconfig(kubeconfig, token)
+    metrics = free_port()
     objs = samples()
     azure_objs = [obj for obj in objs if obj["kind"] != "Secret"]
     kinds = sorted({f"{gvk_of(o).group}/{gvk_of(o).kind}" for o in azure_objs})
     operation.start_manager(
-        "--enable-leader-election",
+        *("--enable-leader-election", "--secure-metrics"),
+        *("--metrics-addr", f":{metrics}"),
         *("--crd-pattern", ";".join(kinds)),
         KUBECONFIG=str(kubeconfig),
     )
@@ -117,6 +128,7 @@ def test_the_roles_are_enough_and_each_verb_is_used_or_accounted_for(operation):
         operation.apply(obj)
     for obj in azure_objs:
         operation.wait_ready(obj)
+    scrape(metrics, token)
     for obj in azure_objs:
         operation.delete(obj)
     for obj in azure_objs:
@@ -129,6 +141,17 @@ def test_the_roles_are_enough_and_each_verb_is_used_or_accounted_for(operation):
     asked = used(journal, served)
     assert ("update", "leases.coordination.k8s.io") in asked
     assert granted(served) - asked == set(UNUSED)
+
+
+def scrape(port, token):
+    """Ask for the metrics, with a token that no role lets have them."""
+    headers = {"Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(f"https://localhost:{port}/metrics", None, headers)
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request, context=context)
 
 
 def wait_served(operation, objs):
