@@ -30,8 +30,7 @@ class _KubeCommand(click.Command):
 
         del ctx
         with formatter.section("Faults, as VERB RESOURCE WHAT [xCOUNT], WHAT being"):
-            rows = [line.split("  ", 1) for line in HELP.splitlines()]
-            formatter.write_dl([(what, text.strip()) for what, text in rows])
+            formatter.write_dl(HELP)
 
 
 @testserver.command(cls=_KubeCommand)
@@ -155,8 +154,7 @@ class _ArmCommand(click.Command):
         with formatter.section("Styles"):
             formatter.write_dl([(name, n.summary) for name, n in NAMED.items()])
         with formatter.section("Faults, as VERB TARGET WHAT [xCOUNT], WHAT being"):
-            rows = [line.split("  ", 1) for line in HELP.splitlines()]
-            formatter.write_dl([(what, text.strip()) for what, text in rows])
+            formatter.write_dl(HELP)
 
 
 def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:

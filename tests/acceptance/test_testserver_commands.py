@@ -104,6 +104,13 @@ def test_arms_help_names_every_style_and_fault():
         assert word in text
 
 
+def test_kubes_help_names_every_fault():
+    done = CliRunner().invoke(command, ["kube", "--help"])
+    assert done.exit_code == 0
+    for word in ("conflict", "reset", "lost", "stall", "drip[:BYTES]", "cut[:BYTES]"):
+        assert word in done.output
+
+
 def test_a_port_in_use_is_said():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -15,17 +15,18 @@ import attrs
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.targets import path_pattern, resource_pattern
 
-HELP = """\
-STATUS[:CODE[:RETRY_AFTER]]  this error instead of an answer
-reset        the connection breaks before the request is looked at
-lost         the connection breaks after it had its effect
-timeout      504, and nothing happened
-late         504, though it happened
-stall        no answer at all, until the client gives up
-fail[:CODE]  the operation that it begins ends as Failed
-cancel       the operation ends as Canceled
-stuck        the operation never ends
-garbled[:STATUS]  reads of the operation's status answer a page of HTML"""
+HELP = (
+    ("STATUS[:CODE[:RETRY_AFTER]]", "this error instead of an answer"),
+    ("reset", "the connection breaks before the request is looked at"),
+    ("lost", "the connection breaks after it had its effect"),
+    ("timeout", "504, and nothing happened"),
+    ("late", "504, though it happened"),
+    ("stall", "no answer at all, until the client gives up"),
+    ("fail[:CODE]", "the operation that it begins ends as Failed"),
+    ("cancel", "the operation ends as Canceled"),
+    ("stuck", "the operation never ends"),
+    ("garbled[:STATUS]", "reads of the operation's status answer a page of HTML"),
+)
 _VERBS = ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")
 _MESSAGE = "Made to fail by the test server."
 

@@ -12,16 +12,17 @@ from collections.abc import Callable
 
 from asoreconcile.testing.mishaps import Mishap
 
-HELP = """\
-STATUS[:REASON[:RETRY_AFTER]]  this refusal instead of an answer
-conflict     409, as if somebody else wrote first
-reset        the connection breaks before the request is looked at
-lost         the connection breaks after it had its effect
-timeout      504, and nothing happened
-stall        no answer at all, until the client gives up
-slow[:SECONDS]  the answer comes so much later (1)
-drip[:BYTES] the answer comes in pieces of so many bytes (64), ten a second
-cut[:BYTES]  the connection is reset after so much of the answer's body (0)"""
+HELP = (
+    ("STATUS[:REASON[:RETRY_AFTER]]", "this refusal instead of an answer"),
+    ("conflict", "409, as if somebody else wrote first"),
+    ("reset", "the connection breaks before the request is looked at"),
+    ("lost", "the connection breaks after it had its effect"),
+    ("timeout", "504, and nothing happened"),
+    ("stall", "no answer at all, until the client gives up"),
+    ("slow[:SECONDS]", "the answer comes so much later (1)"),
+    ("drip[:BYTES]", "the answer comes in pieces of so many bytes (64), ten a second"),
+    ("cut[:BYTES]", "the connection is reset after so much of the answer's body (0)"),
+)
 _VERBS = {
     "*": "",
     "get": "get",
