@@ -93,13 +93,15 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     "--webhook-cert-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Holds tls.crt and tls.key, and ca.crt if they are not their own authority.",
+    help="Holds tls.crt and tls.key, and ca.crt if they are not their own authority. "
+    "Without it a certificate is made, kept in a Secret in POD_NAMESPACE and renewed, "
+    "and the CRDs are told whom to trust.",
 )
 @click.option(
     "--webhook-service",
     default="",
     metavar="NAMESPACE/NAME",
-    help="The Service before the webhook port, for the CRDs of --all-versions. "
+    help="The Service before the webhook port, for CRDs and our certificate. "
     "Default: azureserviceoperator-webhook-service in POD_NAMESPACE.",
 )
 @click.option(
@@ -190,8 +192,6 @@ def manager(
     if all_versions and not webhook_port:
         message = "--all-versions needs --webhook-port: somebody has to convert"
         raise click.UsageError(message)
-    if webhook_port and webhook_cert_dir is None:
-        raise click.UsageError("--webhook-port needs --webhook-cert-dir")
     log.configure(
         json=json_logging or log_format == "json",
         level=logging.DEBUG if verbose >= _EACH_STEP else logging.INFO,

@@ -19,6 +19,7 @@ from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.work import Kind, Operator
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
+from asoreconcile.catalogue.admitted import MUTATING_NAME, VALIDATING_NAME
 from asoreconcile.catalogue.authored import form_of
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.patterns import match
@@ -49,7 +50,7 @@ from asoreconcile.controllers.metrics_endpoint import secured
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
-from asoreconcile.controllers.webhooks import WebhookOptions, Webhooks
+from asoreconcile.controllers.webhooks import WebhookOptions, Webhooks, certificates
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -75,6 +76,7 @@ from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.service import Group, Step
 from asoreconcile.version import __version__
+from asoreconcile.webhooks.bundles import Caller, crd, mutating, validating
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
@@ -82,6 +84,7 @@ _log = Logger(__name__)
 _REVIEW_SECONDS = 10.0
 # A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
 _PASS_SECONDS = 300.0
+_SERVING = "asoreconcile-webhook-certificate"
 _EVENT_SOURCE = "asoreconcile"
 # Kinds whose workers may all be talking to Azure at once.
 _BUSY_KINDS = 16
@@ -171,6 +174,11 @@ class Operation:
         self._manager.add(self._informers, group=Group.CACHES)
         self._manager.add(self._supervisor, group=Group.OTHERS)
         self._manager.add(self._lifecycle, group=Group.LEADER)
+        if self._webhooks is not None:
+            # From now on it is ours to tell the CRDs whom to trust.
+            self._manager.add(
+                Step("webhooks' callers", self._webhooks.changed), group=Group.LEADER
+            )
         for notice in self._settings.notices:
             _log.warning("Settings", notice=notice)
         _log.info("Starting", version=__version__, kinds=len(self._kinds.running()))
@@ -195,7 +203,8 @@ class Operation:
             ready.add("leaderElection", self._elector.standing)
         if self._webhooks is not None:
             ready.add("webhooks", self._webhooks.ready)
-            self._manager.add(self._webhooks.server, group=Group.WEBHOOKS)
+            for service in self._webhooks.services:
+                self._manager.add(service, group=Group.WEBHOOKS)
         options = self._options
         if options.health_address not in OFF:
             health = Endpoints(options.health_address, checks=(alive, ready))
@@ -250,6 +259,9 @@ class Operation:
             CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
         )
         definitions.add_handler(lambda _: self._supervisor.changed())
+        if self._webhooks is not None:
+            webhooks = self._webhooks
+            definitions.add_handler(lambda _: webhooks.changed())
 
     def _watch_credentials(self) -> None:
         controller = Controller(
@@ -353,12 +365,34 @@ class Operation:
     def _make_webhooks(self) -> Webhooks | None:
         if not self._options.webhooks.on:
             return None
-        return Webhooks(
+        metrics = WebhookMetrics(self._registry)
+        secret = ObjectKey(self._settings.pod_namespace, _SERVING)
+        shown = certificates(
             self._options.webhooks,
-            self._catalogue,
+            self._client,
+            secret,
             clock=self._clock,
-            metrics=WebhookMetrics(self._registry),
+            callers=self._callers,
+            metrics=metrics,
         )
+        return Webhooks(
+            self._options.webhooks.address,
+            self._catalogue,
+            certificates=shown,
+            clock=self._clock,
+            metrics=metrics,
+        )
+
+    def _callers(self) -> list[Caller]:
+        """What may name our webhooks; the leader tells them whom to trust."""
+        if self._elector is not None and not self._elector.leads:
+            return []
+        kinds = [running.version for running in self._kinds.running().values()]
+        return [
+            mutating(MUTATING_NAME),
+            validating(VALIDATING_NAME),
+            *(crd(f"{version.plural}.{version.gvk.group}") for version in kinds),
+        ]
 
     def _make_connector(self) -> Connector:
         return Connector(

@@ -5,7 +5,9 @@ wildcards, and per kind at the paths that Azure Service Operator's configuration
 """
 
 from base64 import b64encode
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -28,9 +30,13 @@ from asoreconcile.controllers.conversions import converter
 from asoreconcile.errors import AsoError
 from asoreconcile.expressions.language import shared
 from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.objects import JsonObject, ObjectKey, dig
 from asoreconcile.runtime.health import Verdict
+from asoreconcile.runtime.service import Service
+from asoreconcile.webhooks.bundles import Caller
 from asoreconcile.webhooks.certificates import FileCertificates
+from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import OFF, WebhookServer, webhook_path
 
@@ -44,8 +50,9 @@ class WebhookOptions:
     """What the command line says of webhooks.
 
     address: `:9443`; "0" serves none. cert_dir: holds tls.crt and tls.key, and ca.crt
-    where they are not their own authority. service: `namespace/name` of the Service
-    before the port; url: in its place, where the API server finds it:
+    where they are not their own authority; None has us make a certificate, keep it in
+    a Secret, and tell the API server whom to trust. service: `namespace/name` of the
+    Service before the port; url: in its place, where the API server finds it:
     `https://host:port`.
     """
 
@@ -58,59 +65,101 @@ class WebhookOptions:
     def on(self) -> bool:
         return self.address not in OFF
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names that the API server calls us by."""
+        if self.url:
+            return (urlsplit(self.url).hostname or "",)
+        namespace, _, name = self.service.partition("/")
+        return (f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
+
     def client(self) -> WebhookClient:
         """Where the API server finds them. Raises WebhookOptionsError."""
-        folder = self._folder()
-        try:
-            authority = folder / "ca.crt"
-            pem = (authority if authority.exists() else folder / "tls.crt").read_bytes()
-        except OSError as error:
-            raise WebhookOptionsError(f"no certificate in {folder}: {error}") from error
-        bundle = b64encode(pem).decode()
+        bundle = b64encode(self._authority()).decode()
         if self.url:
             return WebhookClient(url=self.url, ca_bundle=bundle)
         namespace, _, name = self.service.partition("/")
         return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
 
-    def _folder(self) -> Path:
-        if self.cert_dir is None:
-            raise WebhookOptionsError("webhooks need --webhook-cert-dir")
-        return self.cert_dir
-
-    def certificates(self, metrics: WebhookMetrics) -> FileCertificates:
-        """Raises WebhookOptionsError for files that cannot be used."""
-        folder = self._folder()
+    def _authority(self) -> bytes:
+        """Empty where CRDs are told later, by `ManagedCertificates`."""
+        folder = self.cert_dir
+        if folder is None:
+            return b""
         try:
-            return FileCertificates(folder, metrics=metrics)
+            authority = folder / "ca.crt"
+            return (
+                authority if authority.exists() else folder / "tls.crt"
+            ).read_bytes()
         except OSError as error:
-            raise WebhookOptionsError(
-                f"cannot use the certificate in {folder}: {error}"
-            ) from error
+            raise WebhookOptionsError(f"no certificate in {folder}: {error}") from error
+
+
+def certificates(
+    options: WebhookOptions,
+    client: KubeClient,
+    secret: ObjectKey,
+    *,
+    clock: Clock,
+    callers: Callable[[], Iterable[Caller]],
+    metrics: WebhookMetrics,
+) -> FileCertificates | ManagedCertificates:
+    """What the server is to show. Raises WebhookOptionsError for unusable files.
+
+    secret, callers: of `ManagedCertificates`.
+    """
+    folder = options.cert_dir
+    if folder is None:
+        return ManagedCertificates(
+            client,
+            secret,
+            options.hosts,
+            clock=clock,
+            callers=callers,
+            metrics=metrics,
+        )
+    try:
+        return FileCertificates(folder, metrics=metrics)
+    except OSError as error:
+        raise WebhookOptionsError(
+            f"cannot use the certificate in {folder}: {error}"
+        ) from error
 
 
 class Webhooks:
-    """The server with its functions. `server` is a service of Group.WEBHOOKS."""
+    """The server with its functions; `services` belong into Group.WEBHOOKS."""
 
     def __init__(
         self,
-        options: WebhookOptions,
+        address: str,
         catalogue: Catalogue,
         *,
+        certificates: FileCertificates | ManagedCertificates,
         clock: Clock,
         metrics: WebhookMetrics,
     ) -> None:
-        """Listens nowhere yet. Raises WebhookOptionsError, ListenError."""
+        """Listens nowhere yet. Raises ListenError."""
+        self._certificates = certificates
         self.server = WebhookServer(
-            options.address,
-            certificates=options.certificates(metrics),
-            clock=clock,
-            metrics=metrics,
+            address, certificates=certificates, clock=clock, metrics=metrics
         )
         self._admission = Admission(catalogue, expression_problems)
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
         self.server.mutate(MUTATE_PATH, self._admission.mutate)
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """To be started in this order."""
+        if isinstance(self._certificates, ManagedCertificates):
+            return (self._certificates, self.server)
+        return (self.server,)
+
+    def changed(self) -> None:
+        """A CRD came or changed: it may have to be told whom to trust."""
+        if isinstance(self._certificates, ManagedCertificates):
+            self._certificates.look()
 
     def admit(self, kind: Kind) -> None:
         """Answer at a kind's own paths too, those of all its versions. Once a kind."""

@@ -14,7 +14,8 @@ from asoreconcile.catalogue.webhookclient import (
 )
 from asoreconcile.objects import JsonObject
 
-_NAME = "azureserviceoperator"
+MUTATING_NAME = "azureserviceoperator-mutating-webhook-configuration"
+VALIDATING_NAME = "azureserviceoperator-validating-webhook-configuration"
 
 
 def webhook_configurations(
@@ -26,7 +27,7 @@ def webhook_configurations(
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
-            "metadata": {"name": f"{_NAME}-{verb}-webhook-configuration"},
+            "metadata": {"name": name},
             "webhooks": [
                 {
                     "name": f"{path.lstrip('/')}.azure.com",
@@ -39,9 +40,9 @@ def webhook_configurations(
                 }
             ],
         }
-        for kind, verb, path in (
-            ("MutatingWebhookConfiguration", "mutating", MUTATE_PATH),
-            ("ValidatingWebhookConfiguration", "validating", VALIDATE_PATH),
+        for kind, name, path in (
+            ("MutatingWebhookConfiguration", MUTATING_NAME, MUTATE_PATH),
+            ("ValidatingWebhookConfiguration", VALIDATING_NAME, VALIDATE_PATH),
         )
     ]
 

@@ -23,7 +23,7 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.webhooks.bundles import Caller, tell
 from asoreconcile.webhooks.certificates import load_pem, server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
@@ -171,11 +171,11 @@ class ManagedCertificates:
 
     def _write(self, secret: JsonObject | None, kept: Kept) -> None:
         data = {name: base64.b64encode(pem).decode() for name, pem in kept.items()}
-        if secret is not None:
-            others = secret.get("data") or {}
-            self._client.replace(SECRETS, {**secret, "data": {**others, **data}})
-            return
         key = self._secret
+        if secret is not None:
+            read = {"resourceVersion": resource_version(secret)}
+            self._client.patch(SECRETS, key, {"metadata": read, "data": data})
+            return
         document = {
             "apiVersion": "v1",
             "kind": "Secret",

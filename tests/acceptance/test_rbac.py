@@ -39,6 +39,7 @@ KINDS = {
 }
 _LISTS = "a server that streams no initial state is listed, and again after a 410"
 _EXISTS = "what is exported goes into an object that was there before"
+_TOLD = "whom to trust is told with --webhook-port and no --webhook-cert-dir"
 # What the samples' whole life does not ask for, and when it is asked for.
 UNUSED = {
     ("list", "kind"): _LISTS,
@@ -48,6 +49,12 @@ UNUSED = {
     ("list", "leases.coordination.k8s.io"): _LISTS,
     ("patch", "secrets"): _EXISTS,
     ("patch", "configmaps"): _EXISTS,
+    ("get", "customresourcedefinitions.apiextensions.k8s.io"): _TOLD,
+    **{
+        (verb, f"{kind}webhookconfigurations.admissionregistration.k8s.io"): _TOLD
+        for verb in ("get", "patch")
+        for kind in ("mutating", "validating")
+    },
     ("patch", "events"): "an event that repeats is counted, not told again",
 }
 
