@@ -116,6 +116,7 @@ class CachedClient:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "",
+        dry_run: bool = False,
     ) -> JsonObject:
         """As `KubeClient.delete`; an object that is gone is gone for readers too."""
         answer = self.server.delete(
@@ -124,12 +125,14 @@ class CachedClient:
             uid=uid,
             resource_version=resource_version,
             propagation=propagation,
+            dry_run=dry_run,
         )
         if metadata(answer).get("name"):
-            return self._recorded(resource, answer)
+            return self._recorded(resource, answer, dry_run=dry_run)
         details = answer.get("details") or {}
-        for informer in self._caches(resource):
-            informer.record_deletion(key, uid or str(details.get("uid") or ""))
+        if not dry_run and not self.server.is_dry_run:
+            for informer in self._caches(resource):
+                informer.record_deletion(key, uid or str(details.get("uid") or ""))
         return answer
 
     def _recorded(

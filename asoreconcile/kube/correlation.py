@@ -30,13 +30,17 @@ _Value = TypeVar("_Value")
 
 @attrs.frozen
 class Record:
-    """Something that happened to an object. obj: its apiVersion, kind and metadata."""
+    """Something that happened to an object.
+
+    obj: its apiVersion, kind and metadata. action: what was being done, if it was said.
+    """
 
     obj: JsonObject = attrs.field(repr=False)
     type: EventType
     reason: str
     message: str
     at: datetime
+    action: str = ""
 
     @property
     def flow(self) -> Identity:

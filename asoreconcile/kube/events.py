@@ -5,14 +5,15 @@ again raises a count instead of making another; one object's flood of one reason
 thinned out without silencing its other reasons. Rules: runtime-semantics section 8.
 """
 
+import math
 import random
+import socket
 import threading
 import uuid
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
@@ -23,7 +24,15 @@ from asoreconcile.kube.errors import (
     NotFoundError,
     TransportError,
 )
-from asoreconcile.kube.resources import EVENTS, ApiResource
+from asoreconcile.kube.eventforms import (
+    CoreForm,
+    Form,
+    SeriesForm,
+    cut,
+    namespace_of,
+)
+from asoreconcile.kube.eventseries import IDLE_SECONDS, SeriesCorrelator
+from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
 
@@ -32,7 +41,9 @@ _log = Logger(__name__)
 _QUEUED = 1000
 _TRIES = 12
 _RETRY_SECONDS = 10.0
-_MAX_MESSAGE = 1024
+
+
+EventApi = Literal["v1", "events.k8s.io/v1"]
 
 
 class Client(Protocol):
@@ -46,7 +57,7 @@ class Client(Protocol):
 
 
 class EventRecorder:
-    """Records core/v1 events; a service of the manager. Safe from any thread."""
+    """Records events; a service of the manager. Safe from any thread."""
 
     def __init__(
         self,
@@ -54,20 +65,31 @@ class EventRecorder:
         source: str,
         *,
         clock: Clock,
+        api: EventApi = "v1",
+        instance: str = "",
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """source: the component that the events are said to come from."""
+        """source: the component that the events are said to come from. api: which of
+        the two kinds of events to write; `v1` is the one that all tools read.
+        instance: for events.k8s.io/v1, which process it is; default the host's name.
+        """
         self.name = "events"
         self._client = client
         self._source = source
         self._clock = clock
         self._uniform = uniform
-        self._queue: deque[Record] = deque()
+        self._queue: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._busy = False
         self._ended = False
-        self._correlator = Correlator()
+        self._form: Form = CoreForm(source)
+        self._correlator: Correlator | SeriesCorrelator = Correlator()
+        self._serieses: SeriesCorrelator | None = None
+        if api == "events.k8s.io/v1":
+            self._form = SeriesForm(source, instance or socket.gethostname())
+            self._correlator = self._serieses = SeriesCorrelator()
+        self._looks_again = False
         self._thread: threading.Thread | None = None
 
     def event(
@@ -76,17 +98,21 @@ class EventRecorder:
         type: EventType,  # noqa: A002 - the field's name
         reason: str,
         message: str,
+        *,
+        action: str = "",
     ) -> None:
         """Record something about an object; dropped, and logged, when the queue is
         full. Cluster-scoped objects have their events in namespace `default`.
+
+        action: what was being done, for events.k8s.io/v1; default the reason.
         """
         record = Record(
-            _reference_of(obj), type, reason, _cut(message), self._clock.now()
+            _reference_of(obj), type, reason, cut(message), self._clock.now(), action
         )
         with self._changed:
             full = len(self._queue) >= _QUEUED
             if not full:
-                self._queue.append(record)
+                self._queue.append(lambda: self._write(record))
                 self._changed.notify_all()
         if full:
             _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
@@ -105,6 +131,8 @@ class EventRecorder:
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Write what is queued, then end."""
+        if self._serieses is not None:
+            self._put(lambda: self._finish_series(math.inf))
         flushed = self._thread is None or self.flush(timeout_seconds)
         self._stopping.set()
         with self._changed:
@@ -117,8 +145,8 @@ class EventRecorder:
 
     def _run(self) -> None:
         try:
-            while (record := self._next()) is not None:
-                self._write(record)
+            while (task := self._next()) is not None:
+                task()
         except StoppedError:
             _log.info("Events end with the client", unwritten=len(self._queue))
         finally:
@@ -126,7 +154,7 @@ class EventRecorder:
                 self._ended = True
                 self._changed.notify_all()
 
-    def _next(self) -> Record | None:
+    def _next(self) -> Callable[[], None] | None:
         with self._changed:
             self._busy = False
             self._changed.notify_all()
@@ -139,8 +167,31 @@ class EventRecorder:
 
     def _write(self, record: Record) -> None:
         series = self._correlator.observe(record, self._clock.monotonic())
-        if series is None:
-            return
+        if series is not None:
+            self._deliver(record, series)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Have series that stop coming written once more, when it is time."""
+        if self._serieses is not None and len(self._serieses) and not self._looks_again:
+            self._looks_again = True
+            due = self._clock.monotonic() + IDLE_SECONDS
+            self._clock.call_at(due, lambda: self._put(self._finish_series))
+
+    def _finish_series(self, now: float | None = None) -> None:
+        self._looks_again = False
+        if self._serieses is not None:
+            now = self._clock.monotonic() if now is None else now
+            for record, series in self._serieses.finished(now):
+                self._deliver(record, series)
+            self._look_again()
+
+    def _put(self, task: Callable[[], None]) -> None:
+        with self._changed:
+            self._queue.append(task)
+            self._changed.notify_all()
+
+    def _deliver(self, record: Record, series: Series) -> None:
         for attempt in range(1, _TRIES + 1):
             try:
                 self._send(record, series)
@@ -158,15 +209,11 @@ class EventRecorder:
                 return
 
     def _send(self, record: Record, series: Series) -> None:
+        resource = self._form.resource
         if series.written:
-            key = ObjectKey(_namespace_of(record), series.name)
-            change = {
-                "count": series.count,
-                "lastTimestamp": _stamp(series.last),
-                "message": _cut(series.message),
-            }
+            key = ObjectKey(namespace_of(record), series.name)
             try:
-                self._client.patch(EVENTS, key, change)
+                self._client.patch(resource, key, self._form.change(series))
             except NotFoundError:
                 series.written, series.name = False, ""  # it expired: write it anew
             else:
@@ -174,45 +221,12 @@ class EventRecorder:
         # One name for all tries: an answer may be lost, and the event be there.
         series.name = series.name or _name(record)
         with suppress(AlreadyExistsError):
-            self._client.create(EVENTS, self._document(record, series))
+            self._client.create(resource, self._form.document(record, series))
         series.written = True
-
-    def _document(self, record: Record, series: Series) -> JsonObject:
-        key = key_of(record.obj)
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "name": series.name,
-                "namespace": _namespace_of(record),
-            },
-            "involvedObject": {
-                "apiVersion": record.obj.get("apiVersion"),
-                "kind": record.obj.get("kind"),
-                "namespace": key.namespace,
-                "name": key.name,
-                "uid": uid_of(record.obj),
-                "resourceVersion": resource_version(record.obj),
-            },
-            "type": record.type,
-            "reason": record.reason,
-            "message": _cut(series.message),
-            "source": {"component": self._source},
-            "reportingComponent": self._source,
-            "reportingInstance": "",
-            "firstTimestamp": _stamp(series.first),
-            "lastTimestamp": _stamp(series.last),
-            "count": series.count,
-        }
 
 
 def _name(record: Record) -> str:
     return f"{key_of(record.obj).name[:200]}.{uuid.uuid4().hex[:16]}"
-
-
-def _namespace_of(record: Record) -> str:
-    """Where an object's events are; cluster-scoped objects have them in `default`."""
-    return key_of(record.obj).namespace or "default"
 
 
 def _reference_of(obj: JsonObject) -> JsonObject:
@@ -228,14 +242,3 @@ def _reference_of(obj: JsonObject) -> JsonObject:
             "resourceVersion": resource_version(obj),
         },
     }
-
-
-def _cut(message: str) -> str:
-    # The API refuses messages over 1,024 characters.
-    return (
-        message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."
-    )
-
-
-def _stamp(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

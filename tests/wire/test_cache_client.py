@@ -189,6 +189,8 @@ def test_d21_dry_runs_are_not_read(synced):
     cached.create(CONFIG_MAPS, config_map(), dry_run=True)
     dry = CachedClient(cached.server.with_defaults(dry_run=True), cached._informers)
     dry.create(CONFIG_MAPS, config_map("two"))
+    dry.delete(CONFIG_MAPS, ObjectKey("default", "first"))
+    cached.delete(CONFIG_MAPS, ObjectKey("default", "first"), dry_run=True)
     assert names(cached.list(CONFIG_MAPS)) == ["first"]
 
 
