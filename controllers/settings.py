@@ -169,8 +169,8 @@ def _scope(reader: Environment, notices: list[str]) -> None:
     mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, "watchers")
     if mode != "watchers":
         notices.append(
-            "AZURE_OPERATOR_MODE asks for webhooks, which are not served: the "
-            "reconciler applies the same defaults and rules"
+            "AZURE_OPERATOR_MODE asks for webhooks: --webhook-port serves them; "
+            "without it the reconciler applies the same defaults and rules"
         )
 
 
@@ -225,8 +225,8 @@ def _mode(text: str) -> str:
             return "watchers-and-webhooks"
         case "webhooks":
             raise ValueError(
-                "'webhooks' alone is not supported, as no webhooks are served: write "
-                "watchers"
+                "'webhooks' alone is not supported: write watchers, and say where to "
+                "serve them by --webhook-port"
             )
         case _:
             raise ValueError(

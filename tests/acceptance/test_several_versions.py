@@ -6,7 +6,7 @@ from world import resource_group, virtual_network
 
 from asoreconcile.catalogue.admitted import webhook_configurations
 from asoreconcile.catalogue.conversion import CARRIED
-from asoreconcile.controllers import crds
+from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.kube.errors import ApiError, InvalidError
@@ -46,7 +46,13 @@ def operation(tmp_path_factory):
         options = WebhookOptions(address=f":{port}", cert_dir=folder, url=url)
         made.webhooks = options.client()
         made.install(resource_group())
-        definition = crds.manifest(VNET, conversion=options.client())
+        # As Azure Service Operator has it: beside each version its stored form.
+        definition = crd(
+            VNET,
+            versions=[*VNET.versions, *(f"{v}storage" for v in VNET.versions)],
+            conversion=options.client(),
+            rules=True,
+        )
         made.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
         made.start_manager(f"--webhook-port={port}", f"--webhook-cert-dir={folder}")
         made.apply(resource_group())
@@ -102,13 +108,20 @@ def test_a_resource_is_put_with_the_version_the_user_wrote(operation):
     assert [delete.api_version for delete in deletes] == ["2025-03-01"]
 
 
-def test_a_rule_is_held_by_the_api_server_and_else_by_the_reconciler(operation):
+def test_r10_1_a_rule_is_held_by_the_api_server_and_else_by_the_reconciler(operation):
     """A CRD of several versions carries the rules; in lists it cannot."""
     two = {"name": "rg", "armId": "/subscriptions/s/resourceGroups/rg"}
     wrong = virtual_network("wrong") | {"spec": {"location": "x", "owner": two}}
 
     with pytest.raises(InvalidError, match="set either armId or the owner's name"):
         operation.apply(wrong)
+
+    named = virtual_network("named", azureName="named")
+    operation.apply(named)
+    operation.wait_ready(named)
+    named["spec"]["azureName"] = "renamed"
+    with pytest.raises(InvalidError, match="cannot change once the resource is in"):
+        operation.apply(named)
 
     half = virtual_network("half", ipAllocations=[{"reference": {"name": "x"}}])
     operation.apply(half)
@@ -147,7 +160,7 @@ def test_an_object_that_azure_service_operator_stored_is_taken_up_as_it_was_writ
 ):
     """Its stored form says by whose tables it is PUT, and keeps what those know."""
     stored = {
-        "apiVersion": f"network.azure.com/{STORED}",
+        "apiVersion": f"network.azure.com/{OLD}storage",
         "kind": "VirtualNetwork",
         "metadata": {"name": "stored", "namespace": "default"},
         "spec": {
@@ -157,7 +170,7 @@ def test_an_object_that_azure_service_operator_stored_is_taken_up_as_it_was_writ
             "$propertyBag": {"Unheard": '"of"'},
         },
     }
-    operation.client.create(at(STORED), stored)
+    operation.client.create(at(f"{OLD}storage"), stored)
     obj = virtual_network("stored") | {"apiVersion": f"network.azure.com/{OLD}"}
 
     operation.wait_ready(obj)

@@ -11,12 +11,18 @@ import urllib3
 from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
 from asoreconcile.catalogue.conversion import CARRIED
 from asoreconcile.catalogue.problems import Problem
+from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.conversions import converter
-from asoreconcile.objects import copy_json
+from asoreconcile.controllers.crds import manifest
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
 from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.server import WebhookServer
 
@@ -293,3 +299,55 @@ def test_a_made_up_name_is_not_made_up_anew(ask):
 
     assert b'"drawn"' in base64.b64decode(edited["patch"])
     assert b'"claimed"' in base64.b64decode(first["patch"])
+
+
+# In front of an API server
+
+
+def test_a_kind_of_one_version_is_given_all_of_them(tmp_path):
+    """What was stored in the one version is read in any, and keeps its author."""
+    certificate, key = AUTHORITY.issue(["127.0.0.1"])
+    (tmp_path / "tls.crt").write_bytes(certificate)
+    (tmp_path / "tls.key").write_bytes(key)
+    hooks = WebhookServer(
+        "127.0.0.1:0", certificates=FileCertificates(tmp_path), clock=SystemClock()
+    )
+    hooks.convert("/convert", converter(builtin()))
+    kind = builtin().kind(GroupKind(NETWORK, "VirtualNetwork"))
+
+    def at(version):
+        return ApiResource(
+            group=NETWORK, version=version, plural=kind.plural, kind="VirtualNetwork"
+        )
+
+    def install(document):
+        client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(document),
+            document,
+            kind="apply",
+            field_manager="tests",
+            force=True,
+        )
+
+    with KubeServer() as cluster:
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests")
+        hooks.start()
+        install(manifest(kind, "v1api20240301"))
+        obj = vnet("v1api20240301")
+        obj["metadata"] = {"name": "it", "namespace": "default"}
+        client.create(at("v1api20240301"), obj)
+        bundle = base64.b64encode(AUTHORITY.pem).decode()
+        url = f"https://127.0.0.1:{hooks.port}"
+
+        install(manifest(kind, conversion=WebhookClient(url=url, ca_bundle=bundle)))
+
+        key = ObjectKey("default", "it")
+        stored = client.get(at("v20250301storage"), key)
+        assert stored["spec"] == {**obj["spec"], "originalVersion": "v1api20240301"}
+        assert client.get(at("v20250301"), key)["spec"] == obj["spec"]
+        (listed,) = client.list_page(at("v1api20201101")).items
+        assert listed["spec"] == obj["spec"]
+        client.close()
+    assert hooks.stop(5) == []

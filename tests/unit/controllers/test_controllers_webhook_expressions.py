@@ -1,0 +1,38 @@
+"""Export expressions looked at when an object is written."""
+
+import pytest
+from click.testing import CliRunner
+
+from asoreconcile.cmd.manager import manager
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.webhooks import expression_problems
+from asoreconcile.objects import GroupKind
+
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork")).version()
+
+
+def test_expressions_are_checked_with_a_write():
+    pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
+
+    def wrong(value):
+        one = {"name": "out", "key": "k", "value": value}
+        spec = {"operatorSpec": {"configMapExpressions": [one]}}
+        obj = {"metadata": {"name": "x"}, "spec": spec}
+        return [p.path for p in expression_problems(VNET, obj)]
+
+    assert wrong("self.metadata.name") == []
+    assert wrong("self.metadata.nam") == [
+        "spec.operatorSpec.configMapExpressions[0].value"
+    ]
+
+
+@pytest.mark.parametrize("spec", [{}, {"operatorSpec": {}}, {"operatorSpec": []}])
+def test_without_expressions_no_engine_is_asked(spec):
+    assert expression_problems(VNET, {"metadata": {"name": "x"}, "spec": spec}) == []
+
+
+def test_all_versions_need_somebody_who_converts():
+    result = CliRunner().invoke(manager, ["--all-versions"])
+
+    assert result.exit_code == 2
+    assert "--all-versions needs --webhook-port" in result.stderr
