@@ -1,6 +1,6 @@
 """Just enough of an API server to be watched: one kind, its discovery, one long stream.
 
-    python tests/bench/watching/api.py EVENTS [--listed] [--pages]
+    python tests/bench/watching/api.py EVENTS [--listed] [--lists]
 
 Everything is rendered before the first client comes, so that the server costs next to
 nothing while clients are measured. Prints its port. Plain HTTP, on 127.0.0.1.
@@ -55,8 +55,8 @@ def account(number: int) -> dict:
                     "fieldsType": "FieldsV1",
                     "fieldsV1": {"f:spec": fields},
                 }
-                for manager in ("kubectl", "controller")
-            ][:1],
+                for manager in ("kubectl",)
+            ],
         },
         "spec": {
             "location": "westeurope",
@@ -174,6 +174,8 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 start = int(query.get("continue", 0))
                 limit = int(query.get("limit", 0)) or 1 << 30
+                if query.get("resourceVersion") == "0":
+                    limit = 1 << 30  # from memory, and in one piece, as real ones do
                 self._answer(200, self.documents.page(start, limit))
             return
         found = self.documents.discovery(parts.path)
@@ -234,10 +236,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("events", type=int)
     parser.add_argument("--listed", action="store_true", help="as the first state")
-    parser.add_argument("--pages", action="store_true", help="no streamed first state")
+    parser.add_argument("--lists", action="store_true", help="no streamed first state")
     options = parser.parse_args()
     Handler.documents = Documents(
-        options.events, listed=options.listed, streams=not options.pages
+        options.events, listed=options.listed, streams=not options.lists
     )
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

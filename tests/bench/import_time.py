@@ -1,0 +1,67 @@
+"""How long imports take: the library, what a controller needs of it, and its peers.
+
+    hack/bench import-time [--rounds N] [--peers-python PATH]
+
+Each import in a process of its own, compiled before; the fastest of the rounds counts.
+Claim: the library, and what a controller names of it, in less than 100 ms of CPU.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+
+from watching.running import has, show
+
+OURS = {
+    "asoreconcile": "import asoreconcile",
+    "asoreconcile, a controller's names": (
+        "from asoreconcile import Controller, Informer, KubeClient, Manager, Result"
+    ),
+    "asoreconcile, an application": ("from asoreconcile import Application, Result"),
+}
+PEERS = ("kubernetes", "kopf")
+PROGRAM = """
+import json, sys, time
+began, cpu = time.perf_counter(), time.process_time()
+{statement}
+seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+print(json.dumps([seconds, cpu, len(sys.modules)]))
+"""
+
+
+def fastest(python: str, statement: str, rounds: int) -> dict[str, float]:
+    command = [python, "-c", PROGRAM.format(statement=statement)]
+    told = []
+    for _ in range(rounds):
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        told.append(json.loads(done.stdout))
+    seconds, cpu, modules = (min(column) for column in zip(*told, strict=True))
+    return {
+        "ms": round(seconds * 1000, 1),
+        "cpu_ms": round(cpu * 1000, 1),
+        "modules": modules,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peers-python", default=sys.executable)
+    options = parser.parse_args()
+    for name, statement in OURS.items():
+        told = fastest(sys.executable, statement, options.rounds)
+        show({"benchmark": f"import: {name}", **told})
+    for package in PEERS:
+        line: dict[str, object] = {"benchmark": f"import: {package}"}
+        pythons = (sys.executable, options.peers_python)
+        python = next((one for one in pythons if has(one, package)), None)
+        if python is None:
+            show({**line, "skipped": f"{package} is not installed"})
+        else:
+            told = fastest(python, f"import {package}", options.rounds)
+            show({**line, **told})
+
+
+if __name__ == "__main__":
+    main()
