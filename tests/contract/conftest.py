@@ -36,6 +36,12 @@ def servers() -> Iterator[Callable[[str], Server]]:
         yield find
 
 
+@pytest.fixture(scope="session")
+def targets() -> tuple[str, ...]:
+    """Which servers there are."""
+    return TARGETS
+
+
 @pytest.fixture(params=TARGETS)
 def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
     """An administrator's client; the CRD `widgets.contract.example.com` is there."""

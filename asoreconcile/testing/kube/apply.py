@@ -5,8 +5,6 @@ them too; a field that another manager owns with another value is a conflict, un
 forced. Owners are kept in `metadata.managedFields`, in the API's FieldsV1 form.
 """
 
-from collections.abc import Callable
-
 import attrs
 import orjson
 
@@ -79,7 +77,8 @@ def applied(
     entries = _entries(base)
     previous = next((e for e in entries if _is_apply_of(e, owner)), None)
     others = [entry for entry in entries if entry is not previous]
-    contested = _contested(base, found, others, owner)
+    over = laid_over(base, wanted, owner.schema)
+    contested = _contested((base, over), found, others, owner)
     if contested and not force:
         raise _conflict(contested)
     for entry, paths in contested:
@@ -92,8 +91,10 @@ def applied(
             result = without(result, path, owner.schema)
     result = laid_over(result, wanted, owner.schema)
     made = _entry("Apply", mine, owner)
-    if previous and _same_entry(previous, made):
-        made = previous
+    if live is not None and _content(result) == _content(live):
+        # Nothing but who owns what: the time stays as it is, or unsaid.
+        made["time"] = (previous or {}).get("time")
+        made = {name: value for name, value in made.items() if value is not None}
     kept = [entry for entry in others if _paths(entry)]
     metadata(result)["managedFields"] = _in_order([*kept, made])
     return result
@@ -142,12 +143,26 @@ def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
         metadata(after).pop("managedFields", None)
 
 
+def _content(obj: JsonObject) -> JsonObject:
+    meta = {n: v for n, v in metadata(obj).items() if n != "managedFields"}
+    return {**obj, "metadata": meta}
+
+
 def _contested(
-    live: JsonObject, found: list[Node], others: list[JsonObject], owner: Owner
+    change: tuple[JsonObject, JsonObject],
+    found: list[Node],
+    others: list[JsonObject],
+    owner: Owner,
 ) -> list[tuple[JsonObject, list[Path]]]:
-    """Which fields each other manager owns that would change."""
-    present = {n.path: n.value for n in nodes(live, owner.schema)}
-    changing = {n.path for n in found if n.is_leaf and present.get(n.path) != n.value}
+    """Which fields each other manager owns that would change. change: from, to."""
+    before, after = (
+        {n.path: n.value for n in nodes(obj, owner.schema)} for obj in change
+    )
+    changing = {
+        n.path
+        for n in found
+        if n.is_leaf and before.get(n.path) != after.get(n.path, n.value)
+    }
     pairs = ((entry, sorted(_paths(entry) & changing)) for entry in others)
     return [(entry, paths) for entry, paths in pairs if paths]
 
@@ -220,13 +235,6 @@ def _entry(operation: str, paths: set[Path], owner: Owner) -> JsonObject:
     if owner.subresource:
         entry["subresource"] = owner.subresource
     return entry
-
-
-def _same_entry(one: JsonObject, other: JsonObject) -> bool:
-    compared: Callable[[JsonObject], JsonObject] = lambda entry: {  # noqa: E731
-        name: value for name, value in entry.items() if name != "time"
-    }
-    return compared(one) == compared(other)
 
 
 def _narrowed(entry: JsonObject, paths: set[Path]) -> JsonObject:

@@ -78,7 +78,8 @@ class Deletions:
 
     def finish(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
         """The last finalizer went: remove the object. Caller holds the lock."""
-        last = copy_json(obj)
+        # Watches are told of the state before, finalizers and all.
+        last = copy_json(self._storage.get(table, key) or obj)
         metadata(last)["resourceVersion"] = self._storage.next_version()
         self._storage.remove(table, key, last)
         self._collect(uid_of(last))
