@@ -84,7 +84,8 @@ class Listener:
         tls: the context to greet the next connection with; None is plain HTTP.
         max_body_bytes: of a request for a target.
         read_seconds: for a whole request, from its first byte.
-        max_connections: further ones are closed at once.
+        max_connections: a further one takes the place of one that is idle, or is
+        closed at once.
         """
         self.address = address
         self._host, self._port = _parse(address)
@@ -137,9 +138,11 @@ class _Connections:
         self._closing = False
 
     def add(self, connection: socket.socket) -> bool:
-        """Count one in; False if there is no place."""
+        """Count one in; False if there is no place, not even that of an idle one."""
         with self._changed:
-            if self._closing or len(self._busy) >= self._most:
+            if self._closing:
+                return False
+            if len(self._busy) >= self._most and not self._drop_idle():
                 return False
             self._busy[connection] = False
             return True
@@ -151,7 +154,10 @@ class _Connections:
 
     @contextmanager
     def answering(self, connection: socket.socket) -> Iterator[None]:
+        """Raises ConnectionError if it was dropped meanwhile."""
         with self._changed:
+            if connection not in self._busy:
+                raise ConnectionError("dropped for another")
             self._busy[connection] = True
         try:
             yield
@@ -173,6 +179,16 @@ class _Connections:
                         connection.shutdown(socket.SHUT_RDWR)
             self._changed.wait_for(self._none_busy, timeout_seconds)
             return sum(self._busy.values())
+
+    def _drop_idle(self) -> bool:
+        """The oldest of those that ask nothing: who only holds places keeps none."""
+        for connection, busy in self._busy.items():
+            if not busy:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+                del self._busy[connection]
+                return True
+        return False
 
     def _none_busy(self) -> bool:
         return not any(self._busy.values())
