@@ -3,11 +3,8 @@
 import attrs
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-_BUCKETS = (
-    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
-    *(0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
-    *(6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
-)
+# 1e-8 s times ten, twelve times.
+_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 
 
 @attrs.frozen
@@ -65,7 +62,8 @@ class WebhookMetrics:
 
     def path(self, path: str, *, converts: bool) -> PathMetrics:
         """The series of one path, zero-initialised."""
-        self._requests.labels(path, "200")
+        for status in ("200", "500"):
+            self._requests.labels(path, status)
         return PathMetrics(
             seconds=self._seconds.labels(path),
             in_flight=self._in_flight.labels(path),

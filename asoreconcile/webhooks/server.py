@@ -190,9 +190,13 @@ class WebhookServer:
         if metrics is None or self._metrics is None:
             yield
             return
-        with metrics.in_flight.track_inprogress(), metrics.seconds.time():
-            yield
-        self._metrics.answered(path, 200)
+        status = 500
+        try:
+            with metrics.in_flight.track_inprogress(), metrics.seconds.time():
+                yield
+            status = 200
+        finally:
+            self._metrics.answered(path, status)
 
 
 def webhook_path(verb: str, gvk: GroupVersionKind) -> str:

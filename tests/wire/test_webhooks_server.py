@@ -548,6 +548,7 @@ def test_wh8_requests_are_counted_by_path_and_status(make, registry):
         return registry.get_sample_value(f"controller_runtime_webhook_{name}", labels)
 
     assert value("requests_total", code="200") == 0
+    assert value("requests_total", code="500") == 0
     with Client(server) as client:
         client.review("/validate?timeout=10s", admission())
     assert value("requests_total", code="200") == 1
