@@ -14,14 +14,16 @@ from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import InvalidError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, annotations, key_of, labels
+from asoreconcile.objects import JsonObject, annotations, key_of, labels
 
 FIELD_MANAGER = "asoreconcile"
 SPEC_HASH = "asoreconcile/spec-hash"
 _NAME_LABEL = "app.kubernetes.io/name"
 _ASO_NAME = "azure-service-operator"
+_STORED = "storedVersions"
 
 _log = Logger(__name__)
 
@@ -65,7 +67,8 @@ def install(
 
     conversion: as in `manifest`.
     Blocking. Raises CrdConflictError before anything is written if Azure Service
-    Operator's own CRDs are among them; ApiError, TransportError.
+    Operator's own CRDs are among them, and for a CRD whose objects are stored in a
+    version that it would not serve; ApiError, TransportError.
     """
     present = {
         key_of(obj).name: obj
@@ -82,16 +85,31 @@ def install(
         if existing is not None and _same(existing, document):
             continue
         _log.info("Applying CRD", crd=name)
+        _apply(client, document)
+        applied += 1
+    return applied
+
+
+def _apply(client: KubeClient, document: JsonObject) -> None:
+    key = key_of(document)
+    try:
         client.patch(
             CUSTOM_RESOURCE_DEFINITIONS,
-            ObjectKey("", name),
+            key,
             document,
             kind="apply",
             field_manager=FIELD_MANAGER,
             force=True,
         )
-        applied += 1
-    return applied
+    except InvalidError as error:
+        if _STORED not in str(error):
+            raise
+        served = ", ".join(v["name"] for v in document["spec"]["versions"])
+        raise CrdConflictError(
+            f"objects of {key.name} are stored in a version that would not be served "
+            f"any more (served: {served}): run with --all-versions, or store them anew "
+            f"first. The API server said: {error}"
+        ) from error
 
 
 def _same(existing: JsonObject, document: JsonObject) -> bool:

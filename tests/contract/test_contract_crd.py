@@ -189,6 +189,18 @@ def test_versions_are_views_of_one_object(server: Server, namespace: str, twins:
         assert next(events)["object"]["apiVersion"] == f"{GROUP}/v2"
 
 
+def test_a_version_that_objects_were_stored_in_stays(server: Server, twins: str):
+    name = f"{twins}.{GROUP}"
+    versions = server.get(f"{CRDS}/{name}").json["spec"]["versions"]
+    others = [
+        {**v, "storage": v["name"] == "v2"} for v in versions if v["name"] != "v1"
+    ]
+    answer = server.patch(f"{CRDS}/{name}", {"spec": {"versions": others}}).expect(422)
+    (cause,) = answer.json["details"]["causes"]
+    assert cause["field"] == "status.storedVersions[0]"
+    assert "v1 was previously a storage version" in cause["message"]
+
+
 def test_a_put_by_another_version_can_change_nothing(
     server: Server, namespace: str, twins: str
 ):

@@ -16,7 +16,8 @@ from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.conversions import converter
-from asoreconcile.controllers.crds import manifest
+from asoreconcile.controllers.crds import CrdConflictError, manifest
+from asoreconcile.controllers.crds import install as install_all
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
@@ -349,5 +350,7 @@ def test_a_kind_of_one_version_is_given_all_of_them(tmp_path):
         assert client.get(at("v20250301"), key)["spec"] == obj["spec"]
         (listed,) = client.list_page(at("v1api20201101")).items
         assert listed["spec"] == obj["spec"]
+        with pytest.raises(CrdConflictError, match="run with --all-versions"):
+            install_all(client, [kind])
         client.close()
     assert hooks.stop(5) == []

@@ -227,6 +227,17 @@ def _changes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
     for field, new, old in fields:
         if new != old:
             yield _invalid(field, str(new), "field is immutable")
+    names = {version.get("name") for version in spec(obj).get("versions") or ()}
+    stored = (before.get("status") or {}).get("storedVersions") or ()
+    for index, name in enumerate(stored):
+        if name not in names:
+            why = (
+                f"missing from spec.versions; {name} was previously a storage version, "
+                "and must remain in spec.versions until a storage migration ensures no "
+                f"data remains persisted in {name} and removes {name} from "
+                "status.storedVersions"
+            )
+            yield _invalid(f"status.storedVersions[{index}]", name, why)
 
 
 def _required(field: str) -> Cause:

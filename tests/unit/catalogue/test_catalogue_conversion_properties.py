@@ -17,6 +17,8 @@ from asoreconcile.catalogue.conversion import (
 from asoreconcile.catalogue.projection import fits
 from asoreconcile.controllers.catalogue import builtin
 
+# The profile `explore` looks further.
+SCALE = settings().max_examples // 100
 KINDS = [kind for kind in builtin().kinds() if len(kind.versions) > 1]
 PAIRS = [
     pair
@@ -55,7 +57,7 @@ def carried_back(kind, obj, by):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2 * SCALE)
 @given(data=st.data())
 def test_every_adjacent_pair_of_versions_loses_nothing(kind, data):
     for older, newer in pairwise(kind.versions):
@@ -65,7 +67,7 @@ def test_every_adjacent_pair_of_versions_loses_nothing(kind, data):
             carried_back(kind, obj, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 * SCALE)
 @given(data=st.data())
 def test_a_way_through_any_versions_and_stored_forms_loses_nothing(data):
     kind = data.draw(st.sampled_from(KINDS), label="kind")
@@ -82,7 +84,7 @@ def test_a_way_through_any_versions_and_stored_forms_loses_nothing(data):
     assert convert(kind, there, own) == obj
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 * SCALE)
 @given(data=st.data())
 def test_what_is_shown_fits_the_schema_of_the_version(data):
     kind, own, other = data.draw(st.sampled_from(PAIRS), label="pair")
@@ -116,7 +118,7 @@ def unknown(schema, value, at=""):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 * SCALE)
 @given(data=st.data())
 def test_the_stored_form_says_the_same_whichever_version_it_was_read_at(data):
     kind, own, other = data.draw(st.sampled_from(PAIRS), label="pair")
