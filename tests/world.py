@@ -34,7 +34,14 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.terminals import Terminals
-from asoreconcile.objects import ObjectKey, annotations, copy_json, gvk_of, key_of
+from asoreconcile.objects import (
+    GroupKind,
+    ObjectKey,
+    annotations,
+    copy_json,
+    gvk_of,
+    key_of,
+)
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -148,22 +155,23 @@ class World:
     def install(self, *kinds):
         """Install the CRDs of kinds given as `group/Kind`, at their newest version."""
         for name in kinds:
-            group, _, kind_name = name.partition("/")
-            kind = next(
-                k
-                for k in builtin().kinds()
-                if (k.group_kind.group, k.group_kind.kind) == (group, kind_name)
-            )
-            document = manifest(kind)
-            self.client.patch(
-                CUSTOM_RESOURCE_DEFINITIONS,
-                key_of(document),
-                document,
-                kind="apply",
-                field_manager="tests",
-                force=True,
-            )
-            self._kinds[kind.group_kind] = self._kind(kind.version())
+            group, _, kind = name.partition("/")
+            newest = builtin().kind(GroupKind(group, kind)).version()
+            self.install_version(newest.gvk)
+
+    def install_version(self, gvk):
+        """Install the CRD of a kind at a version."""
+        kind = builtin().kind(gvk.group_kind)
+        document = manifest(kind, gvk.version)
+        self.client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(document),
+            document,
+            kind="apply",
+            field_manager="tests",
+            force=True,
+        )
+        self._kinds[kind.group_kind] = self._kind(kind.version(gvk.version))
 
     def _kind(self, version):
         return Kind(

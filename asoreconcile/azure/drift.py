@@ -139,11 +139,15 @@ def _is_sync(work: Work) -> bool:
 
 
 def _fingerprint(work: Work, identity: Identity, body: JsonObject) -> str:
+    """Of what is ours in a PUT; the children it carries come and go without it."""
+    own = work.references.without_secrets(body)
+    inside = own.setdefault("properties", None)
+    if isinstance(inside, dict):
+        children = child_collections(work.version, work.operator.catalogue)
+        kept = {n: value for n, value in inside.items() if n.lower() not in children}
+        own = {**own, "properties": kept or None}
     return fingerprint(
-        identity.arm_id,
-        work.version.api_version,
-        work.references.without_secrets(body),
-        work.references.mark(),
+        identity.arm_id, work.version.api_version, own, work.references.mark()
     )
 
 
