@@ -80,7 +80,7 @@ def test_a_rule_that_fails_says_so_at_its_place(install):
     only(
         written.patch(low=3),
         "spec",
-        'Invalid value: "object": failed rule: self.low <= self.high',
+        "Invalid value: failed rule: self.low <= self.high",
     )
 
 
@@ -91,19 +91,19 @@ def test_a_rule_that_fails_says_so_at_its_place(install):
             {"message": "told"},
             "spec",
             "FieldValueInvalid",
-            'Invalid value: "object": told',
+            "Invalid value: told",
         ),
         (
             {"messageExpression": "'it is ' + (self.a > 5 ? 'much' : 'little')"},
             "spec",
             "FieldValueInvalid",
-            'Invalid value: "object": it is much',
+            "Invalid value: it is much",
         ),
         (
             {"messageExpression": "self.b.substring(9)", "message": "fallback"},
             "spec",
             "FieldValueInvalid",
-            'Invalid value: "object": fallback',
+            "Invalid value: fallback",
         ),
         (
             {"reason": "FieldValueForbidden", "fieldPath": ".a", "message": "no a"},
@@ -121,7 +121,7 @@ def test_a_rule_that_fails_says_so_at_its_place(install):
             {"reason": "FieldValueDuplicate", "fieldPath": ".a", "message": "two"},
             "spec.a",
             "FieldValueDuplicate",
-            'Duplicate value: "object"',
+            "Duplicate value",
         ),
     ],
     ids=["message", "expression", "fallback", "forbidden", "required", "duplicate"],
@@ -141,7 +141,7 @@ def test_all_rules_are_told_and_one_that_cannot_be_evaluated_says_why(install):
         (
             "spec",
             "FieldValueInvalid",
-            'Invalid value: "object": failed rule: self.a < 5',
+            "Invalid value: failed rule: self.a < 5",
         ),
         (
             "spec",
@@ -172,12 +172,12 @@ def test_rules_of_fields_items_and_entries(install):
     only(
         written.patch(text="no"),
         "spec.text",
-        "Invalid value: \"string\": failed rule: self.startsWith('x')",
+        "Invalid value: \"no\": failed rule: self.startsWith('x')",
     )
     only(
         written.patch(items=[1, 10]),
         "spec.items[1]",
-        'Invalid value: "integer": small',
+        "Invalid value: 10: small",
     )
     assert written.patch(entries={"a": 10}).status == 422
 
@@ -190,12 +190,12 @@ def test_a_transition_rule_holds_updates_alone(install):
     only(
         written.patch(n=4),
         "spec",
-        'Invalid value: "object": failed rule: self.n >= oldSelf.n',
+        "Invalid value: failed rule: self.n >= oldSelf.n",
     )
     only(
         written.patch(fixed="b"),
         "spec.fixed",
-        'Invalid value: "string": failed rule: self == oldSelf',
+        'Invalid value: "b": failed rule: self == oldSelf',
     )
     written.patch(fixed=None).expect(200)
     written.patch(fixed="c").expect(200)
@@ -223,7 +223,7 @@ def test_a_transition_rule_follows_items_with_keys(install):
     only(
         written.patch(keyed=[{"name": "b", "size": 9}, first]),
         "spec.keyed[0]",
-        'Invalid value: "object": size is fixed',
+        "Invalid value: size is fixed",
     )
     written.patch(keyed=[first, {"name": "c", "size": 9}]).expect(200)
 
@@ -235,7 +235,7 @@ def test_rules_see_the_name_of_the_object_at_the_root(install):
     ]
     written = install(schema)
     written.create("good", a=1).expect(201)
-    only(written.create("bad", a=1), "<nil>", 'Invalid value: "object": bad name')
+    only(written.create("bad", a=1), "<nil>", "Invalid value: bad name")
 
 
 def test_formats_and_escaped_names_are_what_rules_see(install):
@@ -273,7 +273,7 @@ def test_formats_and_escaped_names_are_what_rules_see(install):
         only(
             written.patch(**{name: value}),
             "spec",
-            f'Invalid value: "object": {message}',
+            f"Invalid value: {message}",
         )
         written.patch(**good).expect(200)
 
@@ -302,7 +302,7 @@ def test_what_an_update_leaves_alone_is_not_held_to_a_new_rule(install, server):
     while written.create("probe", a=9).status == 201:  # rules come a moment later
         server.delete(f"{written._path}/probe")
     written.patch(b=2).expect(200)
-    only(written.patch(a=10), "spec.a", 'Invalid value: "integer": small')
+    only(written.patch(a=10), "spec.a", "Invalid value: 10: small")
 
 
 def test_status_is_held_to_its_rules(install):
@@ -315,7 +315,7 @@ def test_status_is_held_to_its_rules(install):
     written = install(schema, subresources={"status": {}})
     written.create(a=1).expect(201)
     written.patch_status(n=3).expect(200)
-    only(written.patch_status(n=7), "status", 'Invalid value: "object": small')
+    only(written.patch_status(n=7), "status", "Invalid value: small")
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_status_is_held_to_its_rules(install):
         (
             [rule("self.a > 1", message="two\nlines")],
             "message",
-            "message must not contain line breaks",
+            "must not contain line breaks",
         ),
         (
             [rule("self.a > 1", reason="Bad")],
@@ -346,7 +346,7 @@ def test_status_is_held_to_its_rules(install):
         (
             [rule("self.a > 1", fieldPath=".z")],
             "fieldPath",
-            'Invalid value: ".z": fieldPath must be a valid path',
+            'Invalid value: ".z": must be a valid path',
         ),
         (
             [rule("self.a > 1", messageExpression="1")],

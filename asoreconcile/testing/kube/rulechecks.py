@@ -56,7 +56,7 @@ def _stated(schema: JsonObject, rule: Mapping[str, Any], at: str) -> Iterator[Ca
     message = rule.get("message")
     if message is not None and "\n" in str(message).strip():
         shown = str(message).replace("\n", "\\n")
-        why = "message must not contain line breaks"
+        why = "must not contain line breaks"
         yield _invalid(f"{at}.message", f'"{shown}"', why)
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
@@ -68,7 +68,7 @@ def _stated(schema: JsonObject, rule: Mapping[str, Any], at: str) -> Iterator[Ca
         )
     path = str(rule.get("fieldPath") or "")
     if path and not _leads_somewhere(schema, path):
-        why = "fieldPath must be a valid path"
+        why = "must be a valid path"
         yield _invalid(f"{at}.fieldPath", f'"{path}"', why)
     if rule.get("optionalOldSelf"):
         if uses_old(str(rule["rule"])):

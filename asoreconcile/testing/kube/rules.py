@@ -15,6 +15,7 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.cel import RuleError, engine
 from asoreconcile.testing.kube.fieldsets import item_step
+from asoreconcile.testing.kube.schema import shown
 from asoreconcile.testing.kube.status import Cause
 from asoreconcile.testing.kube.values import as_rules_see
 
@@ -130,11 +131,12 @@ def _own(
             held = engine().compile(rule["rule"]).run(seen, was)
         except RuleError as error:
             told = rule.get("message") or rule["rule"]
-            text = f'Invalid value: "{_kind(node)}": {error} evaluating rule: {told}'
+            kind = node.schema.get("type") or ""
+            text = f'Invalid value: "{kind}": {error} evaluating rule: {told}'
             yield Cause(at or "<nil>", "FieldValueInvalid", text)
             continue
         if held is not True:
-            yield _cause(node, rule, at, _message(rule, seen, was))
+            yield _cause(value, rule, at, _message(rule, seen, was))
 
 
 def _message(rule: Mapping[str, Any], seen: Any, was: Any) -> str:
@@ -148,7 +150,7 @@ def _message(rule: Mapping[str, Any], seen: Any, was: Any) -> str:
     return str(rule.get("message") or f"failed rule: {rule['rule']}").strip()
 
 
-def _cause(node: Node, rule: Mapping[str, Any], at: str, message: str) -> Cause:
+def _cause(value: Any, rule: Mapping[str, Any], at: str, message: str) -> Cause:
     field = f"{at}{rule.get('fieldPath') or ''}".removeprefix(".") or "<nil>"
     reason = str(rule.get("reason") or "FieldValueInvalid")
     match reason:
@@ -157,11 +159,12 @@ def _cause(node: Node, rule: Mapping[str, Any], at: str, message: str) -> Cause:
         case "FieldValueRequired":
             text = f"Required value: {message}"
         case "FieldValueDuplicate":
-            text = f'Duplicate value: "{_kind(node)}"'
+            text = f"Duplicate value: {_quoted(value)}".rstrip(": ")
         case _:
-            text = f'Invalid value: "{_kind(node)}": {message}'
+            text = f"Invalid value: {_quoted(value)}{message}"
     return Cause(field, reason, text)
 
 
-def _kind(node: Node) -> str:
-    return str(node.schema.get("type") or "")
+def _quoted(value: Any) -> str:
+    """What is wrong, with a colon; nothing of objects and lists."""
+    return "" if isinstance(value, dict | list) else f"{shown(value)}: "
