@@ -10,6 +10,7 @@ from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
 from asoreconcile.catalogue.changes import change_problems
 from asoreconcile.catalogue.conversion import form
 from asoreconcile.catalogue.defaults import with_defaults
+from asoreconcile.catalogue.kind_rules import is_fixed_user
 from asoreconcile.catalogue.kinds import (
     Catalogue,
     KindVersion,
@@ -89,7 +90,7 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     """Whether something outside the cluster goes by the object's name already."""
     if version.is_arm:
         return bool(annotations(obj).get(RESOURCE_ID))
-    return FINALIZER in finalizers(obj)
+    return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 
 def _with_known_name(

@@ -15,8 +15,7 @@ _MYSQL_USER = GroupKind("dbformysql.azure.com", "User")
 _MANAGED_DOMAIN = "AzureManagedDomain"
 _ONE_USER = "set exactly one of localUser and aadUser"
 
-# Users that keep their name and owner once an operator has taken them up.
-FIXED_USERS = frozenset({_MYSQL_USER, GroupKind("sql.azure.com", "User")})
+_FIXED_USERS = frozenset({_MYSQL_USER, GroupKind("sql.azure.com", "User")})
 
 
 def given_name(group_kind: GroupKind, obj: JsonObject) -> str:
@@ -34,6 +33,14 @@ def kind_problems(group_kind: GroupKind, obj: JsonObject) -> Iterator[Problem]:
     check = _CHECKS.get(group_kind)
     if check is not None:
         yield from check(group_kind, obj)
+
+
+def is_fixed_user(group_kind: GroupKind) -> bool:
+    """Whether users of a kind keep name and owner once an operator took them up.
+
+    Of PostgreSQL's nothing is fixed.
+    """
+    return group_kind in _FIXED_USERS
 
 
 def schema_rules(group_kind: GroupKind) -> Sequence[JsonObject]:
