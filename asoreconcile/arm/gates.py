@@ -76,13 +76,14 @@ class Gate:
 
         Of several that were on their way together, only the first counts as a refusal.
         """
-        pause = retry_after_seconds
-        if pause is None:
-            doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(self.pauses, 10)
-            pause = min(doubled, _LONGEST_PAUSE_SECONDS) if now >= self.opens else 0.0
+        stated = retry_after_seconds or 0.0
         if now >= self.opens:
+            # Refused again though it was waited for: others take of the same bucket.
+            first = _FIRST_PAUSE_SECONDS if retry_after_seconds is None else stated
+            doubled = first * 2.0 ** min(self.pauses, 10)
+            stated = max(stated, min(doubled, _LONGEST_PAUSE_SECONDS))
             self.pauses += 1
-        self.opens = max(self.opens, now + min(pause, _MAX_PAUSE_SECONDS))
+        self.opens = max(self.opens, now + min(stated, _MAX_PAUSE_SECONDS))
         self.level, self.read_at = 1.0, self.opens
 
     def is_idle(self, now: float) -> bool:
@@ -95,8 +96,9 @@ class Gate:
         return (self.level or 0.0) + passed * self._pace(now)
 
     def _pace(self, now: float) -> float:
-        refused = self.pauses and now < self.opens + _RAMP_SECONDS
-        return self.refill_per_second * (_PACE_AFTER_REFUSAL if refused else _PACE)
+        if not self.pauses or now >= self.opens + _RAMP_SECONDS:
+            return self.refill_per_second * _PACE
+        return self.refill_per_second * _PACE_AFTER_REFUSAL / self.pauses
 
     def _calm(self, now: float) -> None:
         """A minute without a refusal: the next one is the first again."""

@@ -2,7 +2,7 @@
 
 Each principal has one for a subscription's reads, writes and deletes; all principals of
 a subscription together have fifteen times as much. Who does not wait for Retry-After is
-refused and told another one.
+refused, and told what is left of it.
 """
 
 import math
@@ -89,9 +89,10 @@ class Throttling:
 
 
 def _too_many(bucket: _Bucket, now: float, *, scope: str, kind: Kind) -> RefusedError:
-    lacking = max(1.0 - bucket.level, 0.0) / bucket.size.refill_per_second
-    seconds = max(1, math.ceil(lacking))
-    bucket.closed_until = now + seconds
+    if now >= bucket.closed_until:
+        lacking = max(1.0 - bucket.level, 0.0) / bucket.size.refill_per_second
+        bucket.closed_until = now + max(1, math.ceil(lacking))
+    seconds = math.ceil(bucket.closed_until - now)
     return RefusedError(
         429,
         f"{scope.capitalize()}RequestsThrottled",

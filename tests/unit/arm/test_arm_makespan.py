@@ -1,0 +1,108 @@
+"""Thousands of creates under Azure's token buckets: hardly longer than these demand.
+
+The client's budget against the simulator's buckets, both on one clock; `hack/bench arm`
+does the same over HTTPS.
+"""
+
+import heapq
+import itertools
+
+import pytest
+
+from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.budget import Bucket, Budget, OperationClass, ThrottledError
+from asoreconcile.arm.faults import parse_fault
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.throttling import Throttling
+from asoreconcile.testing.clock import FakeClock
+
+LRO_SECONDS, RETRY_AFTER_SECONDS = 10.0, 3.0
+WRITES = Bucket("s", OperationClass.WRITES, "Microsoft.Network")
+READS = Bucket("s", OperationClass.READS, "Microsoft.Network")
+
+
+class Estate:
+    """Creates, each a write, some polls and a read, as the operator makes them."""
+
+    def __init__(self, *, processes=1):
+        self.clock = FakeClock()
+        made = [Budget(self.clock, jitter=lambda: 0.5) for _ in range(processes)]
+        self._budgets = itertools.cycle(made)
+        self.azure = Throttling(self.clock)
+        self.asked = self.refused = 0
+        self.finished = 0.0
+        self._due = []
+        self._order = itertools.count()
+
+    def create(self, number):
+        for name in range(number):
+            self._at(0.0, self._put, next(self._budgets), str(name))
+        while self._due:
+            when, _, step, arguments = heapq.heappop(self._due)
+            self.clock.advance(max(when - self.clock.monotonic(), 0.0))
+            try:
+                step(*arguments)
+            except ThrottledError as closed:
+                self._at(closed.after_seconds, step, *arguments)
+        return self.finished
+
+    def _put(self, budget, name):
+        self._ask(budget, WRITES)
+        ends = self.clock.monotonic() + LRO_SECONDS
+        wait = budget.operations.running("s", name, RETRY_AFTER_SECONDS)
+        self._at(wait, self._poll, budget, name, ends)
+
+    def _poll(self, budget, name, ends):
+        self._ask(budget, READS)
+        if self.clock.monotonic() >= ends:
+            budget.operations.ended("s", name)
+            self._at(0.0, self._read, budget)
+            return
+        wait = budget.operations.running("s", name, RETRY_AFTER_SECONDS)
+        self._at(wait, self._poll, budget, name, ends)
+
+    def _read(self, budget):
+        self._ask(budget, READS)
+        self.finished = self.clock.monotonic()
+
+    def _ask(self, budget, bucket):
+        budget.admit(bucket)
+        self.asked += 1
+        try:
+            headers = self.azure.take("me", "s", bucket.operations.value)
+        except RefusedError as refused:
+            self.refused += 1
+            headers = {k.lower(): v for k, v in refused.headers.items()}
+            fault = parse_fault(Answer(429, headers))
+            budget.leave(bucket)
+            budget.observe(bucket, headers, fault)
+            raise ThrottledError("refused", after_seconds=1.0) from refused
+        budget.leave(bucket)
+        budget.observe(bucket, headers)
+
+    def _at(self, wait, step, *arguments):
+        when = self.clock.monotonic() + wait
+        heapq.heappush(self._due, (when, next(self._order), step, arguments))
+
+
+@pytest.mark.parametrize(
+    ("number", "times_ideal"),
+    [
+        pytest.param(5000, 1.1, id="T8-5000"),
+        pytest.param(1000, 1.25, id="T8-1000"),
+    ],
+)
+def test_t8_t9_creates_take_hardly_longer_than_the_buckets_demand(number, times_ideal):
+    estate = Estate()
+    seconds = estate.create(number)
+    ideal = (number - 200) / 10 + LRO_SECONDS
+    assert seconds <= ideal * times_ideal
+    assert estate.refused < estate.asked / 100
+
+
+def test_t8_two_processes_of_one_principal_share_what_there_is():
+    """What is left is read from every answer: who takes it does not matter."""
+    estate = Estate(processes=2)
+    seconds = estate.create(1000)
+    assert seconds <= ((1000 - 200) / 10 + LRO_SECONDS) * 1.5
+    assert estate.refused < estate.asked / 100
