@@ -1,0 +1,90 @@
+"""What an object costs while it is cached, and what its header tells."""
+
+import gc
+import sys
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.store import Store
+from asoreconcile.objects import ObjectKey
+
+OBJECTS = 500
+
+
+def account(number):
+    meta = {
+        "name": f"account{number}",
+        "namespace": "team",
+        "uid": f"00000000-0000-4000-8000-{number:012}",
+        "resourceVersion": str(1000 + number),
+        "generation": 3,
+        "labels": {"tier": "t1"},
+        "annotations": {"example.com/policy": "manage"},
+        "finalizers": ["example.com/finalizer"],
+    }
+    spec = {f"property{n}": f"value {n} of account{number}" for n in range(60)}
+    return {"apiVersion": "v1", "kind": "Account", "metadata": meta, "spec": spec}
+
+
+def full(store):
+    for number in range(OBJECTS):
+        store.put(Entry(account(number)))
+    return store
+
+
+def test_th11_collector_tracks_nothing_of_what_is_stored():
+    """A full collection over a large cache takes no longer than over a small one."""
+    gc.collect()
+    before = len(gc.get_objects())
+    store = full(Store())
+    # Nested tuples leave one after the other, from the inside.
+    for _ in range(3):
+        gc.collect()
+    assert len(gc.get_objects()) - before < OBJECTS / 10
+    row = store.get(ObjectKey("team", "account1")).row
+    assert not gc.is_tracked(row)
+
+
+def test_th11_stored_object_costs_its_text_and_little_more():
+    rows = [Entry(account(number)).row for number in range(10)]
+    for row in rows:
+        fields = sum(map(sys.getsizeof, row[1:4])) + sys.getsizeof(row)
+        pairs = sum(map(sys.getsizeof, row[7:9]))
+        text = row[-1]
+        assert sys.getsizeof(text) == len(text) + 33
+        assert fields + pairs < 600
+    # What objects have in common is there once.
+    first, second = rows[:2]
+    assert first[0] is second[0]
+    assert first[6] is second[6]
+    assert first[7][1] is second[7][1]
+    assert first[8][0] is second[8][0]
+
+
+def test_header_tells_what_the_object_says():
+    entry = Entry(account(7))
+    assert entry.key == ObjectKey("team", "account7")
+    assert entry.uid.endswith("7")
+    assert entry.resource_version == "1007"
+    assert entry.generation == 3
+    assert not entry.deleting
+    assert entry.labels == {"tier": "t1"}
+    assert entry.annotations == {"example.com/policy": "manage"}
+    assert entry.finalizers == ("example.com/finalizer",)
+    assert entry.size_bytes > 1000
+    assert entry.load() == account(7)
+
+
+def test_header_of_a_bare_object_is_empty():
+    deleting = {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    entry = Entry({"metadata": deleting})
+    assert entry.key == ObjectKey("", "a")
+    assert (entry.uid, entry.resource_version, entry.generation) == ("", "", 0)
+    assert entry.deleting
+    assert (dict(entry.labels), dict(entry.annotations)) == ({}, {})
+    assert entry.finalizers == ()
+
+
+def test_in12_mappings_of_a_header_are_the_readers_own():
+    entry = Entry(account(1))
+    entry.labels.update(tier="changed")
+    assert entry.labels == {"tier": "t1"}
