@@ -33,6 +33,7 @@ _log = Logger(__name__)
 
 _ROUND_SECONDS = 600.0
 _RETRY_SECONDS = 10.0
+_SETTLE_SECONDS = 0.5
 _SETTLING_ROUNDS = 3
 _TRIES = 5
 
@@ -91,7 +92,6 @@ class ManagedCertificates:
         """
         self._keep()
         self._ended.clear()
-        self._poke.set()
         threading.Thread(target=self._run, name=self.name, daemon=True).start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
@@ -105,10 +105,12 @@ class ManagedCertificates:
         self._poke.set()
 
     def _run(self) -> None:
-        pause = self._round_seconds
+        pause = 0.0
         try:
             while True:
-                self._clock.wait(self._poke, pause)
+                if self._clock.wait(self._poke, pause):
+                    # Callers come in crowds: let the crowd arrive.
+                    self._clock.wait(self._stopping, _SETTLE_SECONDS)
                 self._poke.clear()
                 if self._stopping.is_set():
                     return
