@@ -1,7 +1,15 @@
 """What the documents show is what runs."""
 
+import base64
 import re
 from pathlib import Path
+
+import orjson
+
+from asoreconcile import Application
+from asoreconcile.listener import Request
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.kube import KubeServer
 
 ROOT = Path(__file__).parent.parent.parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -18,8 +26,43 @@ def test_the_readme_shows_the_example_controller():
     assert shown in blocks("README.md")
 
 
-def test_the_test_of_a_controller_passes(tmp_path):
-    (program,) = blocks("asoreconcile/README.md")
+def names_of(word):
+    """What the runtime's page defines where it shows that word."""
+    (program,) = [b for b in blocks("asoreconcile/README.md") if word in b]
     names = {}
     exec(compile(program, "asoreconcile/README.md", "exec"), names)
-    names["test_greeting"](tmp_path)
+    return names
+
+
+def test_the_test_of_a_controller_passes(tmp_path):
+    names_of("test_greeting")["test_greeting"](tmp_path)
+
+
+def test_the_webhooks_that_are_shown_answer(tmp_path):
+    pair = certificate_authority().issue(["localhost"])
+    for name, pem in zip(("tls.crt", "tls.key"), pair, strict=True):
+        (tmp_path / name).write_bytes(pem)
+    with KubeServer() as cluster:
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        app = Application("guard", cluster=str(tmp_path / "kubeconfig"))
+        server = names_of("def guard")["guard"](app, tmp_path)
+        app.client.close()
+    many = {"metadata": {}, "data": {str(n): "" for n in range(11)}}
+    denied = review(server, "/validate--v1-configmap", many)
+    assert "ten keys at most" in denied["status"]["message"]
+    mutated = review(server, "/mutate--v1-configmap", many)
+    assert b"nobody" in base64.b64decode(mutated["patch"])
+
+
+def review(server, path, obj):
+    """What an API server that asks about a new ConfigMap is answered."""
+    kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
+    request = {"uid": "u", "operation": "CREATE", "kind": kind, "object": obj}
+    document = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": request,
+    }
+    headers = {"content-type": "application/json"}
+    answer = server.answer(Request("POST", path, headers, orjson.dumps(document)))
+    return orjson.loads(answer.body)["response"]
