@@ -292,19 +292,30 @@ def test_children_of_a_busy_owner_cost_a_handful_of_its_reads(world):
     arm_id = annotations(world.read(cluster))[RESOURCE_ID]
     world.arm.put(arm_id, "2024-04-13", {"location": "westeurope", "tags": {"x": "y"}})
     before = len(world.requests("GET", arm_id))
-    for number in range(50):
-        database = cr(
+    databases = [
+        cr(
             "kusto.azure.com/v1api20240413",
             "Database",
             f"d{number}",
             owner="trail",
             readWriteDatabase={"location": "westeurope", "kind": "ReadWrite"},
         )
+        for number in range(200)
+    ]
+    for database in databases:
         world.apply(database)
         world.run(database)
-        assert world.ready(database)["reason"] == "ReconciliationBlocked"
+        world.clock.advance(0.01)  # a hundred passes a second
+    assert world.ready(databases[-1])["reason"] == "ReconciliationBlocked"
     assert len(world.requests("GET", arm_id)) - before == 1
     assert world.requests("GET", "/databases") == []
+    world.clock.advance(300.0)
+    for database in databases:
+        world.run(database)
+        world.clock.advance(0.01)
+    reads = [r for r in world.requests("GET", arm_id) if "/databases" not in r.path]
+    assert len(world.requests("PUT", "/databases")) == 200
+    assert len(reads) - before <= 3
 
 
 def test_a_load_balancer_keeps_rules_of_others(world):

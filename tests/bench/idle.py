@@ -1,0 +1,73 @@
+"""A manager with every kind and nothing to do: CPU and memory of the start, and after.
+
+    hack/bench idle [--kinds N] [--seconds N] [--objects N]
+
+Read from /proc: the manager's alone. Until ready: all informers hold their first list.
+Idle: a steady estate of N groups, settled, none due for its sync.
+"""
+
+import re
+import time
+from pathlib import Path
+
+import click
+from main_job import (
+    GROUPS,
+    Following,
+    cpu_seconds,
+    free_port,
+    install,
+    memory_mib,
+    report,
+    wait_until_ready,
+)
+from time_to_ready import group
+
+from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.kind_set import resource_of
+
+
+@click.command()
+@click.option("--kinds", default=290, show_default=True, help="Kinds installed.")
+@click.option("--seconds", default=60, show_default=True, help="To stay idle.")
+@click.option("--objects", default=100, show_default=True, help="Groups, settled.")
+def main(kinds, seconds, objects):
+    """Start and idle, measured."""
+    catalogue = builtin()
+    first = catalogue.kind(GROUPS)
+    others = [k for k in catalogue.kinds() if k.is_arm and k is not first]
+    wanted = [first, *others[: kinds - 1]]
+    health = free_port()
+    with Surroundings(AzureOptions(latency=0.0, lro=0.0, retry_after=1)) as world:
+        install(world.client, wanted)
+        manager = world.start_manager("--health-addr", f"127.0.0.1:{health}")
+        took = wait_until_ready(health, world.check)
+        told = {"kinds": len(wanted)}
+        report("start to ready", round(took, 2), "s", **told)
+        report("CPU to ready", round(cpu_seconds(manager.pid), 2), "s", **told)
+        report("RSS when ready", memory_mib(manager.pid, "VmRSS"), "MiB", **told)
+        report("threads", thread_count(manager.pid), "", **told)
+        resource = resource_of(first.version())
+        following = Following(world.client, [resource])
+        for number in range(objects):
+            world.client.create(resource, group(f"rg-{number}"))
+        following.wait(lambda ready: len(ready) == objects and all(ready))
+        following.stop()
+        cpu, began = cpu_seconds(manager.pid), time.perf_counter()
+        time.sleep(seconds)
+        used = cpu_seconds(manager.pid) - cpu
+        idle = 1000 * used / (time.perf_counter() - began)
+        told |= {"objects": objects, "seconds": seconds}
+        report("idle CPU", round(idle, 2), "millicores", **told)
+        report("RSS idle", memory_mib(manager.pid, "VmRSS"), "MiB", **told)
+        report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB", **told)
+
+
+def thread_count(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"Threads:\s+(\d+)", status)[1])
+
+
+if __name__ == "__main__":
+    main()
