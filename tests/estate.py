@@ -20,6 +20,7 @@ from asoreconcile.azure.wire import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.conditions import find_ready
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.objects import (
@@ -195,7 +196,7 @@ class Estate:
         present = self.present(role)
         if present is None:
             return True
-        ready = self.world.ready(present) or {}
+        ready = find_ready((present.get("status") or {}).get("conditions")) or {}
         return (
             not is_deleting(present)
             and ready.get("status") == "True"

@@ -99,14 +99,17 @@ def cells() -> list[Cell]:
 
 
 def sample(seed: int, count: int) -> list[Cell]:
-    """Cells drawn so that each write, fault and change is there as often as others."""
+    """Cells drawn write after write, so that no fault or change is there less often
+    than it must.
+    """
     draw = random.Random(seed)
     left = cells()
     draw.shuffle(left)
     seen: Counter[tuple[int, object]] = Counter()
     chosen: list[Cell] = []
-    for _ in range(count):
-        cell = min(left, key=lambda c: sum(seen[of] for of in _traits(c)))
+    for number in range(count):
+        here = [cell for cell in left if cell.write == number % len(WRITES)]
+        cell = min(here, key=lambda c: sum(seen[trait] for trait in _traits(c)))
         left.remove(cell)
         chosen.append(cell)
         seen.update(_traits(cell))
