@@ -250,3 +250,24 @@ def test_a_table(server: Server, path: str):
     assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size", "Age"]
     assert [row["cells"][:2] for row in table["rows"]][:2] == [["a", 3], ["b", 2]]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+@pytest.mark.parametrize(
+    ("included", "kind"), [("Object", "Widget"), ("Metadata", "PartialObjectMetadata")]
+)
+def test_rows_hold_as_much_as_was_asked_for(
+    server: Server, path: str, included: str, kind: str
+):
+    accept = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    answer = server.call("GET", f"{path}?includeObject={included}", headers=accept)
+    assert answer.expect(200).json["rows"][0]["object"]["kind"] == kind
+    answer = server.call("GET", f"{path}?includeObject=None", headers=accept)
+    assert answer.expect(200).json["rows"][0].get("object") is None
+
+
+def test_a_table_is_watched(server: Server, path: str):
+    accept = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    query = "watch=true&timeoutSeconds=1&fieldSelector=metadata.name=a"
+    answer = server.call("GET", f"{path}?{query}", headers=accept).expect(200)
+    (row,) = answer.json["object"]["rows"]
+    assert row["cells"][0] == "a"

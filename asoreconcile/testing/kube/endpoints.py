@@ -222,7 +222,8 @@ class Endpoints:
     def _dress(self, request: Request, target: Target) -> tuple[Dress, str]:
         accept = request.headers.get("accept", "")
         sort = answers.negotiated(accept)
-        return Dress(target.resource, form_of(accept), self._clock), sort
+        rows = request.query.get("includeObject") or "Metadata"
+        return Dress(target.resource, form_of(accept), self._clock, rows), sort
 
 
 def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
