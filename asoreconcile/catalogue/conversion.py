@@ -9,6 +9,7 @@ A version of the catalogue has no room for either: there both become an annotati
 that reading an object at one version and writing it back loses nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -170,7 +171,7 @@ def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
     if source.stored:
         stated = spec.get(ORIGINAL_VERSION) if isinstance(spec, dict) else None
         return _Carried(stated if stated in kind.versions else own)
-    text = annotations(obj).get(CARRIED)
+    text = _notes(obj).get(CARRIED)
     if text is None:
         return _Carried(own)
     try:
@@ -189,8 +190,9 @@ def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
 
 def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
     """Where the target has no room for it, what is carried becomes an annotation."""
+    given = _notes(made)
     meta = dict(made.get("metadata") or {})
-    notes = {k: v for k, v in annotations(made).items() if k != CARRIED}
+    notes = {k: v for k, v in given.items() if k != CARRIED}
     if target.stored:
         if isinstance(made.get("spec"), dict):
             made["spec"] = {**made["spec"], ORIGINAL_VERSION: authored}
@@ -202,9 +204,17 @@ def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> Jso
             carried["tree"] = tree.to_json()
         if carried:
             notes[CARRIED] = orjson.dumps(carried, option=orjson.OPT_SORT_KEYS).decode()
-    if notes or CARRIED in annotations(made):
+    if notes or CARRIED in given:
         meta["annotations"] = notes
         if not notes:
             del meta["annotations"]
         made["metadata"] = meta
     return made
+
+
+def _notes(obj: JsonObject) -> Mapping[str, str]:
+    meta = obj.get("metadata") or {}
+    notes = (meta.get("annotations") or {}) if isinstance(meta, dict) else None
+    if not isinstance(notes, dict):
+        raise CarriedError("metadata, or its annotations, are no object")
+    return notes

@@ -180,6 +180,25 @@ def test_an_annotation_somebody_broke_is_named(text):
         convert(VNET, made, "v1api20240301")
 
 
+@pytest.mark.parametrize("version", ["v20250301", "v20250301storage"])
+@pytest.mark.parametrize("wrong", ["x", 1, [1], {"annotations": [1]}])
+def test_metadata_of_another_shape_is_named(version, wrong):
+    made = obj(VNET, version) | {"metadata": wrong}
+
+    with pytest.raises(ConversionError, match="metadata, or its annotations"):
+        convert(VNET, made, "v1api20240301")
+
+
+@pytest.mark.parametrize("part", ["x", None, 1, [], [{"a": 1}]])
+def test_a_spec_of_another_shape_is_carried_as_it_is(part):
+    """An API server would not let it in; a file may hold anything."""
+    made = obj(VNET, "v20250301") | {"spec": part, "status": part}
+
+    there = convert(VNET, made, "v1api20240301")
+
+    assert convert(VNET, there, "v20250301") == made
+
+
 def test_a_bag_that_is_no_json_is_named():
     stored = obj(VNET, "v20250301storage", {"$propertyBag": {"Field": "{"}})
 
