@@ -287,7 +287,10 @@ class ArmClient:
     def _expect_success(self, answer: Answer, method: str, url: str) -> None:
         if answer.status >= 300:
             now = self._clock.now()
-            raise parse_fault(answer, method=method, url=url, now=now)
+            fault = parse_fault(answer, method=method, url=url, now=now)
+            # Some kinds are read before they are written: ask for it by then (PR1).
+            self._register_if_needed(fault)
+            raise fault
 
 
 def _unless_refused(outcome: Outcome, answer: Answer) -> Outcome:

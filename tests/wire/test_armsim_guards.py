@@ -200,3 +200,32 @@ def test_w24_de1_a_group_goes_with_all_that_is_in_it(azure, session, group, acco
     azure.advance(10.0)
     assert refusal(session.get(account)) == (404, "ResourceGroupNotFound")
     assert azure.resources() == {}
+
+
+def test_pr1_pr3_a_provider_can_be_unregistered(azure, session, group):
+    azure.providers.unregister("Microsoft.Network", seconds=60.0)
+    path = f"{group}{NETWORKS}/v"
+    refused = session.put(path, json=BODY)
+    assert refusal(refused) == (409, "MissingSubscriptionRegistration")
+    (detail,) = refused.json()["error"]["details"]
+    assert detail["target"] == "Microsoft.Network"
+    provider = f"{group.partition('/resourceGroups')[0]}/providers/Microsoft.Network"
+    assert session.get(provider).json()["registrationState"] == "NotRegistered"
+    for _ in range(2):
+        asked = session.post(f"{provider}/register")
+        assert asked.json()["registrationState"] == "Registering"
+        azure.advance(29.0)
+    assert session.put(path, json=BODY).status_code == 409
+    azure.advance(2.0)
+    assert session.get(provider).json()["registrationState"] == "Registered"
+    assert session.put(path, json=BODY).status_code == 201
+
+
+def test_v9_a_type_can_take_some_versions_only(azure, session, group):
+    azure.providers.allow(NETWORKS.removeprefix("/providers/"), ["2025-01-01"])
+    path = f"{group}{NETWORKS}/v"
+    refused = session.put(path, json=BODY, api_version="2024-01-01")
+    assert refusal(refused) == (400, "NoRegisteredProviderFound")
+    assert "'2025-01-01'" in refused.json()["error"]["message"]
+    taken = session.put(path, json=BODY, api_version="2025-01-01")
+    assert taken.status_code == 201

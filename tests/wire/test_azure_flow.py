@@ -403,3 +403,19 @@ def test_v2_what_azure_wrote_is_not_sent_back(world, group):
         assert name in shown
         assert name not in second
     assert "provisioningState" not in second["properties"]
+
+
+def test_pr4_one_registration_for_all_who_miss_it(world, group):
+    world.azure.providers.unregister("Microsoft.Network", seconds=30.0)
+    networks = [virtual_network(name) for name in ("one", "two", "three")]
+    for obj in networks:
+        world.apply(obj)
+        world.run(obj)
+        assert world.ready(obj)["reason"] == "MissingSubscriptionRegistration"
+        assert world.ready(obj)["severity"] == "Warning"
+    (asked,) = world.requests("POST", "/register")
+    assert asked.path.endswith("/providers/Microsoft.Network/register")
+    world.clock.advance(30.0)
+    for obj in networks:
+        world.settle(obj)
+    assert len(world.requests("POST", "/register")) == 1

@@ -96,9 +96,10 @@ class Gateway:
         if match := _VAULT.match(path):
             return self._deleted_vault(match[1], match[2], purge=bool(match[3]))
         if match := _PROVIDER.match(path):
-            return answer(
-                200, {"namespace": match[1], "registrationState": "Registered"}
-            )
+            providers = self._estate.providers
+            is_wish = request.method == "POST" and bool(match[2])
+            show = providers.register if is_wish else providers.show
+            return answer(200, show(match[1]))
         if path.lower().endswith(_ROLES) and request.method == "GET":
             return answer(200, role_definitions(path[: -len(_ROLES)]))
         if request.method == "POST":
@@ -122,6 +123,7 @@ class Gateway:
         }
         if request.method not in answers:
             return not_supported(request.method)
+        self._estate.providers.check(address, api_version)
         check_locks(self._estate.resources, address, request.method)
         if request.method == "PUT":
             self._estate.policies.check(address)

@@ -22,6 +22,7 @@ from asoreconcile.testing.arm.names import check_name
 from asoreconcile.testing.arm.operations import Failure, Operation, Operations
 from asoreconcile.testing.arm.policies import Policies
 from asoreconcile.testing.arm.preconditions import check_delete, check_preconditions
+from asoreconcile.testing.arm.providers import Providers
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
     answer,
@@ -56,6 +57,7 @@ class Estate:
     faults: ArmFaults
     lag: Lag
     listing: Listing
+    providers: Providers
     throttling: Throttling | None = None
     policies: Policies = attrs.field(factory=Policies)
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)

@@ -26,6 +26,7 @@ from asoreconcile.testing.arm.monitors import Monitors
 from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.provider import Estate
+from asoreconcile.testing.arm.providers import Providers
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.scripted import plan
@@ -91,9 +92,11 @@ class ArmServer(Cloud):
             scopes=Scopes(subscriptions, self._resources, self.styles),
             faults=self.faults,
             lag=Lag(clock, read_lag),
+            providers=Providers(clock),
             listing=Listing(self._arm.url, self._resources, views, page_size=page_size),
             throttling=Throttling(clock) if throttle else None,
         )
+        self.providers = self._estate.providers
         self._gateway = Gateway(self._estate)
         self._control = Control(control_token, self)
 
