@@ -188,6 +188,7 @@ def manager(
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
     from asoreconcile.controllers import assembly, settings, webhooks
+    from asoreconcile.controllers.options import Options
 
     if all_versions and not webhook_port:
         message = "--all-versions needs --webhook-port: somebody has to convert"
@@ -202,7 +203,7 @@ def manager(
         raise click.UsageError(str(error)) from error
     # A pass that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    options = assembly.Options(
+    options = Options(
         crd_pattern=crd_pattern if crd_management == "auto" else "",
         metrics_address=metrics_addr,
         secure_metrics=secure_metrics,

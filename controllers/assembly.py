@@ -5,23 +5,17 @@ supervisor starts and stops kinds in the `KindSet` as CRDs come and go. Nothing 
 decides anything about a resource.
 """
 
-import random
 from collections.abc import Callable, Mapping
 
-import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents
-from asoreconcile.azure.intervals import Intervals
-from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.azure.work import Operator
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.admitted import MUTATING_NAME, VALIDATING_NAME
-from asoreconcile.catalogue.authored import form_of
-from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.patterns import match
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.controllers import crds
@@ -34,23 +28,20 @@ from asoreconcile.controllers.connections import (
 from asoreconcile.controllers.connector import Connector
 from asoreconcile.controllers.credential_users import (
     CredentialUsers,
-    index_credentials,
     is_change,
 )
+from asoreconcile.controllers.kind_assembly import KindAssembly
 from asoreconcile.controllers.kind_set import (
     KindSet,
-    RunningKind,
-    controller_name,
-    resource_of,
-    wants_pass,
 )
 from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.controllers.limiters import retries, turns
 from asoreconcile.controllers.metrics_endpoint import secured
+from asoreconcile.controllers.options import Options
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
-from asoreconcile.controllers.webhooks import WebhookOptions, Webhooks, certificates
+from asoreconcile.controllers.webhooks import Webhooks, certificates
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -72,7 +63,6 @@ from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
 from asoreconcile.runtime.endpoints import OFF, Endpoints
 from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
-from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.service import Group, Step
 from asoreconcile.version import __version__
@@ -82,31 +72,10 @@ from asoreconcile.webhooks.metrics import WebhookMetrics
 _log = Logger(__name__)
 
 _REVIEW_SECONDS = 10.0
-# A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
-_PASS_SECONDS = 300.0
 _SERVING = "asoreconcile-webhook-certificate"
 _EVENT_SOURCE = "asoreconcile"
 # Kinds whose workers may all be talking to Azure at once.
 _BUSY_KINDS = 16
-
-
-@attrs.frozen
-class Options:
-    """What the command line says; settings come from the environment.
-
-    all_versions: install CRDs that serve every version; webhooks must be on.
-    """
-
-    crd_pattern: str = ""
-    metrics_address: str = "0"
-    secure_metrics: bool = False
-    metrics_certificates: str = ""
-    health_address: str = "0"
-    kubeconfig: str | None = None
-    extension_names: tuple[str, ...] = ()
-    leader_election: LeaderElection | None = None
-    webhooks: WebhookOptions = attrs.field(factory=WebhookOptions)
-    all_versions: bool = False
 
 
 class Operation:
@@ -140,11 +109,12 @@ class Operation:
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())
-        self._throttle = turns(settings.rate_limit, self._clock)
         self._connector = self._make_connector()
         self._connections = self._connect()
         self._operator = self._make_operator()
-        self._lifecycle = Lifecycle(self._kinds, self._build_kind, self._forget_kind)
+        self._webhooks = self._make_webhooks()
+        self._synced = CachesSynced(self._clock)
+        self._lifecycle = self._make_lifecycle()
         self._supervisor = Supervisor(
             self._client,
             self._catalogue,
@@ -152,8 +122,6 @@ class Operation:
             clock=self._clock,
             converts=options.webhooks.on,
         )
-        self._webhooks = self._make_webhooks()
-        self._synced = CachesSynced(self._clock)
         self._manager = Manager(clock=self._clock, elector=self._elector)
 
     def run(self) -> int:
@@ -275,54 +243,6 @@ class Operation:
         controller.watch(secrets, predicates=(is_change,))
         self._manager.add(controller, group=Group.LEADER)
 
-    def _build_kind(self, version: KindVersion) -> RunningKind:
-        if self._webhooks is not None:
-            self._webhooks.admit(self._catalogue.kind(version.group_kind))
-        informer = self._informers.of(resource_of(version))
-        index_credentials(informer)
-        kind = Kind(
-            version=version,
-            resource=resource_of(version),
-            cache=informer,
-            form=form_of(version, self._catalogue.kind(version.group_kind)),
-            intervals=Intervals(
-                sync_period_seconds=self._settings.sync_period_seconds,
-                uniform=random.uniform,
-            ),
-        )
-        controller = Controller(
-            controller_name(version),
-            ArmReconciler(self._operator, kind, informer),
-            clock=self._clock,
-            kind=str(version.group_kind),
-            max_concurrent_reconciles=self._settings.max_concurrent_reconciles,
-            limiter=retries(self._clock),
-            metrics=self._metrics,
-            reconcile_deadline_seconds=_PASS_SECONDS,
-            throttle=self._throttle,
-        )
-        # First the index of who names what, then the queue: a worker that finds its
-        # owner missing is already known to wait for it.
-        informer.add_handler(
-            lambda event: self._wakeups.on_azure_object(kind.form, event)
-        )
-        controller.watch(informer, predicates=(wants_pass,))
-        name = str(version.group_kind)
-        self._synced.watch(name, informer.has_synced, lambda: informer.last_error)
-        self._metrics.informer(
-            name,
-            has_synced=informer.has_synced,
-            idle_seconds=informer.seconds_since_activity,
-        )
-        return RunningKind(version, informer, controller, kind.form)
-
-    def _forget_kind(self, kind: RunningKind) -> None:
-        name = str(kind.version.group_kind)
-        self._informers.discard(kind.informer)
-        self._synced.forget(name)
-        self._metrics.forget(name)
-        self._metrics.forget(controller_name(kind.version))
-
     def _make_operator(self) -> Operator:
         return Operator(
             clock=self._clock,
@@ -343,6 +263,20 @@ class Operation:
             sync_mode=self._settings.sync_mode,
             build=f"asoreconcile-{__version__}",
         )
+
+    def _make_lifecycle(self) -> Lifecycle:
+        assembly = KindAssembly(
+            settings=self._settings,
+            clock=self._clock,
+            metrics=self._metrics,
+            informers=self._informers,
+            operator=self._operator,
+            wakeups=self._wakeups,
+            throttle=turns(self._settings.rate_limit, self._clock),
+            synced=self._synced,
+            webhooks=self._webhooks,
+        )
+        return Lifecycle(self._kinds, assembly.build, assembly.forget)
 
     def _make_elector(self) -> LeaseElector | None:
         wanted = self._options.leader_election

@@ -16,6 +16,7 @@ from world import resource_group
 
 from asoreconcile.azure.wire import OPERATOR_NAMESPACE
 from asoreconcile.controllers import assembly, settings
+from asoreconcile.controllers.options import Options
 from asoreconcile.objects import gvk_of, key_of
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -139,7 +140,7 @@ def running(operation, clock):
     ):
         operator = assembly.Operation(
             settings.from_environment(environment),
-            assembly.Options(kubeconfig=environment["KUBECONFIG"]),
+            Options(kubeconfig=environment["KUBECONFIG"]),
             clock=clock,
         )
         thread = threading.Thread(target=operator.run)

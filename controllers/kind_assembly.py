@@ -1,0 +1,97 @@
+"""One kind put together: cache, reconciler and queue, and who is told of changes."""
+
+import random
+
+import attrs
+
+from asoreconcile.azure.intervals import Intervals
+from asoreconcile.azure.reconciler import ArmReconciler
+from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.cache.informers import Informers
+from asoreconcile.catalogue.authored import form_of
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.credential_users import index_credentials
+from asoreconcile.controllers.kind_set import (
+    RunningKind,
+    controller_name,
+    resource_of,
+    wants_pass,
+)
+from asoreconcile.controllers.limiters import retries
+from asoreconcile.controllers.settings import Settings
+from asoreconcile.controllers.wakeups import Wakeups
+from asoreconcile.controllers.webhooks import Webhooks
+from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.health import CachesSynced
+from asoreconcile.runtime.throttle import Throttle
+
+# A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
+_PASS_SECONDS = 300.0
+
+
+@attrs.frozen
+class KindAssembly:
+    """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them)."""
+
+    settings: Settings
+    clock: Clock
+    metrics: RuntimeMetrics
+    informers: Informers
+    operator: Operator
+    wakeups: Wakeups
+    throttle: Throttle | None
+    synced: CachesSynced
+    webhooks: Webhooks | None
+
+    def build(self, version: KindVersion) -> RunningKind:
+        """A kind's informer and controller, neither started."""
+        definition = self.operator.catalogue.kind(version.group_kind)
+        if self.webhooks is not None:
+            self.webhooks.admit(definition)
+        informer = self.informers.of(resource_of(version))
+        index_credentials(informer)
+        kind = Kind(
+            version=version,
+            resource=resource_of(version),
+            cache=informer,
+            form=form_of(version, definition),
+            intervals=Intervals(
+                sync_period_seconds=self.settings.sync_period_seconds,
+                uniform=random.uniform,
+            ),
+        )
+        controller = Controller(
+            controller_name(version),
+            ArmReconciler(self.operator, kind, informer),
+            clock=self.clock,
+            kind=str(version.group_kind),
+            max_concurrent_reconciles=self.settings.max_concurrent_reconciles,
+            limiter=retries(self.clock),
+            metrics=self.metrics,
+            reconcile_deadline_seconds=_PASS_SECONDS,
+            throttle=self.throttle,
+        )
+        # First the index of who names what, then the queue: a worker that finds its
+        # owner missing is already known to wait for it.
+        informer.add_handler(
+            lambda event: self.wakeups.on_azure_object(kind.form, event)
+        )
+        controller.watch(informer, predicates=(wants_pass,))
+        name = str(version.group_kind)
+        self.synced.watch(name, informer.has_synced, lambda: informer.last_error)
+        self.metrics.informer(
+            name,
+            has_synced=informer.has_synced,
+            idle_seconds=informer.seconds_since_activity,
+        )
+        return RunningKind(version, informer, controller, kind.form)
+
+    def forget(self, kind: RunningKind) -> None:
+        """Let go of what else was kept of a kind that has stopped."""
+        name = str(kind.version.group_kind)
+        self.informers.discard(kind.informer)
+        self.synced.forget(name)
+        self.metrics.forget(name)
+        self.metrics.forget(controller_name(kind.version))
