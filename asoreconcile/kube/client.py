@@ -81,6 +81,7 @@ class KubeClient:
         before_write: called when a request that changes something is about to go out
         on its connection; what it raises is raised instead, with nothing sent.
         """
+        self._read_seconds = read_seconds
         self._exchange = Exchange(
             Transport(
                 config,
@@ -313,7 +314,7 @@ class KubeClient:
                 continue_token=continue_token,
             ),
             accept=_metadata_list(metadata_only=metadata_only),
-            read_seconds=READ_SECONDS,
+            read_seconds=self._read_seconds,
         )
         return Listing(stream)
 
