@@ -10,11 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "contract"))
 
-from contractclient import Server
+from contractclient import Server, widgets_crd
 
 from asoreconcile.testing.kube import KubeServer
 
-__all__ = ["Server", "client_of", "kube_server"]
+__all__ = ["Server", "client_of", "kube_server", "widgets_crd"]
 
 
 @contextmanager

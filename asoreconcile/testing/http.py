@@ -23,6 +23,10 @@ from typing import Any, BinaryIO, Self
 import attrs
 
 _MAX_LINE = 1 << 16
+_NO_REQUEST = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Connection: close\r\n\r\n400 Bad Request"
+)
 _MAX_BODY = 64 << 20
 _POLL_SECONDS = 0.05
 _JOIN_SECONDS = 5.0
@@ -191,7 +195,7 @@ class _Connection:
 
     def serve(self) -> None:
         with self._connection.makefile("rb") as reader, suppress(OSError, ValueError):
-            while (request := _read(reader)) is not None:
+            while (request := self._next(reader)) is not None:
                 try:
                     response = self._handle(request)
                 except DropConnection as how:
@@ -200,11 +204,18 @@ class _Connection:
                 if not self._answer(request, response):
                     return
 
+    def _next(self, reader: BinaryIO) -> Request | None:
+        try:
+            return _read(reader)
+        except ValueError:
+            self._connection.sendall(_NO_REQUEST)
+            return None
+
     def _answer(self, request: Request, response: Response) -> bool:
         """Send; False when the connection is over."""
         phrase = _PHRASES.get(response.status, "Unknown")
         lines = [f"HTTP/1.1 {response.status} {phrase}"]
-        lines += [f"{name}: {value}" for name, value in response.headers.items()]
+        lines += [f"{name}: {_plain(v)}" for name, v in response.headers.items()]
         body = response.body
         if isinstance(body, bytes):
             lines.append(f"Content-Length: {len(body)}")
@@ -227,6 +238,12 @@ class _Connection:
             # Lingering for no time at all: closing sends a reset.
             linger = struct.pack("ii", 1, 0)
             self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+
+def _plain(value: str) -> str:
+    """A header's value with nothing in it that would end it, or that it cannot hold."""
+    shown = value.encode("latin-1", errors="replace").decode("latin-1")
+    return "".join(c if c.isprintable() else " " for c in shown)
 
 
 def _read(reader: BinaryIO) -> Request | None:
@@ -253,16 +270,23 @@ def _read(reader: BinaryIO) -> Request | None:
 
 def _read_body(reader: BinaryIO, headers: Mapping[str, str]) -> bytes:
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        pieces = []
+        pieces, left = [], _MAX_BODY
         while size := int(reader.readline(_MAX_LINE).split(b";")[0], 16):
+            left -= _sized(size, left)
             pieces.append(reader.read(size))
             reader.readline(_MAX_LINE)
         reader.readline(_MAX_LINE)
         return b"".join(pieces)
-    length = int(headers.get("content-length") or 0)
-    if length > _MAX_BODY:
-        raise ValueError("body too large")
+    length = _sized(int(headers.get("content-length") or 0), _MAX_BODY)
     return reader.read(length) if length else b""
+
+
+def _sized(size: int, most: int) -> int:
+    """A length that can be read. Raises ValueError."""
+    if not 0 <= size <= most:
+        message = f"a body of {size} bytes"
+        raise ValueError(message)
+    return size
 
 
 def _context(certificate: tuple[bytes, bytes]) -> ssl.SSLContext:

@@ -25,6 +25,8 @@ from asoreconcile.testing.kube.status import (
 YAML_TYPE = "application/yaml"
 _LIMIT_BYTES = 3 << 20
 _MOST_ALIASES = 1000
+_DEEPEST = 200
+_TOO_DEEP = "depth limit exceeded"
 _ACCEPTED = (JSON_TYPE, YAML_TYPE, protobuf.MEDIA_TYPE)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -78,7 +80,7 @@ def patch(request: Request, *, is_yaml: bool = False) -> Any:
     """The document of a PATCH: any JSON value, or with is_yaml any YAML one."""
     body = _limited(request)
     try:
-        return orjson.loads(body)
+        return _json(body)
     except ValueError as error:
         if not is_yaml:
             raise bad_request(f"error decoding patch: {error}") from error
@@ -101,7 +103,7 @@ def _limited(request: Request) -> bytes:
 def _read(request: Request, kind: str, *, is_yaml: bool) -> Body:
     body = _limited(request)
     try:
-        found = _yaml(body) if is_yaml else orjson.loads(body)
+        found = _yaml(body) if is_yaml else _json(body)
     except (yaml.YAMLError, ValueError) as error:
         raise _unrecognized(
             kind, f"couldn't get version/kind; json parse error: {error}"
@@ -129,10 +131,54 @@ def _unrecognized(kind: str, why: str) -> StatusError:
     )
 
 
+def _json(body: bytes) -> Any:
+    """A JSON document; bytes that are no UTF-8 become marks. Raises ValueError."""
+    try:
+        found = orjson.loads(body)
+    except ValueError as error:
+        if _TOO_DEEP in str(error):
+            raise ValueError("exceeded max depth") from error
+        readable = body.decode(errors="replace").encode()
+        if readable == body:
+            raise
+        found = orjson.loads(readable)
+    if body.count(b"{") + body.count(b"[") > _DEEPEST:
+        _check_depth(found)
+    return found
+
+
+def _check_depth(found: Any) -> None:
+    """Raises ValueError for what is nested deeper than answers can be."""
+    level = [found]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, (dict, list))
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return
+    raise ValueError("exceeded max depth")
+
+
+def _check_nesting(body: bytes) -> None:
+    """Raises ValueError for YAML nested so deep that libyaml would end this process."""
+    depth = 0
+    for event in yaml.parse(body, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise ValueError("exceeded max depth")
+
+
 def _yaml(body: bytes) -> Any:
     """A YAML document as JSON has it: dates are text, keys are text."""
     if body.count(b"*") > _MOST_ALIASES:
         raise ValueError("too many aliases")
+    _check_nesting(body)
     try:
         return orjson.loads(
             orjson.dumps(

@@ -23,6 +23,7 @@ _KEY_TEXT = (
     "'[-._a-zA-Z0-9]+')"
 )
 _MICROTIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
+_LARGEST_BYTES = 1 << 20
 _IMMUTABLE = "Forbidden: field is immutable when `immutable` is set"
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*=*")
 _GO_KINDS = {"integer": "number", "boolean": "bool"}
@@ -88,6 +89,7 @@ def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
         case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
             yield from rbac_objects.causes(obj, before)
         case "ConfigMap":
+            yield from _size_causes(obj, "data", "binaryData")
             yield from _key_causes(obj, "data")
             yield from _key_causes(obj, "binaryData")
             for key in obj.get("data") or {}:
@@ -96,6 +98,7 @@ def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
                     yield _invalid(f"data[{key}]", key, why)
             yield from _immutable_causes(obj, before, ("data", "binaryData"))
         case "Secret":
+            yield from _size_causes(obj, "data")
             yield from _key_causes(obj, "data")
             if before is not None and obj.get("type") != before.get("type"):
                 yield _invalid("type", str(obj.get("type")), "field is immutable")
@@ -139,6 +142,14 @@ def _times(obj: JsonObject) -> Iterator[tuple[str, Any]]:
             yield f"spec.{name}", spec(obj).get(name)
     elif obj.get("kind") == "Event":
         yield "eventTime", obj.get("eventTime")
+
+
+def _size_causes(obj: JsonObject, *fields: str) -> Iterator[Cause]:
+    values = (v for field in fields for v in (obj.get(field) or {}).values())
+    if sum(len(str(value)) for value in values) > _LARGEST_BYTES:
+        at = "data" if obj.get("kind") == "Secret" else "[]"
+        why = f"Too long: may not be more than {_LARGEST_BYTES} bytes"
+        yield Cause(at, "FieldValueTooLong", why)
 
 
 def _key_causes(obj: JsonObject, field: str) -> Iterator[Cause]:

@@ -8,20 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from asoreconcile.objects import JsonObject, metadata, spec
-from asoreconcile.testing.kube import structural
+from asoreconcile.testing.kube import crdshapes, structural
 from asoreconcile.testing.kube.status import Cause, bad_request, invalid
 
 _KIND, _GROUP = "CustomResourceDefinition", "apiextensions.k8s.io"
 _ESTABLISHED = ("InitialNamesAccepted", "the initial names have been accepted")
 _NOT_ESTABLISHED = ("NotAccepted", "not all names are accepted")
 _SCOPES = ("Cluster", "Namespaced")
-_SHAPES: dict[str, type] = {
-    "group": str,
-    "scope": str,
-    "names": dict,
-    "versions": list,
-    "conversion": dict,
-}
 
 
 def admit_crd(
@@ -128,16 +121,10 @@ def _check_shape(obj: JsonObject) -> None:
     content = obj.get("spec")
     if content is None:
         content = obj["spec"] = {}
-    wrong = None
-    if not isinstance(content, dict):
-        wrong = "spec"
-    else:
-        for name, expected in _SHAPES.items():
-            if name in content and not isinstance(content[name], expected):
-                wrong = f"spec.{name}"
-        versions = content.get("versions") or ()
-        if not wrong and not all(isinstance(v, dict) for v in versions):
-            wrong = "spec.versions"
+    if isinstance(content, dict):
+        for name in [name for name, value in content.items() if value is None]:
+            del content[name]
+    wrong = crdshapes.wrong_part(obj)
     if wrong:
         raise bad_request(
             f'{_KIND} in version "v1" cannot be handled as a {_KIND}: json: cannot '

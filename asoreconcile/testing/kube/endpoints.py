@@ -231,6 +231,9 @@ def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
     if sort == _JSON_PATCH:
         if not isinstance(patch, list):
             raise _undecodable(patch, "[]handlers.jsonPatchOp")
+        for operation in patch:
+            if not isinstance(operation, dict):
+                raise _undecodable(operation, "handlers.jsonPatchOp")
         return lambda before: _as_object(patches.json_patch(before, patch))
     wanted = _as_object(patch)
     merge = patches.strategic if sort == _STRATEGIC_PATCH else patches.merge

@@ -5,6 +5,7 @@ Raises StatusError 400, 422 and, for versions that are none, 400 or (sic) 500.
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ from asoreconcile.testing.kube.status import (
 
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _MATCH, _INITIAL = "resourceVersionMatch", "sendInitialEvents"
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_LARGEST_NUMBER = (1 << 63) - 1
+_LONGEST_NUMBER = 40
 _LARGEST_VERSION = (1 << 64) - 1
 
 
@@ -93,12 +97,15 @@ def parse_version(text: str) -> int:
 
 def number(query: Mapping[str, str], name: str) -> int:
     """A query's whole number, 0 without one. Raises StatusError 400."""
-    text = query.get(name, "")
-    try:
-        return int(text) if text else 0
-    except ValueError as error:
-        message = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-        raise bad_request(message) from error
+    text, why = query.get(name, ""), "invalid syntax"
+    if not text:
+        return 0
+    if _NUMBER.fullmatch(text):
+        found = int(text) if len(text) < _LONGEST_NUMBER else _LARGEST_NUMBER + 1
+        if -_LARGEST_NUMBER <= found <= _LARGEST_NUMBER:
+            return found
+        why = "value out of range"
+    raise bad_request(f'strconv.ParseInt: parsing "{text}": {why}')
 
 
 def token_after(version: int, last: ObjectKey) -> str:

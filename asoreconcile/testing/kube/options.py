@@ -11,7 +11,7 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request
 from asoreconcile.testing.kube import bodies
-from asoreconcile.testing.kube.status import Cause, invalid
+from asoreconcile.testing.kube.status import Cause, bad_request, invalid
 from asoreconcile.testing.kube.users import ADMIN, User
 
 _GROUP = "meta.k8s.io"
@@ -96,7 +96,9 @@ def delete_options(request: Request, *, user: User) -> DeleteOptions:
         )
     if found:
         raise invalid("DeleteOptions", _GROUP, "", found)
-    preconditions: JsonObject = body.get("preconditions") or {}
+    preconditions = body.get("preconditions") or {}
+    if not isinstance(preconditions, dict):
+        raise bad_request("json: cannot unmarshal into DeleteOptions.preconditions")
     return DeleteOptions(
         preconditions={
             name: str(value)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asoreconcile.objects import JsonObject, copy_json
-from asoreconcile.testing.kube.status import StatusError
+from asoreconcile.testing.kube.status import StatusError, bad_request
 
 # Lists of built-in kinds that strategic merge joins by a key instead of replacing.
 _MERGE_KEYS = {
@@ -61,6 +61,8 @@ def _directive(merged: JsonObject, name: str, value: Any) -> None:
 
 def _joined(document: list[Any], patch: list[Any], key: str) -> list[Any]:
     joined = list(document)
+    if not all(isinstance(item, dict) for item in (*document, *patch)):
+        raise bad_request("error decoding patch: an item of a keyed list is no object")
     for item in patch:
         same = [i for i, old in enumerate(joined) if old.get(key) == item.get(key)]
         if item.get("$patch") == "delete":

@@ -138,6 +138,9 @@ class Reviews:
 def _asked(content: Mapping[str, Any]) -> Attributes:
     resource = content.get("resourceAttributes")
     path = content.get("nonResourceAttributes")
+    for name, stated in content.items():
+        if name.endswith("Attributes") and not isinstance(stated or {}, dict):
+            raise bad_request(f"json: cannot unmarshal into Go struct field .{name}")
     if (resource is None) == (path is None):
         why = (
             'Invalid value: "null": exactly one of nonResourceAttributes or '
@@ -148,8 +151,8 @@ def _asked(content: Mapping[str, Any]) -> Attributes:
     if path is not None:
         return Attributes(str(path.get("verb") or ""), str(path.get("path") or ""))
     names = ("group", "version", "resource", "subresource", "namespace", "name")
-    stated = {name: str((resource or {}).get(name) or "") for name in names}
-    return Attributes(str((resource or {}).get("verb") or ""), "", **stated)
+    found = {name: str((resource or {}).get(name) or "") for name in names}
+    return Attributes(str((resource or {}).get("verb") or ""), "", **found)
 
 
 def _invalid(at: str, why: str) -> StatusError:

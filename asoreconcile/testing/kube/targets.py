@@ -7,6 +7,7 @@ from asoreconcile.testing.kube.kinds import BUILT_IN, NAMESPACES, Kinds, Resourc
 from asoreconcile.testing.kube.status import (
     PageNotFoundError,
     StatusError,
+    bad_request,
     not_found,
     unknown_path,
 )
@@ -27,7 +28,9 @@ class Target:
 
 
 def target_of(kinds: Kinds, path: str) -> Target:
-    """The target of a request's path. Raises StatusError 404."""
+    """The target of a request's path. Raises StatusError 400 and 404."""
+    if "//" in path:
+        raise unknown_path()
     match [part for part in path.split("/") if part]:
         case ["api", version, *rest] if rest:
             group = ""
@@ -50,6 +53,8 @@ def target_of(kinds: Kinds, path: str) -> Target:
         if resource.is_custom:
             raise not_found(resource.plural, resource.group, name)
         raise unknown_path()
+    if name in (".", ".."):
+        raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     return Target(resource, namespace, name, subresource)
 
 

@@ -39,6 +39,7 @@ _SERVER_OWNED = (
 )
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 58
+_LARGEST_BYTES = 1536 * 1024  # of a request to etcd
 
 
 @attrs.frozen
@@ -206,6 +207,7 @@ class Writes:
             )
             apply.updated(None, obj, owner)
         kept = obj if options.dry_run else versions.stored(resource, obj)
+        _check_size(kept)
         with self._storage.lock:
             self._check_namespace(resource, key)
             if self._storage.get(resource.table, key) is not None:
@@ -253,6 +255,7 @@ class Writes:
             if written.obj is before or options.dry_run:
                 return written
             kept = versions.stored(resource, written.obj)
+            _check_size(kept)
             with self._storage.lock:
                 if self._storage.get(resource.table, key) is stored:
                     return self._store(resource, key, written, kept)
@@ -354,6 +357,11 @@ class Writes:
 
     def _now(self) -> str:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_size(obj: JsonObject) -> None:
+    if len(orjson.dumps(obj)) > _LARGEST_BYTES:
+        raise internal_error("etcdserver: request is too large")
 
 
 def _asked(
