@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 from kubeapi import kube_server, widgets_crd
-from kubefuzz import attempt
+from kubefuzz import attempt, send
 
 SEEDS = range(1500)
 # Seeds that found something once; see what each broke in its id.
@@ -45,16 +45,6 @@ def survives(client, seed, caplog):
     assert 200 <= answer.status < 600, told
     if answer.status >= 400 and answer.data[:1] == b"{":
         assert b'"kind":"Status"' in answer.data.replace(b" ", b""), told
-
-
-def send(client, one):
-    headers = {"Authorization": f"Bearer {client.token}", **one.headers}
-    if not headers.get("Content-Type", "x"):
-        del headers["Content-Type"]
-    target = client.url + one.path
-    return client._pool.request(
-        one.method, target, body=one.body or None, headers=headers
-    )
 
 
 def test_a_run_of_broken_requests(served, caplog):
