@@ -41,7 +41,7 @@ def begin(work: Work) -> Outcome:
     if accepted is not None and accepted.running is not None:
         # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
         # Asked at once: it may be another process that saw its end and cleared it.
-        _record(work, accepted, accepted.running)
+        _record(work, accepted, attrs.evolve(accepted.running, delay_seconds=0.0))
         return monitor(work)
     require_valid(work)
     owner = work.owner()

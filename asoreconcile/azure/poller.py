@@ -18,7 +18,8 @@ def store_poller(
     """Record an operation, durably before this returns; notes and labels go in the same
     write.
     """
-    work.kind.polls.remember(uid_of(work.obj), running.progress)
+    due = work.operator.clock.monotonic() + running.delay_seconds
+    work.kind.polls.remember(uid_of(work.obj), running.progress, due=due)
     work.session.annotate(
         {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller_id, **(notes or {})},
         labelled=labelled,
@@ -49,7 +50,8 @@ def load_poller(work: Work) -> Token:
 
 
 def poll(work: Work, token: Token) -> Outcome:
-    """Ask once how the operation stands.
+    """Ask once how the operation stands; not before its time (D4, L17): an event may
+    have brought the pass forward.
 
     A monitor that is gone or cannot be asked is replaced by reading the resource
     itself, in the same pass (L16). Never ReadResource, but for a DELETE whose resource
@@ -57,6 +59,9 @@ def poll(work: Work, token: Token) -> Outcome:
     """
     client = work.connection.client
     progress = work.kind.polls.of(uid_of(work.obj))
+    early = work.kind.polls.due(uid_of(work.obj)) - work.operator.clock.monotonic()
+    if early > 0:
+        return Pending(token, early, progress)
     outcome = client.poll(token, progress)
     if isinstance(outcome, ReadResource):
         work.log.info("Reading the resource instead of its monitor", why=outcome.reason)

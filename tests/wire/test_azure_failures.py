@@ -136,6 +136,18 @@ def test_r4_8_retry_after_holds_before_the_first_poll(world, network):
     ("code", "severity"),
     [("LocationRequired", "Error"), ("AllocationFailed", "Warning")],
 )
+def test_d4_an_event_does_not_bring_a_poll_forward(world, network):
+    """An edit, or anything it names: Azure said when to ask."""
+    world.run(network)
+    world.apply(virtual_network(tags={"a": "b"}))
+    world.clock.advance(3.0)
+    assert world.run(network).requeue_after_seconds == pytest.approx(4.0)
+    assert world.requests("GET", "/operations/") == []
+    world.clock.advance(4.0)
+    world.run(network)
+    assert len(world.requests("GET", "/operations/")) == 1
+
+
 def test_r4_9_a_failed_operation_is_classified_by_its_code(
     world, network, code, severity
 ):
