@@ -48,7 +48,7 @@ class Estate:
     """The two objects of a trial.
 
     wanted: roles that the user wants there. exempt: roles whose resource may stay in
-    Azure, by what a person did. woken: roles that an operator was told of, to be
+    Azure, by what a person did; left_alone: those of which an event must say so. woken: roles that an operator was told of, to be
     emptied by who runs it; reasons: how often.
     """
 
@@ -61,6 +61,7 @@ class Estate:
         self.names = {f"rg-{name}": "group", f"db-{name}": "server"}
         self.wanted = set()
         self.exempt = set()
+        self.left_alone = set()
         self.woken = {}
         self.reasons = Counter()
         self._secret_name = f"pw-{name}"
@@ -128,7 +129,8 @@ class Estate:
             case _:
                 present = self.present(role)
                 if change == "id-removed" and present and is_deleting(present):
-                    self.exempt.add(role)  # R5.2: Azure is left alone
+                    self.exempt.add(role)  # R5.2: Azure is left alone, and that is said
+                    self.left_alone.add(role)
                 self._annotate(role, dict.fromkeys(_REMOVED[change]))
                 if change not in UNSEEN:
                     self.wake(role)
