@@ -132,10 +132,6 @@ def test_r4_8_retry_after_holds_before_the_first_poll(world, network):
     assert world.run(network).requeue_after_seconds == 7
 
 
-@pytest.mark.parametrize(
-    ("code", "severity"),
-    [("LocationRequired", "Error"), ("AllocationFailed", "Warning")],
-)
 def test_d4_an_event_does_not_bring_a_poll_forward(world, network):
     """An edit, or anything it names: Azure said when to ask."""
     world.run(network)
@@ -148,6 +144,10 @@ def test_d4_an_event_does_not_bring_a_poll_forward(world, network):
     assert len(world.requests("GET", "/operations/")) == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "severity"),
+    [("LocationRequired", "Error"), ("AllocationFailed", "Warning")],
+)
 def test_r4_9_a_failed_operation_is_classified_by_its_code(
     world, network, code, severity
 ):
