@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 
-from watching.running import has, show
+from watching.running import interpreter, show
 
 OURS = {
     "asoreconcile": "import asoreconcile",
@@ -54,8 +54,7 @@ def main() -> None:
         show({"benchmark": f"import: {name}", **told})
     for package in PEERS:
         line: dict[str, object] = {"benchmark": f"import: {package}"}
-        pythons = (sys.executable, options.peers_python)
-        python = next((one for one in pythons if has(one, package)), None)
+        python = interpreter(package, options.peers_python)
         if python is None:
             show({**line, "skipped": f"{package} is not installed"})
         else:

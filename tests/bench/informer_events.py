@@ -13,7 +13,7 @@ Claims: twice the official client's events a second, and ten times kopf's.
 import argparse
 import sys
 
-from watching.running import has, measured, served, show
+from watching.running import interpreter, measured, served, show
 
 PEERS = {"official": "kubernetes", "kopf_operator": "kopf"}
 
@@ -37,14 +37,7 @@ def main() -> None:
         show({"benchmark": "informer events", "events": options.events, **ours})
         for program, package in PEERS.items():
             line: dict[str, object] = {"benchmark": f"informer events: {package}"}
-            python = next(
-                (
-                    one
-                    for one in (sys.executable, options.peers_python)
-                    if has(one, package)
-                ),
-                None,
-            )
+            python = interpreter(package, options.peers_python)
             if python is None:
                 show({**line, "skipped": f"{package} is not installed"})
                 continue

@@ -35,12 +35,15 @@ def measured(
     return told
 
 
-def has(python: str, package: str) -> bool:
-    """Whether an interpreter can import a package."""
-    done = subprocess.run(
-        [python, "-c", f"import {package}"], stderr=subprocess.DEVNULL, check=False
-    )
-    return done.returncode == 0
+def interpreter(package: str, other: str) -> str | None:
+    """Ours or the other one, whichever can import a package."""
+    for python in (sys.executable, other):
+        done = subprocess.run(
+            [python, "-c", f"import {package}"], stderr=subprocess.DEVNULL, check=False
+        )
+        if done.returncode == 0:
+            return python
+    return None
 
 
 def show(line: dict[str, object]) -> None:
