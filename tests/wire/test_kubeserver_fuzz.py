@@ -60,6 +60,15 @@ def test_a_request_that_broke_it_once(served, caplog, seed, what):
     survives(served[1], seed, caplog)
 
 
+def reply(connection, junk):
+    """What the server says to bytes; nothing when it has cut the connection."""
+    try:
+        connection.sendall(junk)
+        return connection.recv(100)
+    except OSError:  # it closed before it had read all
+        return b""
+
+
 def test_bytes_that_are_no_http_end_their_connection_alone(served):
     kube, client = served
     context = ssl.create_default_context(cadata=kube.ca_pem.decode())
@@ -75,9 +84,8 @@ def test_bytes_that_are_no_http_end_their_connection_alone(served):
         b"GET http://[::1 HTTP/1.1\r\n\r\n",
     ):
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=10) as raw,
+            socket.create_connection(("127.0.0.1", port), timeout=60) as raw,
             context.wrap_socket(raw, server_hostname="127.0.0.1") as connection,
         ):
-            connection.sendall(junk)
-            assert connection.recv(100)[:12] in (b"", b"HTTP/1.1 400")
+            assert reply(connection, junk)[:12] in (b"", b"HTTP/1.1 400")
         client.get("/readyz").expect(200)
