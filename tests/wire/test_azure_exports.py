@@ -5,7 +5,7 @@ import base64
 import pytest
 from world import World, resource_group
 
-from asoreconcile.kube.resources import SECRETS
+from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.objects import ObjectKey, labels, owner_references, uid_of
 
 SECRET = ObjectKey("default", "redis-keys")
@@ -122,7 +122,9 @@ def test_d14_keys_that_another_operator_left_behind_go(world):
 def test_d14_another_s_secret_is_refused_before_it_is_touched(world):
     obj = redis()
     world.apply(obj)
-    theirs = secret_of({"metadata": {"uid": "another"}}, primary="theirs")
+    # An owner that is there, or the garbage collector would take the Secret.
+    namespace = world.client.get(NAMESPACES, ObjectKey("", "default"))
+    theirs = secret_of(namespace, primary="theirs")
     before = world.client.create(SECRETS, theirs)
     for _ in range(3):
         world.clock.advance(world.run(obj).requeue_after_seconds)

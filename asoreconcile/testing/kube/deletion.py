@@ -89,6 +89,15 @@ class Deletions:
             self._finish_namespace_if_empty(key.namespace)
         self._finish_crd_if_empty(table)
 
+    def collect_if_abandoned(self, table: Table, key: ObjectKey) -> None:
+        """Delete what names owners none of which is there. Caller holds the lock."""
+        obj = self._storage.get(table, key)
+        owners = owner_references(obj or {})
+        if obj is None or not owners or is_deleting(obj):
+            return
+        if all(self._storage.place_of(str(o.get("uid"))) is None for o in owners):
+            self._begin(table, key, obj)
+
     def _begin(
         self, table: Table, key: ObjectKey, obj: JsonObject, propagation: str = ""
     ) -> tuple[JsonObject, bool]:

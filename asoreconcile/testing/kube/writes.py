@@ -332,6 +332,8 @@ class Writes:
         version = self._storage.next_version()
         metadata(obj)["resourceVersion"] = metadata(kept)["resourceVersion"] = version
         self._storage.put(resource.table, key, kept)
+        if "ownerReferences" in metadata(kept):
+            self._deletions.collect_if_abandoned(resource.table, key)
 
     def _check_namespace(self, resource: Resource, key: ObjectKey) -> None:
         if not resource.namespaced:
