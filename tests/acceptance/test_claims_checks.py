@@ -88,8 +88,8 @@ def raising(error):
 
 def test_a_resource_is_ready_once_azure_is_unless_a_check_defers(world, network, spy):
     spy.post = lambda _: NotReady("still warming up")
-    world.run(network)
-    world.run(network)
+    for _ in range(2):
+        world.clock.advance(world.run(network).requeue_after_seconds)
     ready = world.ready(network)
     assert (ready["status"], ready["message"]) == ("False", "still warming up")
     spy.post = None
