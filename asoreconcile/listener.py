@@ -78,8 +78,8 @@ class Listener:
         read_seconds: float = READ_SECONDS,
         max_connections: int = _MAX_CONNECTIONS,
     ) -> None:
-        """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`. Raises
-        ListenError if it is none of these.
+        """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
+        port), `[::1]:8081`. Raises ListenError if it is none of these.
 
         tls: the context to greet the next connection with; None is plain HTTP.
         max_body_bytes: of a request for a target.
@@ -201,9 +201,17 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
     def __init__(self, host: str, port: int, listener: Listener) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # Without a host, at the addresses of both families: pods may have only one.
+        self._both = not host and socket.has_dualstack_ipv6()
+        six = self._both or ":" in host
+        self.address_family = socket.AF_INET6 if six else socket.AF_INET
         self.listener = listener
         super().__init__((host, port), socketserver.BaseRequestHandler)
+
+    def server_bind(self) -> None:
+        if self._both:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
 
     def serve(self) -> None:
         """Accept until the socket is closed; `serve_forever` would poll."""

@@ -48,6 +48,18 @@ def test_one_connection_serves_request_after_request(listen):
         assert connection.sock is first
 
 
+def test_without_a_host_it_listens_at_every_address():
+    listener = Listener(":0", echo)
+    listener.start()
+    try:
+        hosts = ["127.0.0.1"] + (["::1"] if socket.has_dualstack_ipv6() else [])
+        for host in hosts:
+            with closing(http.client.HTTPConnection(host, listener.port)) as connection:
+                assert ask(connection)[0] == 200
+    finally:
+        assert listener.stop(5) == 0
+
+
 def test_a_request_has_its_headers_in_lower_case_and_its_body(listen):
     seen = []
 
