@@ -187,7 +187,7 @@ class Reflector:
             state = streamed(watch.events, entry=self._sink.entry, heard=silence.heard)
             if state is not None:
                 self._take_state(state)
-                return attrs.evolve(watch, taken=1)
+                return attrs.evolve(watch, taken=1, since=state.version)
         except BaseException:
             self._close(watch)
             raise
@@ -227,7 +227,7 @@ class Reflector:
             self.last_activity = self._clock.monotonic()
         else:
             self._active()
-        return _Watch(stream, iter(stream), began)
+        return _Watch(stream, iter(stream), began, since=version)
 
     def _hold(self, stream: "_Closable") -> None:
         """Have `stop` close what is about to be read. Raises StoppedError."""
@@ -245,6 +245,10 @@ class Reflector:
         try:
             for type_, obj in watch.events:
                 events += 1
+                if type_ == "BOOKMARK" and _is_before(
+                    resource_version(obj), watch.since
+                ):
+                    raise _BehindError("the server is behind what it told before")
                 self._take(type_, obj)
                 if silence is not None:
                     silence.heard()
@@ -326,17 +330,27 @@ class _Closable(Protocol):
 class _Watch:
     """An open watch.
 
-    events: its only iterator. taken: how much of it has been, as the state.
+    events: its only iterator. since: the version that it goes on from. taken: how much
+    of it has been, as the state.
     """
 
     stream: WatchStream
     events: Iterator[tuple[str, JsonObject]]
     began: float
+    since: str
     taken: int = 0
 
 
 class _NoStreamingError(AsoError):
     """The state cannot be streamed now; it may be listed."""
+
+
+class _BehindError(AsoError):
+    """A server that is older than we are: a replica far behind, or one restored.
+
+    It would say nothing until it has got as far as we are, and then what we never saw
+    would be missing.
+    """
 
 
 class _VeryShortWatchError(AsoError):

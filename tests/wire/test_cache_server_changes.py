@@ -83,15 +83,26 @@ def test_rf2_restarted_server_is_watched_on(account, watched):
         assert informer.last_error == ""
 
 
-def test_wh7_cl7_new_certificate_and_new_token_are_picked_up(account, watched):
+def test_wh7_cl7_new_certificate_and_new_token_are_picked_up(
+    account, watched, tmp_path
+):
     """Another server at the address: its objects are others, whatever their names."""
     with KubeServer() as server:
         informer, heard = watched(server)
         old = informer.get(informer.keys()[0])
         port = int(server.url.rpartition(":")[2])
     with KubeServer(port=port) as server:
-        make(server, account, "first")
-        heard.until(lambda events: len(events) == 2)
-        assert heard.shown() == ["Deleted first", "Added first"]
+        elsewhere = Account(tmp_path / "elsewhere")
+        for name in ("first", "second", "third"):
+            make(server, elsewhere, name)
+        server.forget_changes()
+        account.write(server)
+        heard.until_named("third")
+        assert heard.shown() == [
+            "Deleted first",
+            "Added first",
+            "Added second",
+            "Added third",
+        ]
         assert not heard.events[0].observed
         assert heard.events[1].entry.uid != old["metadata"]["uid"]

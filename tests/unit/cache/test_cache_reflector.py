@@ -440,6 +440,28 @@ def test_rf10_bookmarks_duplicated_or_late_take_nothing_back(run):
     assert informer.synced_version == "9"
 
 
+def test_rf2_bookmark_from_before_the_watch_means_the_state_anew(run):
+    """As after a restore from a backup: the watch would stay silent for long."""
+    clock = PausingClock()
+    _, script, heard = run(
+        [("ADDED", config_map("a", 9)), initial_end(9)],
+        [bookmark(5), ("ADDED", config_map("b", 6))],
+        FUTURE,
+        [("ADDED", config_map("c", 4)), initial_end(6)],
+        clock=clock,
+    )
+    dry(script)
+    assert asked(script) == [
+        ("stream", ""),
+        ("watch", "9"),
+        ("stream", "9"),
+        ("stream", ""),
+        ("watch", "6"),
+    ]
+    assert shown(heard) == ["Added a", "Deleted a", "Added c"]
+    assert clock.pauses == [0.8]
+
+
 def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
     clock = FakeClock()
     informer, script, _ = run(
