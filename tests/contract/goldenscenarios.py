@@ -9,17 +9,25 @@ from typing import Any
 
 from contractclient import (
     APPLY,
+    CRDS,
     GROUP,
     JSON_PATCH,
     STRATEGIC,
     Json,
     Server,
     config_maps,
+    crd,
     widget,
     widgets,
 )
 
 Scenario = Callable[[Server, str], None]
+_OPEN: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_LIST: Json = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+}
 _OLD_UID = "8f0c7c5e-0000-4000-8000-000000000000"
 
 
@@ -282,6 +290,49 @@ def roles(server: Server, ns: str) -> None:
     server.post(f"{path}/roles", {"metadata": {"name": "r2"}, "rules": [{"verbs": []}]})
 
 
+def definitions(server: Server, ns: str) -> None:
+    """CRDs, of a group of the namespace's name: they belong to no namespace."""
+    made = _definition(ns, {"type": "object", "properties": {"spec": _OPEN}})
+    name = made["metadata"]["name"]
+    server.post(CRDS, made)
+    server.post(CRDS, made)
+    server.install(made)
+    server.patch(f"{CRDS}/{name}", {"spec": {"scope": "Cluster"}})
+    server.patch(f"{CRDS}/{name}", {"spec": {"group": "other.example.com"}})
+    server.patch(f"{CRDS}/{name}", {"spec": {"names": {"shortNames": ["x"]}}})
+    server.patch(f"{CRDS}/{name}", {"spec": {"versions": []}})
+    server.delete(f"{CRDS}/{name}", dryRun="All")
+    for schema in (
+        {"type": "string"},
+        {},
+        {"type": "object", "properties": {"spec": {}}},
+        {"type": "object", "properties": {"spec": {"type": "text"}}},
+        {"type": "object", "properties": {"spec": {"type": "array"}}},
+        {"type": "object", "properties": {"spec": {"$ref": "#/x"}}},
+        {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}},
+        {"type": "object", "properties": {"a": _OPEN}, "additionalProperties": _OPEN},
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}},
+        {"type": "object", "properties": {"a": {**_LIST, "items": {"type": "string"}}}},
+        {"type": "object", "properties": {"a": {**_LIST, "items": _OPEN}}},
+    ):
+        server.post(CRDS, _definition(ns, schema, "others"))
+    other = _definition(ns, {"type": "object"}, "others")
+    server.post(CRDS, {**other, "metadata": {"name": "wrong.example.com"}})
+    spec = other["spec"]
+    server.post(CRDS, {**other, "spec": {**spec, "scope": "World"}})
+    server.post(CRDS, {**other, "spec": {**spec, "names": {"plural": "others"}}})
+    server.post(CRDS, {**other, "spec": {**spec, "versions": []}})
+    first = spec["versions"][0]
+    twice = [first, {**first, "name": "v2"}]
+    server.post(CRDS, {**other, "spec": {**spec, "versions": twice}})
+    server.post(CRDS, {**other, "spec": {**spec, "versions": [first, first]}})
+    fields = [{**first, "selectableFields": [{"jsonPath": ".spec.none"}]}]
+    server.post(CRDS, {**other, "spec": {**spec, "versions": fields}})
+    server.post(
+        CRDS, {**other, "spec": {**spec, "conversion": {"strategy": "Webhook"}}}
+    )
+
+
 def unknown_paths(server: Server, ns: str) -> None:
     server.get("/nothing")
     server.get("/apis/nothing.example.com")
@@ -313,6 +364,7 @@ SCENARIOS: dict[str, Scenario] = {
         events,
         namespaces,
         roles,
+        definitions,
         unknown_paths,
     )
 }
@@ -330,3 +382,10 @@ def _config_map(name: str, data: Json) -> Json:
 def _get_as(server: Server, path: str, form: str) -> None:
     accept = f"application/json;as={form};g=meta.k8s.io;v=v1"
     server.call("GET", path, headers={"Accept": accept})
+
+
+def _definition(ns: str, schema: Json, plural: str = "things") -> Json:
+    made = crd(plural, plural.title().removesuffix("s"), schema)
+    made["spec"]["group"] = f"{ns}.example.com"
+    made["metadata"]["name"] = f"{plural}.{ns}.example.com"
+    return made
