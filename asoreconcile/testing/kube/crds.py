@@ -1,7 +1,7 @@
-"""Taking in a CustomResourceDefinition: checked, completed, established at once.
+"""Taking in a CustomResourceDefinition: checked, completed, then established.
 
-Its names must be free in its group, else it is stored but not served, as the API
-server does it. Raises StatusError 400 and 422.
+Its names must be free in its group, else it is stored but not served. Whether they are
+is a write of the server's own, after the client's. Raises StatusError 400 and 422.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,13 +14,18 @@ from asoreconcile.testing.kube.status import Cause, bad_request, invalid
 _KIND, _GROUP = "CustomResourceDefinition", "apiextensions.k8s.io"
 _ESTABLISHED = ("InitialNamesAccepted", "the initial names have been accepted")
 _NOT_ESTABLISHED = ("NotAccepted", "not all names are accepted")
+_TERMINATING = (
+    "InstanceDeletionPending",
+    (
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will "
+        "begin soon"
+    ),
+)
 _SCOPES = ("Cluster", "Namespaced")
 
 
-def admit_crd(
-    obj: JsonObject, before: JsonObject | None, others: Iterable[JsonObject], now: str
-) -> JsonObject:
-    """The CRD as stored. before: what it replaces. others: all other CRDs."""
+def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
+    """The CRD as a client's write stores it. before: what it replaces."""
     _check_shape(obj)
     name = str(metadata(obj).get("name") or "")
     content = spec(obj)
@@ -28,11 +33,34 @@ def admit_crd(
     if names.get("kind"):
         names.setdefault("singular", names["kind"].lower())
         names.setdefault("listKind", names["kind"] + "List")
+    for empty in [key for key, value in names.items() if value in ("", [], None)]:
+        del names[empty]
     content.setdefault("conversion", {"strategy": "None"})
-    if found := [*_causes(obj, name), *_changes(obj, before)]:
+    if found := [*_changes(obj, before)] or [*_causes(obj, name)]:
         raise invalid(_KIND, _GROUP, name, found)
-    obj["status"] = _status(content, (before or {}).get("status") or {}, others, now)
+    stored = [v["name"] for v in content["versions"] if v.get("storage")]
+    known = (obj.get("status") or {}) if before is not None else {}
+    listed = known.get("storedVersions") or []
+    obj["status"] = {
+        "acceptedNames": known.get("acceptedNames") or {"plural": "", "kind": ""},
+        "conditions": known.get("conditions"),
+        "storedVersions": [*listed, *(v for v in stored if v not in listed)],
+    }
     return obj
+
+
+def settled(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+    """A stored CRD with what its names' being free or not makes of it."""
+    known = crd.get("status") or {}
+    return {**crd, "status": {**known, **_names_status(spec(crd), known, others, now)}}
+
+
+def terminating(crd: JsonObject, now: str) -> JsonObject:
+    """The status of a CRD that is being deleted."""
+    known: JsonObject = crd.get("status") or {}
+    kept = [c for c in known.get("conditions") or () if c.get("type") != "Terminating"]
+    going = _condition(known, "Terminating", True, _TERMINATING, now)
+    return {**known, "conditions": [*kept, going]}
 
 
 def is_established(crd: JsonObject) -> bool:
@@ -43,17 +71,16 @@ def is_established(crd: JsonObject) -> bool:
     )
 
 
-def _status(
+def _names_status(
     content: JsonObject, known: JsonObject, others: Iterable[JsonObject], now: str
 ) -> JsonObject:
     names = content["names"]
-    stored = [v["name"] for v in content["versions"] if v.get("storage")]
-    before = known.get("storedVersions") or []
     taken = _taken(content, others)
     accepted = not taken
+    ours = ("NamesAccepted", "Established")
+    kept = [c for c in known.get("conditions") or () if c.get("type") not in ours]
     return {
         "acceptedNames": names if accepted else {"plural": "", "kind": ""},
-        "storedVersions": [*before, *(v for v in stored if v not in before)],
         "conditions": [
             _condition(
                 known,
@@ -69,6 +96,7 @@ def _status(
                 _ESTABLISHED if accepted else _NOT_ESTABLISHED,
                 now,
             ),
+            *kept,
         ],
     }
 
@@ -188,7 +216,8 @@ def _version_causes(version: JsonObject, at: str, *, shared: bool) -> Iterator[C
         path = field.get("jsonPath") or ""
         if structural.field_schema(schema, path) is None:
             why = "is an invalid path: does not refer to a valid field"
-            yield _invalid(f"{at}.selectableFields[{index}].jsonPath", path, why)
+            where = "spec" if shared else at
+            yield _invalid(f"{where}.selectableFields[{index}].jsonPath", path, why)
 
 
 def _conversion_causes(conversion: JsonObject) -> Iterator[Cause]:

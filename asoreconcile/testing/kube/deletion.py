@@ -19,6 +19,7 @@ from asoreconcile.objects import (
     spec,
     uid_of,
 )
+from asoreconcile.testing.kube.crds import terminating
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
 from asoreconcile.testing.kube.options import DeleteOptions
 from asoreconcile.testing.kube.status import (
@@ -67,7 +68,10 @@ class Deletions:
                 why = "this namespace may not be deleted"
                 raise forbidden(resource.plural, resource.group, key.name, why)
             if options.dry_run:
-                return obj, not finalizers(obj)
+                held = _kept_by(resource.table, obj, options.propagation)
+                if not held and resource is not NAMESPACES:
+                    return obj, True
+                return self._going(resource.table, obj, held), False
             return self._begin(resource.table, key, obj, options.propagation)
 
     def may_finish(self, table: Table, key: ObjectKey) -> bool:
@@ -104,15 +108,13 @@ class Deletions:
         """Mark an object as going, or remove it."""
         if self._storage.get(table, key) is not obj:
             return obj, True  # it went with something else meanwhile
-        held = [*_held(obj, propagation)]
-        if table == CRDS.table and _CRD_FINALIZER not in held:
-            held.append(_CRD_FINALIZER)
+        held = _kept_by(table, obj, propagation)
         if is_deleting(obj) and held == finalizers(obj):
             return obj, False
         if not held and table != NAMESPACES.table:
             self.finish(table, key, obj)
             return obj, True
-        going = self._mark(table, key, obj, held)
+        going = self._put(table, key, self._going(table, obj, held))
         if table == NAMESPACES.table:
             self._empty(list(self._content_of(key.name)))
             self._finish_namespace_if_empty(key.name)
@@ -122,26 +124,25 @@ class Deletions:
         self._go_on(uid_of(going))
         return going, False
 
-    def _mark(
-        self, table: Table, key: ObjectKey, obj: JsonObject, held: list[str]
-    ) -> JsonObject:
-        going = copy_json(obj)
+    def _going(self, table: Table, obj: JsonObject, held: list[str]) -> JsonObject:
+        """An object as its deletion begins."""
+        going: JsonObject = copy_json(obj)
         meta = metadata(going)
         if not is_deleting(obj):
             stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             meta["deletionTimestamp"] = stamp
-            if table != NAMESPACES.table:
+            if table not in (NAMESPACES.table, CRDS.table):
                 meta["deletionGracePeriodSeconds"] = 0
-            if "generation" in meta:
-                meta["generation"] += 1
+                if "generation" in meta:
+                    meta["generation"] += 1
             if table == NAMESPACES.table:
-                going["status"] = {
-                    **(going.get("status") or {}),
-                    "phase": "Terminating",
-                }
+                known = going.get("status") or {}
+                going["status"] = {**known, "phase": "Terminating"}
+            elif table == CRDS.table:
+                going["status"] = terminating(going, stamp)
         if held:
             meta["finalizers"] = held
-        return self._put(table, key, going)
+        return going
 
     def _put(self, table: Table, key: ObjectKey, obj: JsonObject) -> JsonObject:
         metadata(obj)["resourceVersion"] = self._storage.next_version()
@@ -264,6 +265,14 @@ def _asked(
         dry_run=options.dry_run,
         options=stated,
     )
+
+
+def _kept_by(table: Table, obj: JsonObject, propagation: str) -> list[str]:
+    """The finalizers that a deletion begins with."""
+    held = [*_held(obj, propagation)]
+    if table == CRDS.table and _CRD_FINALIZER not in held:
+        held.append(_CRD_FINALIZER)
+    return held
 
 
 def _held(obj: JsonObject, propagation: str) -> Iterable[str]:

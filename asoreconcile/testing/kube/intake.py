@@ -3,7 +3,7 @@
 Raises StatusError 400 for what cannot be read and 422 for what is not valid.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -65,14 +65,11 @@ def validated(
     resource: Resource,
     taken: Taken,
     before: JsonObject | None,
-    *,
-    now: str,
-    crds: Iterable[JsonObject] = (),
 ) -> Taken:
-    """The same, found valid. before: what it replaces. crds: all others, for a CRD."""
+    """The same, found valid. before: what it replaces."""
     obj = taken.obj
     if resource is CRDS:
-        obj = admit_crd(obj, before, crds, now)
+        obj = admit_crd(obj, before)
     name = str(metadata(obj).get("name") or "")
     found = list(names.causes(obj, name_is=_naming(resource)))
     found += _content_causes(resource, obj, before)

@@ -4,11 +4,19 @@ from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.kube import schema
 from asoreconcile.testing.kube.apply import Owner
 from asoreconcile.testing.kube.fieldsets import KNOWN, META, Path, item_step
-from asoreconcile.testing.kube.kinds import Resource
+from asoreconcile.testing.kube.kinds import CRDS, Resource
 from asoreconcile.testing.kube.status import StatusError
 
 _ALWAYS: frozenset[Path] = frozenset({("f:spec",), ("f:status",)})
 _CRD_ALWAYS = _ALWAYS | {("f:spec", "f:names"), ("f:status", "f:acceptedNames")}
+_CRD_BEGIN: frozenset[Path] = frozenset(
+    {
+        ("f:status", "f:conditions"),
+        ("f:status", "f:storedVersions"),
+        ("f:status", "f:acceptedNames", "f:kind"),
+        ("f:status", "f:acceptedNames", "f:plural"),
+    }
+)
 _FIXED: dict[str, frozenset[Path]] = {
     "CustomResourceDefinition": _CRD_ALWAYS,
     "Event": _ALWAYS | {("f:source",)},
@@ -25,8 +33,21 @@ _EMPTY: frozenset[Path] = frozenset(
     )
 )
 _ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}
+_CONDITIONS: JsonObject = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+    "items": KNOWN,
+}
 _BUILT_IN: JsonObject = {
-    "properties": {"metadata": META, "involvedObject": _ATOMIC, "roleRef": _ATOMIC},
+    "properties": {
+        "metadata": META,
+        "involvedObject": _ATOMIC,
+        "roleRef": _ATOMIC,
+        "status": {
+            "properties": {"conditions": _CONDITIONS},
+            "additionalProperties": KNOWN,
+        },
+    },
     "additionalProperties": KNOWN,
 }
 
@@ -35,13 +56,16 @@ def owner_of(
     resource: Resource, *, manager: str, subresource: str = "", now: str
 ) -> Owner:
     """A writer to a resource at one version."""
+    fixed = frozenset() if resource.is_custom else _FIXED.get(resource.kind, _ALWAYS)
+    if resource is CRDS and not subresource:
+        fixed |= _CRD_BEGIN
     return Owner(
         manager=manager,
         api_version=resource.api_version,
         subresource=subresource,
         now=now,
         schema=_schema(resource),
-        fixed=frozenset() if resource.is_custom else _FIXED.get(resource.kind, _ALWAYS),
+        fixed=fixed,
         empty=frozenset() if resource.is_custom else _EMPTY,
     )
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube import rulechecks
 from asoreconcile.testing.kube.schema import check
@@ -35,6 +37,8 @@ def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
         yield _required(f"{at}.type", "must not be empty at the root")
         return
     yield from _inside(schema, at, is_root=True)
+    if schema.get("additionalProperties"):
+        yield _refused(f"{at}.additionalProperties", "must not be used at the root")
 
 
 def field_schema(schema: JsonObject, path: str) -> JsonObject | None:
@@ -156,12 +160,13 @@ def _list_causes(schema: JsonObject, at: str) -> Iterator[Cause]:
     if kind != "object":
         why = f"must be object if parent array's {_LIST_TYPE} is map"
         yield _invalid(f"{at}.items.type", f'"{kind}"', why)
+    properties = (items or {}).get("properties") or {}
+    if kind == "object" and not all(key in properties for key in keys):
+        why = "entries must all be names of item properties"
+        yield _invalid(f"{at}.{_LIST_KEYS}", orjson.dumps(keys).decode(), why)
     for key in keys:
-        part = ((items or {}).get("properties") or {}).get(key)
-        if kind == "object" and part is None:
-            why = "must be a property of the items"
-            yield _invalid(f"{at}.{_LIST_KEYS}", f'"{key}"', why)
-        elif (
+        part = properties.get(key)
+        if (
             part
             and "default" not in part
             and key not in ((items or {}).get("required") or ())

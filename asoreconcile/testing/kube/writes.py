@@ -14,7 +14,7 @@ import orjson
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
-from asoreconcile.testing.kube import apply, identity, intake, ownership, versions
+from asoreconcile.testing.kube import apply, crds, identity, intake, ownership, versions
 from asoreconcile.testing.kube.deletion import Deletions
 from asoreconcile.testing.kube.intake import Taken
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
@@ -37,6 +37,7 @@ _SERVER_OWNED = (
     "generation",
     "selfLink",
 )
+_SELF = "kube-apiserver"
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 58
 _LARGEST_BYTES = 1536 * 1024  # of a request to etcd
@@ -174,17 +175,6 @@ class Writes:
             repeated=options.repeated,
         )
 
-    def _validated(
-        self, resource: Resource, taken: Taken, before: JsonObject | None
-    ) -> Taken:
-        own = str(metadata(taken.obj).get("name"))
-        crds = (
-            crd
-            for key, crd in self._storage.items(CRDS.table)
-            if resource is CRDS and key.name != own
-        )
-        return intake.validated(resource, taken, before, now=self._now(), crds=crds)
-
     def _add(
         self,
         resource: Resource,
@@ -199,7 +189,7 @@ class Writes:
         obj = self._begun(resource, key, taken.obj)
         asked = _asked(resource, key, options, operation="CREATE")
         taken = self._admitted(attrs.evolve(asked, obj=obj), taken.warnings)
-        taken = self._validated(resource, taken, None)
+        taken = intake.validated(resource, taken, None)
         obj = taken.obj
         if not tracked:
             owner = ownership.owner_of(
@@ -279,7 +269,7 @@ class Writes:
         taken = self._admitted(asked, taken.warnings)
         after = taken.obj
         identity.check_finalizers(resource, before, after)
-        taken = self._validated(resource, taken, before)
+        taken = intake.validated(resource, taken, before)
         after = taken.obj
         if not tracked:
             owner = ownership.owner_of(
@@ -334,6 +324,24 @@ class Writes:
         self._storage.put(resource.table, key, kept)
         if "ownerReferences" in metadata(kept):
             self._deletions.collect_if_abandoned(resource.table, key)
+        if resource is CRDS:
+            self._settle(key, kept)
+
+    def _settle(self, key: ObjectKey, crd: JsonObject) -> None:
+        """Establish a CRD, or not: a write of the server's own, when it has an effect.
+
+        Caller holds the lock.
+        """
+        others = [o for k, o in self._storage.items(CRDS.table) if k != key]
+        settled = copy_json(crds.settled(crd, others, self._now()))
+        if settled["status"] == crd["status"]:
+            return
+        owner = ownership.owner_of(
+            CRDS, manager=_SELF, subresource="status", now=self._now()
+        )
+        apply.updated(crd, settled, owner)
+        metadata(settled)["resourceVersion"] = self._storage.next_version()
+        self._storage.put(CRDS.table, key, settled)
 
     def _check_namespace(self, resource: Resource, key: ObjectKey) -> None:
         if not resource.namespaced:
