@@ -5,8 +5,6 @@ worked out again. So nothing waits for the admission webhooks of another write, 
 write is lost. Raises StatusError for what it refuses.
 """
 
-import secrets
-import uuid
 from collections.abc import Callable
 
 import attrs
@@ -14,7 +12,15 @@ import orjson
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
-from asoreconcile.testing.kube import apply, crds, identity, intake, ownership, versions
+from asoreconcile.testing.kube import (
+    apply,
+    crds,
+    identity,
+    intake,
+    ownership,
+    upkeep,
+    versions,
+)
 from asoreconcile.testing.kube.deletion import Deletions
 from asoreconcile.testing.kube.intake import Taken
 from asoreconcile.testing.kube.kinds import CRDS, NAMESPACES, Resource
@@ -29,17 +35,7 @@ from asoreconcile.testing.kube.status import (
 from asoreconcile.testing.kube.storage import Storage
 from asoreconcile.testing.kube.webhooks import Gate, Write
 
-_SERVER_OWNED = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "selfLink",
-)
 _SELF = "kube-apiserver"
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_LONGEST_PREFIX = 58
 _LARGEST_BYTES = 1536 * 1024  # of a request to etcd
 
 
@@ -80,7 +76,7 @@ class Writes:
                 "resourceVersion should not be set on objects to be created"
             )
         if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = _generated(str(meta["generateName"]))
+            meta["name"] = upkeep.generated_name(str(meta["generateName"]))
         key = ObjectKey(namespace, str(meta.get("name") or ""))
         return self._add(resource, key, taken, options, tracked=False)
 
@@ -186,7 +182,7 @@ class Writes:
     ) -> Written:
         """Store an object that is not there. tracked: managedFields are right."""
         self._check_namespace(resource, key)
-        obj = self._begun(resource, key, taken.obj)
+        obj = upkeep.begun(resource, key, taken.obj, self._now())
         asked = _asked(resource, key, options, operation="CREATE")
         taken = self._admitted(attrs.evolve(asked, obj=obj), taken.warnings)
         taken = intake.validated(resource, taken, None)
@@ -205,23 +201,6 @@ class Writes:
             if not options.dry_run:
                 self._put(resource, key, obj, kept)
         return Written(obj, created=True, warnings=taken.warnings)
-
-    def _begun(self, resource: Resource, key: ObjectKey, obj: JsonObject) -> JsonObject:
-        """A new object with what the server gives it."""
-        if resource.has_status and not (resource is NAMESPACES or resource is CRDS):
-            obj.pop("status", None)
-        meta = metadata(obj)
-        for name in _SERVER_OWNED:
-            meta.pop(name, None)
-        _drop_empty(meta)
-        meta.pop("namespace", None)
-        if resource.namespaced:
-            meta["namespace"] = key.namespace
-        meta["uid"] = str(uuid.uuid4())
-        meta["creationTimestamp"] = self._now()
-        if resource.has_generation:
-            meta["generation"] = 1
-        return obj
 
     def _change(
         self,
@@ -261,8 +240,8 @@ class Writes:
         tracked: bool,
     ) -> Written:
         """What an object becomes; `before` itself when nothing changes."""
-        after = _combined(resource, before, taken.obj, subresource)
-        _keep_server_fields(before, after)
+        after = upkeep.combined(resource, before, taken.obj, subresource)
+        upkeep.keep_server_fields(before, after)
         key = key_of(before)
         asked = _asked(resource, key, options, operation="UPDATE")
         asked = attrs.evolve(asked, obj=after, before=before, subresource=subresource)
@@ -279,10 +258,10 @@ class Writes:
                 now=self._now(),
             )
             apply.updated(before, after, owner)
-        if _shown(before) == _shown(after):
+        if upkeep.shown(before) == upkeep.shown(after):
             return Written(before, warnings=taken.warnings)
         if resource.has_generation and (
-            _content(resource, after) != _content(resource, before)
+            upkeep.content(resource, after) != upkeep.content(resource, before)
         ):
             metadata(after)["generation"] = metadata(before).get("generation", 0) + 1
         return Written(after, warnings=taken.warnings)
@@ -295,7 +274,7 @@ class Writes:
         if obj is None or sent is None or obj is sent:
             return Taken(sent or {}, warnings)
         taken = intake.decoded(write.resource, obj, field_validation="Ignore")
-        _keep_server_fields(write.before or sent, taken.obj)
+        upkeep.keep_server_fields(write.before or sent, taken.obj)
         return Taken(taken.obj, warnings)
 
     def _store(
@@ -392,62 +371,3 @@ def _asked(
             "fieldManager": options.manager,
         },
     )
-
-
-def _generated(prefix: str) -> str:
-    letters = (secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
-    return prefix[:_LONGEST_PREFIX] + "".join(letters)
-
-
-def _combined(
-    resource: Resource, before: JsonObject, wanted: JsonObject, subresource: str
-) -> JsonObject:
-    """What of a wanted object the endpoint may change."""
-    if subresource == "status":
-        after = {**before, "metadata": dict(metadata(before))}
-        managed = metadata(wanted).get("managedFields")
-        if managed is not None:
-            after["metadata"]["managedFields"] = managed
-        after.pop("status", None)
-        if "status" in wanted:
-            after["status"] = wanted["status"]
-        return after
-    if resource.has_status:
-        wanted.pop("status", None)
-        if "status" in before:
-            wanted["status"] = before["status"]
-    return wanted
-
-
-def _keep_server_fields(before: JsonObject, after: JsonObject) -> None:
-    meta, present = after["metadata"], metadata(before)
-    for name in (*_SERVER_OWNED, "namespace", "name", "generateName"):
-        if name in present:
-            meta[name] = present[name]
-        else:
-            meta.pop(name, None)
-    if "resourceVersion" in present:
-        meta["resourceVersion"] = present["resourceVersion"]
-    _drop_empty(meta)
-
-
-def _drop_empty(meta: JsonObject) -> None:
-    for name in ("annotations", "labels", "finalizers", "ownerReferences"):
-        if name in meta and not meta[name]:
-            del meta[name]
-
-
-def _shown(obj: JsonObject) -> bytes:
-    """All of an object that makes a difference: not when its owners last wrote."""
-    meta = dict(metadata(obj))
-    meta["managedFields"] = [
-        {name: value for name, value in entry.items() if name != "time"}
-        for entry in meta.get("managedFields") or ()
-    ]
-    return orjson.dumps({**obj, "metadata": meta}, option=orjson.OPT_SORT_KEYS)
-
-
-def _content(resource: Resource, obj: JsonObject) -> JsonObject:
-    """What a generation counts."""
-    apart = ("metadata", "status") if resource.has_status else ("metadata",)
-    return {name: value for name, value in obj.items() if name not in apart}
