@@ -537,3 +537,66 @@ def test_a_conversion_may_not_change_who_an_object_is(server, hook, turning):
     found = server.get(path("v2", "one")).expect(200).json["metadata"]
     assert found["labels"] == {"by": "hook"}
     assert "finalizers" not in found
+
+
+def _condition(expression, **more):
+    """Of a webhook that is asked about the probe at any rate."""
+    text = f"request.name == 'probe' || ({expression})"
+    return {"matchConditions": [{"name": "wanted", "expression": text}], **more}
+
+
+def test_conditions_say_what_a_webhook_is_asked_about(
+    server, namespace, hook, configure
+):
+    hook.answers["h0"] = denied(message="too big")
+    configure("Validating", _condition("object.spec.size > 5"))
+    server.post(widgets(namespace), widget("small", size=3)).expect(201)
+    assert hook.of("h0") == []
+    answer = server.post(widgets(namespace), widget("big", size=7))
+    assert answer.refused(400, None)["message"] == f"{DENIED}: too big"
+
+
+@pytest.mark.parametrize(
+    ("policy", "status"), [("Fail", 403), ("Ignore", 201)], ids=["fail", "ignore"]
+)
+def test_a_condition_that_fails_follows_the_failure_policy(
+    server, namespace, hook, configure, policy, status
+):
+    hook.answers["h0"] = allowed
+    webhook = _condition("object.spec.nothing == 1", failurePolicy=policy)
+    configure("Validating", webhook)
+    answer = server.post(widgets(namespace), widget("one", size=3))
+    assert answer.status == status
+    assert hook.of("h0") == []
+    if policy == "Fail":
+        document = answer.refused(403, "Forbidden")
+        assert document["message"] == (
+            f'widgets.{GROUP} "one" is forbidden: expression '
+            "'request.name == 'probe' || (object.spec.nothing == 1)' resulted in "
+            "error: no such key: nothing"
+        )
+        assert document["details"] == {"name": "one", "group": GROUP, "kind": "widgets"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "field"),
+    [
+        ("object.spec.size >", "expression"),
+        ("'text'", "expression"),
+        ("nobody.knows", "expression"),
+        (" ", "expression"),
+    ],
+    ids=["broken", "no bool", "unknown", "blank"],
+)
+def test_a_condition_that_is_none_is_refused(server, hook, expression, field):
+    condition = {"name": "wanted", "expression": expression}
+    manifest = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "conditions"},
+        "webhooks": [_webhook(hook, {"matchConditions": [condition]}, "none", 0)],
+    }
+    path = f"{CONFIGURATIONS}/validatingwebhookconfigurations"
+    document = server.post(path, manifest).refused(422, "Invalid")
+    fields = [cause["field"] for cause in document["details"]["causes"]]
+    assert fields == [f"webhooks[0].matchConditions[0].{field}"]

@@ -14,7 +14,7 @@ import attrs
 import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey
-from asoreconcile.testing.kube import patches, versions
+from asoreconcile.testing.kube import conditions, patches, versions
 from asoreconcile.testing.kube.hooks import HookError, Services
 from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds, Resource
 from asoreconcile.testing.kube.status import StatusError
@@ -93,6 +93,8 @@ class Admission:
             return None
         name = str(webhook.get("name"))
         request = self._request(write, version)
+        if not _matches(webhook, write, request):
+            return None
         review = {
             "kind": "AdmissionReview",
             "apiVersion": _API_VERSION,
@@ -145,6 +147,27 @@ class Admission:
             if value:
                 request[name] = value
         return request
+
+
+def _matches(webhook: Mapping[str, Any], write: Write, request: JsonObject) -> bool:
+    """Whether its conditions hold; a condition that fails follows failurePolicy."""
+    try:
+        return conditions.matches(webhook, request)
+    except conditions.ConditionError as error:
+        if webhook.get("failurePolicy") == "Ignore":
+            return False
+        resource = write.resource
+        full = f"{resource.plural}.{resource.group}".rstrip(".")
+        raise StatusError(
+            403,
+            "Forbidden",
+            f'{full} "{write.name}" is forbidden: {error}',
+            details={
+                "name": write.name,
+                "group": resource.group,
+                "kind": resource.plural,
+            },
+        ) from error
 
 
 def _again(webhook: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The CEL engine, as validation rules need it: compile a text, run it on values.
+"""The CEL engine, as rules and conditions need it: compile a text, run it on values.
 
 The library (`pip install asoreconcile[cel]`) is loaded with the first rule; without it
 EngineMissingError says what is missing, so that no rule is ever taken and not applied.
@@ -7,6 +7,7 @@ Values are as `values` makes them; the engine checks types where constants tell 
 
 import re
 import threading
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -33,8 +34,8 @@ class Program(Protocol):
     @property
     def gives(self) -> str: ...
 
-    def run(self, value: Any, old: Any) -> Any:
-        """The result for `self` and `oldSelf`. Raises RuleError."""
+    def run(self, values: Mapping[str, Any]) -> Any:
+        """The result for the engine's variables. Raises RuleError."""
 
 
 class Engine(Protocol):
@@ -43,18 +44,18 @@ class Engine(Protocol):
 
 
 @cache
-def engine() -> Engine:
-    """The engine of this process. Raises EngineMissingError."""
+def engine(variables: tuple[str, ...] = ("self", "oldSelf")) -> Engine:
+    """An engine for texts over these variables. Raises EngineMissingError."""
     try:
         from cel_expr_python import cel
     except ImportError as error:
         raise EngineMissingError(
-            "validation rules need the CEL engine: install asoreconcile[cel]"
+            "rules and conditions need the CEL engine: install asoreconcile[cel]"
         ) from error
     names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
     environment = cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(f"extensions:\n{names}"),
-        variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
+        variables=dict.fromkeys(variables, cel.Type.DYN),
     )
     return _Engine(environment)
 
@@ -92,10 +93,10 @@ class _Program:
     # The library says nothing of threads; a test server can wait its turn.
     _lock: Any = attrs.field(repr=False, eq=False)
 
-    def run(self, value: Any, old: Any) -> Any:
+    def run(self, values: Mapping[str, Any]) -> Any:
         with self._lock:
             try:
-                result = self._run.eval(data={"self": value, "oldSelf": old})
+                result = self._run.eval(data=dict(values))
                 found = result.plain_value()
                 failed = result.type().name() == "ERROR"
             except RuntimeError as error:

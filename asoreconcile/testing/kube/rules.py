@@ -128,7 +128,7 @@ def _own(
         elif old is not _WITHOUT_OLD and old == value:
             continue
         try:
-            held = engine().compile(rule["rule"]).run(seen, was)
+            held = engine().compile(rule["rule"]).run({"self": seen, "oldSelf": was})
         except RuleError as error:
             told = rule.get("message") or rule["rule"]
             kind = node.schema.get("type") or ""
@@ -142,7 +142,11 @@ def _own(
 def _message(rule: Mapping[str, Any], seen: Any, was: Any) -> str:
     if rule.get("messageExpression"):
         try:
-            made = engine().compile(rule["messageExpression"]).run(seen, was)
+            made = (
+                engine()
+                .compile(rule["messageExpression"])
+                .run({"self": seen, "oldSelf": was})
+            )
         except RuleError:
             made = ""  # as the API server does it: then the message counts
         if isinstance(made, str) and made.strip() and "\n" not in made:

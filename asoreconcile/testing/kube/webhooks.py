@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.objects import JsonObject, labels
+from asoreconcile.testing.kube import conditions
 from asoreconcile.testing.kube.kinds import Resource
 from asoreconcile.testing.kube.labels import selects
 from asoreconcile.testing.kube.status import Cause
@@ -257,12 +258,7 @@ def _webhook_causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
     elif "url" in config and not str(config["url"]).startswith("https://"):
         why = "'https' is the only allowed URL scheme"
         yield _invalid(f"{at}.clientConfig.url", str(config["url"]), why)
-    if webhook.get("matchConditions"):
-        yield Cause(
-            f"{at}.matchConditions",
-            "FieldValueNotSupported",
-            "this test server does not evaluate matchConditions",
-        )
+    yield from conditions.causes(webhook, at)
 
 
 def _invalid(field: str, value: str, why: str) -> Cause:
