@@ -19,6 +19,7 @@ from asoreconcile.expressions.language import (
     Expressions,
 )
 from asoreconcile.expressions.process import (
+    DEADLINE_SECONDS,
     EngineLimitError,
     EngineMissingError,
     EngineProcess,
@@ -116,12 +117,28 @@ def test_a_hungry_expression_fails_and_the_next_one_is_served(engine):
     assert evaluate(expressions, "self.spec.location") == "eastus"
 
 
+def with_a_silent_process(deadline_seconds):
+    """An engine whose process is there and, stopped, never answers."""
+    engine = EngineProcess(deadline_seconds=deadline_seconds)
+    os.kill(engine._start()._process.pid, signal.SIGSTOP)
+    return engine
+
+
 def test_a_late_answer_is_an_error_and_the_process_is_replaced():
-    engine = EngineProcess(deadline_seconds=0.0)
+    request = {"kind": "k", "text": "'a'", "schema": VERSION.schema}
+    engine = with_a_silent_process(0.0)
     try:
-        for _ in range(2):
-            with pytest.raises(EngineLimitError, match="make it do less"):
-                engine.ask({"kind": "k", "text": "'a'", "schema": VERSION.schema})
+        with pytest.raises(EngineLimitError, match="make it do less"):
+            engine.ask(request)
+        engine._deadline_seconds = DEADLINE_SECONDS * 10
+        assert "error" not in engine.ask(request)
+    finally:
+        engine.close()
+
+
+def test_a_late_answer_is_the_expression_s_limit():
+    engine = with_a_silent_process(0.0)
+    try:
         with pytest.raises(ExpressionLimitError, match="make it do less"):
             Expressions(engine).check(VERSION, "'a'")
     finally:
