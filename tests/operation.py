@@ -7,7 +7,7 @@ watching the API server, never by time.
 
 import signal
 import socket
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import orjson
@@ -20,6 +20,7 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_set import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -139,7 +140,9 @@ class Operation:
         )
 
     def delete(self, obj):
-        self.client.delete(resource_for(obj), _key(obj))
+        """Whoever comes first: an object whose owner went is collected."""
+        with suppress(NotFoundError):
+            self.client.delete(resource_for(obj), _key(obj))
 
     def wait_ready(self, obj):
         """Block until an object is Ready at its generation; returns it."""
