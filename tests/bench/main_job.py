@@ -17,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -29,6 +30,7 @@ from asoreconcile.conditions import is_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.objects import GroupKind, key_of
 
@@ -193,7 +195,8 @@ def main(pairs, latency, lro, kinds, every_kind):
         report("reconciles", round(done / to_ready, 1), "1/s", total=done)
         began = time.perf_counter()
         for obj in objs:
-            world.client.delete(resources[obj["kind"]], key_of(obj))
+            with suppress(NotFoundError):  # its owner went, and it was collected
+                world.client.delete(resources[obj["kind"]], key_of(obj))
         following.wait(lambda ready: not ready)
         report("seconds to all gone", round(time.perf_counter() - began, 2), "s")
         used = cpu_seconds(manager.pid) - cpu
