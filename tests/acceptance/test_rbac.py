@@ -57,6 +57,8 @@ UNUSED = {
     },
     ("patch", "events"): "an event that repeats is counted, not told again",
 }
+# What only a race asks for: an object that somebody else wrote is read anew.
+SOMETIMES = {("get", "kind")}
 
 
 @pytest.fixture
@@ -147,7 +149,7 @@ def test_the_roles_are_enough_and_each_verb_is_used_or_accounted_for(operation):
     served = {f"{r.plural}.{r.group}" for r in resources}
     asked = used(journal, served)
     assert ("update", "leases.coordination.k8s.io") in asked
-    assert granted(served) - asked == set(UNUSED)
+    assert granted(served) - asked - SOMETIMES == set(UNUSED)
 
 
 def scrape(port, token):
