@@ -57,7 +57,7 @@ UNUSED = {
     },
     ("patch", "events"): "an event that repeats is counted, not told again",
 }
-# What only a race asks for: an object that somebody else wrote is read anew.
+# Before a PUT an object is read anew, unless its pass has just written it (D2).
 SOMETIMES = {("get", "kind")}
 
 
