@@ -1,7 +1,8 @@
 """Answers without what is different each time: to be recorded, and to be compared.
 
 Uids, resource versions, times, page tokens and the test's namespace are replaced by
-names that keep what is the same as what: `uid-1`, `rv-2`.
+names that keep what is the same as what: `uid-1`, `rv-2`. A list's version is the whole
+store's, which moves with the writes of others beside the test: it gets no number.
 """
 
 import re
@@ -12,10 +13,16 @@ from contractclient import Answer, Json
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _VERSION_KEYS = {"resourceVersion", "Resource version"}
-_IN_TEXT = re.compile(r"(current: |precondition \(|in record \()(\d+)")
+_IN_TEXT = re.compile(r"(precondition \(|in record \()(\d+)")
+_STORE = re.compile(r"(?<=current: )\d+")
 _COLUMN = "Custom resource definition column"
 _OBJECT = re.compile(r"(Invalid value: )\"\{.*?\}\"(?=: [^\"{])", re.DOTALL)
 _AGES = re.compile(r"\d+[sm](?:\d+s)?")
+
+
+def _is_of_list(key: str, value: Json) -> bool:
+    named = key != "metadata" or "name" in value
+    return not named and value.get("resourceVersion", "0") != "0"
 
 
 class Form:
@@ -48,6 +55,8 @@ class Form:
                 value = {**value, "causes": causes}
             elif len((value.get("details") or {}).get("causes") or ()) > 1:
                 value = {**value, "message": "<the causes>"}
+            if _is_of_list(key, value):
+                value = {**value, "resourceVersion": "<version>"}
             return {
                 self._text(name): self._value(name, value[name])
                 for name in sorted(value)
@@ -77,6 +86,7 @@ class Form:
     def _text(self, text: str) -> str:
         text = text.replace(self._namespace, "<namespace>")
         text = _UUID.sub(lambda found: self._named("uid", found[0]), text)
+        text = _STORE.sub("<version>", text)
         text = _IN_TEXT.sub(lambda f: f[1] + self._named("rv", f[2]), text)
         text = re.sub(r"(?<=continue=)[\w%=-]{9,}", "<token>", text)
         text = re.sub(r"(?<=resourceVersion=)[1-9]\d+", "<version>", text)
