@@ -26,7 +26,7 @@ class _KubeCommand(click.Command):
     """Lists the faults under its options."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from asoreconcile.testing.kube.scripted import HELP
+        from asoreconcile.testing.kube.knobs.scripted import HELP
 
         del ctx
         with formatter.section("Faults, as VERB RESOURCE WHAT [xCOUNT], WHAT being"):
@@ -106,7 +106,7 @@ def kube(
       KUBECONFIG=kubeconfig kubectl get namespaces
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     from asoreconcile.testing.kube import DataFolderError, KubeServer
-    from asoreconcile.testing.kube.users import read_tokens
+    from asoreconcile.testing.kube.access.users import read_tokens
 
     try:
         server = KubeServer(

@@ -11,8 +11,8 @@ import pytest
 
 from asoreconcile.testing import mishaps
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.testing.kube.faults import KubeFaults
-from asoreconcile.testing.kube.scripted import parse_script
+from asoreconcile.testing.kube.knobs.faults import KubeFaults
+from asoreconcile.testing.kube.knobs.scripted import parse_script
 
 PAGE = Path(__file__).parents[2] / "asoreconcile/testing/README.md"
 TEXT = PAGE.read_text()

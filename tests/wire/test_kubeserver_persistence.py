@@ -14,8 +14,8 @@ from kubeapi import Server, kube_server
 
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import DataFolderError, KubeServer
-from asoreconcile.testing.kube.persistence import DataFolder
-from asoreconcile.testing.kube.storage import Change, State, Table
+from asoreconcile.testing.kube.store.persistence import DataFolder
+from asoreconcile.testing.kube.store.storage import Change, State, Table
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = Table("", "configmaps")

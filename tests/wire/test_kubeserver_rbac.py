@@ -4,7 +4,7 @@ import pytest
 from kubeapi import client_of, kube_server
 
 from asoreconcile.testing.kube import User
-from asoreconcile.testing.kube.users import read_tokens
+from asoreconcile.testing.kube.access.users import read_tokens
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"

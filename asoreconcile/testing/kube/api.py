@@ -5,19 +5,20 @@ import logging
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request, Response
-from asoreconcile.testing.kube import answers, discovery, openapi, openapiproto
-from asoreconcile.testing.kube.access import Access
-from asoreconcile.testing.kube.admission import Admission
-from asoreconcile.testing.kube.attributes import attributes_of
-from asoreconcile.testing.kube.deletion import Deletions
+from asoreconcile.testing.kube.access.attributes import attributes_of
+from asoreconcile.testing.kube.access.entry import Access
+from asoreconcile.testing.kube.access.users import User
+from asoreconcile.testing.kube.admission.reviewing import Admission
+from asoreconcile.testing.kube.discovery import groups, openapi, openapiproto
 from asoreconcile.testing.kube.endpoints import Endpoints
-from asoreconcile.testing.kube.hooks import Services
-from asoreconcile.testing.kube.kinds import Kinds
-from asoreconcile.testing.kube.status import StatusError, method_not_allowed
-from asoreconcile.testing.kube.storage import Storage
-from asoreconcile.testing.kube.targets import target_of
-from asoreconcile.testing.kube.users import User
-from asoreconcile.testing.kube.writes import Writes
+from asoreconcile.testing.kube.kinds.resources import Kinds
+from asoreconcile.testing.kube.kinds.targets import target_of
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.wire import answers
+from asoreconcile.testing.kube.wire.hooks import Services
+from asoreconcile.testing.kube.wire.status import StatusError, method_not_allowed
+from asoreconcile.testing.kube.writing.deletion import Deletions
+from asoreconcile.testing.kube.writing.writes import Writes
 
 _log = logging.getLogger(__name__)
 
@@ -80,19 +81,19 @@ class Api:
         match [part for part in request.path.split("/") if part]:
             case ["version"]:
                 found = VERSION
-            case ["api" | "apis" as root] if discovery.is_aggregated(accept):
-                found = discovery.aggregated(kinds, core=root == "api")
-                return answers.document(200, found, discovery.AGGREGATED)
+            case ["api" | "apis" as root] if groups.is_aggregated(accept):
+                found = groups.aggregated(kinds, core=root == "api")
+                return answers.document(200, found, groups.AGGREGATED)
             case ["api"]:
-                found = discovery.core_versions()
+                found = groups.core_versions()
             case ["apis"]:
-                found = discovery.groups(kinds)
+                found = groups.all_of(kinds)
             case ["apis", group]:
-                found = discovery.group(kinds, group)
+                found = groups.group(kinds, group)
             case ["api", version]:
-                found = discovery.resources(kinds, "", version)
+                found = groups.resources(kinds, "", version)
             case ["apis", group, version]:
-                found = discovery.resources(kinds, group, version)
+                found = groups.resources(kinds, group, version)
             case ["openapi", "v2"] if openapiproto.is_wanted(accept):
                 body = openapiproto.document(kinds.all(), VERSION["gitVersion"])
                 return Response(200, body, {"Content-Type": openapiproto.MEDIA_TYPE})

@@ -7,12 +7,16 @@ components are left out, for none of them runs here.
 from collections.abc import Iterator
 
 from asoreconcile.objects import JsonObject, ObjectKey
-from asoreconcile.testing.kube.kinds import NAMESPACES, Kinds
-from asoreconcile.testing.kube.options import WriteOptions
-from asoreconcile.testing.kube.rbac_objects import GROUP
-from asoreconcile.testing.kube.storage import Storage
-from asoreconcile.testing.kube.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from asoreconcile.testing.kube.writes import Writes
+from asoreconcile.testing.kube.access.rbacobjects import GROUP
+from asoreconcile.testing.kube.access.users import (
+    AUTHENTICATED,
+    MASTERS,
+    UNAUTHENTICATED,
+)
+from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.writing.options import WriteOptions
+from asoreconcile.testing.kube.writing.writes import Writes
 
 _NAMESPACES = ("default", "kube-system", "kube-public")
 _ALIVE = ["/healthz", "/livez", "/readyz", "/version", "/version/"]

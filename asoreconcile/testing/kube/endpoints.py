@@ -11,17 +11,16 @@ import attrs
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.http import Request, Response
-from asoreconcile.testing.kube import answers, bodies, patches, scale, watching
-from asoreconcile.testing.kube.access import Access
-from asoreconcile.testing.kube.deletion import Deletions
-from asoreconcile.testing.kube.options import (
-    DeleteOptions,
-    delete_options,
-    is_true,
-    write_options,
-)
-from asoreconcile.testing.kube.reads import Dress, Reads, form_of
-from asoreconcile.testing.kube.status import (
+from asoreconcile.testing.kube.access.attributes import is_true
+from asoreconcile.testing.kube.access.entry import Access
+from asoreconcile.testing.kube.access.users import User
+from asoreconcile.testing.kube.fields import patches
+from asoreconcile.testing.kube.kinds.targets import Target
+from asoreconcile.testing.kube.reading import watching
+from asoreconcile.testing.kube.reading.reads import Dress, Reads, form_of
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.wire import answers, bodies
+from asoreconcile.testing.kube.wire.status import (
     JSON_TYPE,
     PageNotFoundError,
     StatusError,
@@ -30,10 +29,14 @@ from asoreconcile.testing.kube.status import (
     not_supported,
     unsupported_media_type,
 )
-from asoreconcile.testing.kube.storage import Storage
-from asoreconcile.testing.kube.targets import Target
-from asoreconcile.testing.kube.users import User
-from asoreconcile.testing.kube.writes import Writes, Written
+from asoreconcile.testing.kube.writing import scale
+from asoreconcile.testing.kube.writing.deletion import Deletions
+from asoreconcile.testing.kube.writing.options import (
+    DeleteOptions,
+    delete_options,
+    write_options,
+)
+from asoreconcile.testing.kube.writing.writes import Writes, Written
 
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"

@@ -20,19 +20,20 @@ from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import ShiftedClock
 from asoreconcile.testing.control import is_control
 from asoreconcile.testing.http import HttpsServer, Request, Response, Server
-from asoreconcile.testing.kube import journal, kubeconfigs
-from asoreconcile.testing.kube.access import Access
-from asoreconcile.testing.kube.answers import refusal
+from asoreconcile.testing.kube import kubeconfigs
+from asoreconcile.testing.kube.access.entry import Access
+from asoreconcile.testing.kube.access.users import ADMIN, User, Users, service_account
 from asoreconcile.testing.kube.api import Api
 from asoreconcile.testing.kube.bootstrap import begin
-from asoreconcile.testing.kube.control import Control
-from asoreconcile.testing.kube.faults import KubeFaults
-from asoreconcile.testing.kube.hooks import Services
-from asoreconcile.testing.kube.keepsakes import Identity, kept
-from asoreconcile.testing.kube.persistence import DataFolder
-from asoreconcile.testing.kube.status import StatusError
-from asoreconcile.testing.kube.storage import Storage
-from asoreconcile.testing.kube.users import ADMIN, User, Users, service_account
+from asoreconcile.testing.kube.knobs import journal
+from asoreconcile.testing.kube.knobs.control import Control
+from asoreconcile.testing.kube.knobs.faults import KubeFaults
+from asoreconcile.testing.kube.store.keepsakes import Identity, kept
+from asoreconcile.testing.kube.store.persistence import DataFolder
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.wire.answers import refusal
+from asoreconcile.testing.kube.wire.hooks import Services
+from asoreconcile.testing.kube.wire.status import StatusError
 
 
 class KubeServer(Server):

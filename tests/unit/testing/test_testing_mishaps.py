@@ -8,7 +8,7 @@ import pytest
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import DropConnection, Request, ResetConnection, Response
-from asoreconcile.testing.kube.faults import KubeFaults
+from asoreconcile.testing.kube.knobs.faults import KubeFaults
 from asoreconcile.testing.mishaps import Mishap, parse, shown
 from asoreconcile.testing.slowness import dripped
 

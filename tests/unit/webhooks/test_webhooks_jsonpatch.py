@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asoreconcile.objects import copy_json
-from asoreconcile.testing.kube.patches import json_patch
+from asoreconcile.testing.kube.fields.patches import json_patch
 from asoreconcile.webhooks.jsonpatch import changes
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from("ab~/")

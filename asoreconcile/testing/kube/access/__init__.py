@@ -1,0 +1,1 @@
+"""Who is asking, what for, and whether he may: tokens, attributes, RBAC, reviews."""

@@ -1,0 +1,91 @@
+"""What a request is about, read from its method, path and query alone. Pure.
+
+As the API server tells authorizers and flow control: verb, resource and name, or a
+path that is no resource's.
+"""
+
+import attrs
+
+from asoreconcile.testing.http import Request
+
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_BY_NAME = "metadata.name="
+_OF_NAMESPACES = ("status", "finalize")
+
+
+@attrs.frozen
+class Attributes:
+    """verb: of the API (`list`, `deletecollection`), or the method in lower case for
+    a path that is no resource's. resource: "" then.
+    """
+
+    verb: str
+    path: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def full_resource(self) -> str:
+        """`widgets.example.com/status`, as faults name it."""
+        text = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{text}/{self.subresource}" if self.subresource else text
+
+
+def attributes_of(request: Request) -> Attributes:
+    """The attributes of a request; nothing is looked up, so it may name nothing."""
+    match [part for part in request.path.split("/") if part]:
+        case ["api", version, first, *rest]:
+            group = ""
+        case ["apis", group, version, first, *rest]:
+            pass
+        case _:
+            return Attributes(request.method.lower(), request.path)
+    namespace = ""
+    parts = [first, *rest]
+    if first == "namespaces" and rest:
+        namespace = rest[0]
+        if len(rest) > 1 and rest[1] not in _OF_NAMESPACES:
+            parts = rest[1:]
+    resource, name, subresource = [*parts, "", "", ""][:3]
+    verb = _VERBS.get(request.method, request.method.lower())
+    if not name and verb == "get":
+        verb = "watch" if flag(request, "watch") else "list"
+        selector = request.query.get("fieldSelector", "")
+        if selector.startswith(_BY_NAME) and "," not in selector:
+            name = selector.removeprefix(_BY_NAME)
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Attributes(
+        verb,
+        request.path,
+        group=group,
+        version=version,
+        resource=resource,
+        subresource=subresource,
+        namespace=namespace,
+        name=name,
+    )
+
+
+def flag(request: Request, name: str) -> bool:
+    """A yes-or-no parameter, as the API server reads it: anything but no is yes."""
+    value = request.query.get(name)
+    return value is not None and value.lower() not in ("0", "false")
+
+
+def is_true(text: str) -> bool:
+    """A query's boolean, in any of the API's spellings."""
+    return text in _TRUE

@@ -1,0 +1,46 @@
+"""Who is asking, and whether he may: authentication and authorization of requests."""
+
+import attrs
+
+from asoreconcile.testing.http import Request
+from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
+from asoreconcile.testing.kube.access.rbac import Authorizer
+from asoreconcile.testing.kube.access.reviews import Reviews
+from asoreconcile.testing.kube.access.users import ANONYMOUS, User, Users
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.wire.status import unauthorized
+
+
+class Access:
+    """rbac False: whoever shows a token may do everything. Safe from any thread."""
+
+    def __init__(self, storage: Storage, users: Users, *, rbac: bool) -> None:
+        self.has_rbac = rbac
+        self._users = users
+        self._authorizer = Authorizer(storage) if rbac else None
+        self.reviews = Reviews(users, self._authorizer)
+
+    def user_of(self, request: Request) -> User | None:
+        """Whose token a request shows; None for one that nobody has.
+
+        With RBAC a request without a token is the anonymous user's.
+        """
+        header = request.headers.get("authorization", "")
+        if not header and self.has_rbac:
+            return ANONYMOUS
+        return self._users.of_header(header)
+
+    def check(self, request: Request, user: User | None) -> None:
+        """Raises StatusError 401 and 403."""
+        if user is None:
+            raise unauthorized()
+        self.check_may(user, attributes_of(request))
+
+    def check_may(self, user: User, about: Attributes) -> None:
+        """Raises StatusError 403."""
+        if self._authorizer is not None:
+            self._authorizer.check(user, about)
+
+    def check_may_create(self, user: User, request: Request) -> None:
+        """For an apply that makes what is not there. Raises StatusError 403."""
+        self.check_may(user, attrs.evolve(attributes_of(request), verb="create"))

@@ -1,0 +1,1 @@
+"""A write is shown to webhooks before it is stored: to which, and what they answer."""

@@ -1,0 +1,228 @@
+"""Admission: each write is shown to the webhooks it concerns before it is stored.
+
+Mutating ones first, by configuration name and then as listed, each seeing what the one
+before made; then validating ones. Raises StatusError with the API server's words.
+"""
+
+import base64
+import binascii
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.testing.kube.admission.webhooks import Admitted, Write, wanted
+from asoreconcile.testing.kube.fields import patches
+from asoreconcile.testing.kube.kinds import versions
+from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds, Resource
+from asoreconcile.testing.kube.rules import conditions
+from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.wire.hooks import HookError, Services
+from asoreconcile.testing.kube.wire.status import StatusError
+
+GROUP = "admissionregistration.k8s.io"
+MUTATING = Table(GROUP, "mutatingwebhookconfigurations")
+VALIDATING = Table(GROUP, "validatingwebhookconfigurations")
+_API_VERSION = "admission.k8s.io/v1"
+
+
+class Admission:
+    """Asks webhooks. Blocking; hold no lock. Safe from any thread."""
+
+    def __init__(self, storage: Storage, services: Services, kinds: Kinds) -> None:
+        self._storage = storage
+        self._services = services
+        self._kinds = kinds
+
+    def admit(self, write: Write) -> Admitted:
+        """The object to store, changed or not."""
+        if write.resource.group == GROUP:
+            return Admitted(write.obj)
+        mutating, validating = self._listed(MUTATING), self._listed(VALIDATING)
+        if not mutating and not validating:
+            return Admitted(write.obj)
+        write = attrs.evolve(write, versions=self._kinds.versions(write.resource))
+        warnings: list[str] = []
+        again: list[Mapping[str, Any]] = []
+        for webhook in mutating:
+            before = write.obj
+            write = self._mutated(webhook, write, warnings)
+            if write.obj != before:
+                again += [w for w in mutating[: mutating.index(webhook)] if _again(w)]
+        for webhook in again:
+            write = self._mutated(webhook, write, warnings)
+        for webhook in validating:
+            self._call(webhook, write, warnings)
+        return Admitted(write.obj, tuple(warnings))
+
+    def _listed(self, table: Table) -> list[Mapping[str, Any]]:
+        return [
+            webhook
+            for _, configuration in self._storage.items(table)
+            for webhook in configuration.get("webhooks") or ()
+        ]
+
+    def _mutated(
+        self, webhook: Mapping[str, Any], write: Write, warnings: list[str]
+    ) -> Write:
+        called = self._call(webhook, write, warnings)
+        if called is None or write.obj is None:
+            return write
+        response, version = called
+        if not response.get("patch"):
+            return write
+        try:
+            if response.get("patchType") != "JSONPatch":
+                raise HookError("invalid patch type, expected JSONPatch")
+            patch = orjson.loads(base64.b64decode(response["patch"]))
+            shown = versions.shown(version, write.obj)
+            made = patches.json_patch(shown, patch)
+            if not isinstance(made, dict):
+                raise HookError("the patched object is no object")
+        except (HookError, StatusError, ValueError, binascii.Error) as error:
+            raise _internal(str(error)) from error
+        return attrs.evolve(write, obj=versions.shown(write.resource, made))
+
+    def _call(
+        self, webhook: Mapping[str, Any], write: Write, warnings: list[str]
+    ) -> tuple[JsonObject, Resource] | None:
+        """The response to a write, at which version; None when nobody was asked."""
+        version = wanted(webhook, write, self._namespace(write))
+        if version is None:
+            return None
+        name = str(webhook.get("name"))
+        request = self._request(write, version)
+        if not _matches(webhook, write, request):
+            return None
+        review = {
+            "kind": "AdmissionReview",
+            "apiVersion": _API_VERSION,
+            "request": request,
+        }
+        try:
+            found = self._services.call(
+                webhook["clientConfig"], review, float(webhook["timeoutSeconds"])
+            )
+            response = _response(found, str(request["uid"]))
+        except HookError as error:
+            if webhook.get("failurePolicy") == "Ignore":
+                return None
+            raise _internal(f'failed calling webhook "{name}": {error}') from error
+        warnings += [str(text) for text in response.get("warnings") or ()]
+        if not response.get("allowed"):
+            raise _denied(name, response.get("status"))
+        return response, version
+
+    def _namespace(self, write: Write) -> JsonObject | None:
+        if write.resource is NAMESPACES:
+            return write.obj or write.before
+        if not write.resource.namespaced:
+            return None
+        key = ObjectKey("", write.namespace)
+        return self._storage.get(NAMESPACES.table, key)
+
+    def _request(self, write: Write, version: Resource) -> JsonObject:
+        def at(obj: JsonObject | None) -> JsonObject | None:
+            return None if obj is None else versions.shown(version, obj)
+
+        asked = dict(_named(write.resource, "request"))
+        request: JsonObject = {
+            "uid": str(uuid.uuid4()),
+            **dict(_named(version, "")),
+            **asked,
+            "operation": write.operation,
+            "userInfo": write.user.to_json(),
+            "object": at(write.obj),
+            "oldObject": at(write.before),
+            "dryRun": write.dry_run,
+            "options": write.options or None,
+        }
+        for name, value in (
+            ("name", write.name),
+            ("namespace", write.namespace),
+            ("subResource", write.subresource),
+            ("requestSubResource", write.subresource),
+        ):
+            if value:
+                request[name] = value
+        return request
+
+
+def _matches(webhook: Mapping[str, Any], write: Write, request: JsonObject) -> bool:
+    """Whether its conditions hold; a condition that fails follows failurePolicy."""
+    try:
+        return conditions.matches(webhook, request)
+    except conditions.ConditionError as error:
+        if webhook.get("failurePolicy") == "Ignore":
+            return False
+        resource = write.resource
+        full = f"{resource.plural}.{resource.group}".rstrip(".")
+        raise StatusError(
+            403,
+            "Forbidden",
+            f'{full} "{write.name}" is forbidden: {error}',
+            details={
+                "name": write.name,
+                "group": resource.group,
+                "kind": resource.plural,
+            },
+        ) from error
+
+
+def _again(webhook: Mapping[str, Any]) -> bool:
+    return webhook.get("reinvocationPolicy") == "IfNeeded"
+
+
+def _named(resource: Resource, prefix: str) -> Iterator[tuple[str, JsonObject]]:
+    for field, value in (("kind", resource.kind), ("resource", resource.plural)):
+        name = prefix + field.title() if prefix else field
+        at = {"group": resource.group, "version": resource.version}
+        yield name, {**at, field: value}
+
+
+def _response(found: JsonObject, uid: str) -> JsonObject:
+    """The response in a review. Raises HookError for one that is not the API's."""
+    response = found.get("response")
+    if not isinstance(response, dict):
+        raise HookError(
+            "received invalid webhook response: webhook response was absent"
+        )
+    if response.get("uid") != uid:
+        raise HookError(
+            f'received invalid webhook response: expected response.uid="{uid}", got '
+            f'"{response.get("uid", "")}"'
+        )
+    stated = (found.get("apiVersion", ""), found.get("kind", ""))
+    if stated != (_API_VERSION, "AdmissionReview"):
+        version = stated[0] or "/"
+        raise HookError(
+            f"received invalid webhook response: expected webhook response of "
+            f"{_API_VERSION}, Kind=AdmissionReview, got {version}, Kind={stated[1]}"
+        )
+    return response
+
+
+def _denied(name: str, status: Any) -> StatusError:
+    """A refusal in the webhook's own words, with the code it chose."""
+    status = status if isinstance(status, dict) else {}
+    code = int(status.get("code") or 0)
+    why = status.get("message") or status.get("reason")
+    text = f'admission webhook "{name}" denied the request'
+    return StatusError(
+        max(code, 400),
+        str(status.get("reason") or ""),
+        f"{text}: {why}" if why else f"{text} without explanation",
+        details=status.get("details"),
+    )
+
+
+def _internal(why: str) -> StatusError:
+    return StatusError(
+        500,
+        "InternalError",
+        f"Internal error occurred: {why}",
+        details={"causes": [{"message": why}]},
+    )

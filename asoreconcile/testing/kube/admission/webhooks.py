@@ -1,0 +1,101 @@
+"""Webhook configurations: which of their webhooks a write concerns. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from asoreconcile.objects import JsonObject, labels
+from asoreconcile.testing.kube.access.labels import selects
+from asoreconcile.testing.kube.access.users import User
+from asoreconcile.testing.kube.kinds.resources import Resource
+
+
+@attrs.frozen(kw_only=True)
+class Write:
+    """One write as webhooks see it. obj: None when it deletes; before: when it creates.
+
+    versions: the resource at all its served versions, this one first.
+    """
+
+    resource: Resource
+    operation: str
+    namespace: str
+    name: str
+    user: User
+    obj: JsonObject | None = attrs.field(default=None, repr=False)
+    before: JsonObject | None = attrs.field(default=None, repr=False)
+    subresource: str = ""
+    dry_run: bool = False
+    options: JsonObject = attrs.field(factory=dict, repr=False)
+    versions: Sequence[Resource] = ()
+
+
+@attrs.frozen
+class Admitted:
+    """What webhooks made of a write. obj: None when it deletes."""
+
+    obj: JsonObject | None
+    warnings: tuple[str, ...] = ()
+
+
+class Gate(Protocol):
+    """What else has a say in writes (`admission.Admission`)."""
+
+    def admit(self, write: Write) -> Admitted:
+        """Blocking: hold no lock. Raises StatusError to refuse."""
+
+
+def wanted(
+    webhook: Mapping[str, Any], write: Write, namespace: JsonObject | None
+) -> Resource | None:
+    """The version a webhook wants to see a write at; None when it is not concerned.
+
+    namespace: the Namespace object of the write, None at the cluster's scope.
+    """
+    if not selects(webhook.get("namespaceSelector"), labels(namespace or {})) and (
+        namespace is not None
+    ):
+        return None
+    selector = webhook.get("objectSelector")
+    seen = [obj for obj in (write.obj, write.before) if obj is not None]
+    if not any(selects(selector, labels(obj)) for obj in seen):
+        return None
+    versions = [write.resource]
+    if webhook.get("matchPolicy", "Equivalent") == "Equivalent":
+        versions += [r for r in write.versions if r.version != write.resource.version]
+    rules = webhook.get("rules") or ()
+    for version in versions:
+        if any(_covers(rule, write, version) for rule in rules):
+            return version
+    return None
+
+
+def _covers(rule: Mapping[str, Any], write: Write, resource: Resource) -> bool:
+    scope = rule.get("scope", "*")
+    if scope != "*" and (scope == "Namespaced") != bool(_scope(write)):
+        return False
+    return (
+        _has(rule.get("operations"), write.operation)
+        and _has(rule.get("apiGroups"), resource.group)
+        and _has(rule.get("apiVersions"), resource.version)
+        and any(_is(text, write) for text in rule.get("resources") or ())
+    )
+
+
+def _scope(write: Write) -> str:
+    """The namespace a resource lives in; Namespaces themselves are of the cluster."""
+    return write.namespace if write.resource.namespaced else ""
+
+
+def _has(listed: Any, value: str) -> bool:
+    return "*" in (listed or ()) or value in (listed or ())
+
+
+def _is(text: str, write: Write) -> bool:
+    resource, _, subresource = text.partition("/")
+    return resource in ("*", write.resource.plural) and (
+        subresource in ("*", write.subresource)
+        if "/" in text
+        else not write.subresource
+    )

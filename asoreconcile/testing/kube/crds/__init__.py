@@ -1,0 +1,1 @@
+"""A CustomResourceDefinition as it is written: its shape, schemas and conditions."""

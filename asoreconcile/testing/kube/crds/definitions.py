@@ -1,0 +1,264 @@
+"""Taking in a CustomResourceDefinition: checked, completed, then established.
+
+Its names must be free in its group, else it is stored but not served. Whether they are
+is a write of the server's own, after the client's. Raises StatusError 400 and 422.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from asoreconcile.objects import JsonObject, metadata, spec
+from asoreconcile.testing.kube.crds import shapes, structural
+from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
+
+_KIND, _GROUP = "CustomResourceDefinition", "apiextensions.k8s.io"
+_ESTABLISHED = ("InitialNamesAccepted", "the initial names have been accepted")
+_NOT_ESTABLISHED = ("NotAccepted", "not all names are accepted")
+_TERMINATING = (
+    "InstanceDeletionPending",
+    (
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will "
+        "begin soon"
+    ),
+)
+_SCOPES = ("Cluster", "Namespaced")
+
+
+def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
+    """The CRD as a client's write stores it. before: what it replaces."""
+    _check_shape(obj)
+    name = str(metadata(obj).get("name") or "")
+    content = spec(obj)
+    names = content.setdefault("names", {})
+    if names.get("kind"):
+        names.setdefault("singular", names["kind"].lower())
+        names.setdefault("listKind", names["kind"] + "List")
+    for empty in [key for key, value in names.items() if value in ("", [], None)]:
+        del names[empty]
+    content.setdefault("conversion", {"strategy": "None"})
+    if found := [*_changes(obj, before)] or [*_causes(obj, name)]:
+        raise invalid(_KIND, _GROUP, name, found)
+    stored = [v["name"] for v in content["versions"] if v.get("storage")]
+    known = (obj.get("status") or {}) if before is not None else {}
+    listed = known.get("storedVersions") or []
+    obj["status"] = {
+        "acceptedNames": known.get("acceptedNames") or {"plural": "", "kind": ""},
+        "conditions": known.get("conditions"),
+        "storedVersions": [*listed, *(v for v in stored if v not in listed)],
+    }
+    return obj
+
+
+def settled(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+    """A stored CRD with what its names' being free or not makes of it."""
+    known = crd.get("status") or {}
+    return {**crd, "status": {**known, **_names_status(spec(crd), known, others, now)}}
+
+
+def terminating(crd: JsonObject, now: str) -> JsonObject:
+    """The status of a CRD that is being deleted."""
+    known: JsonObject = crd.get("status") or {}
+    kept = [c for c in known.get("conditions") or () if c.get("type") != "Terminating"]
+    going = _condition(known, "Terminating", True, _TERMINATING, now)
+    return {**known, "conditions": [*kept, going]}
+
+
+def is_established(crd: JsonObject) -> bool:
+    """Whether a CRD's kind is served."""
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return any(
+        c.get("type") == "Established" and c.get("status") == "True" for c in conditions
+    )
+
+
+def _names_status(
+    content: JsonObject, known: JsonObject, others: Iterable[JsonObject], now: str
+) -> JsonObject:
+    names = content["names"]
+    taken = _taken(content, others)
+    accepted = not taken
+    ours = ("NamesAccepted", "Established")
+    kept = [c for c in known.get("conditions") or () if c.get("type") not in ours]
+    return {
+        "acceptedNames": names if accepted else {"plural": "", "kind": ""},
+        "conditions": [
+            _condition(
+                known,
+                "NamesAccepted",
+                accepted,
+                taken or ("NoConflicts", "no conflicts found"),
+                now,
+            ),
+            _condition(
+                known,
+                "Established",
+                accepted,
+                _ESTABLISHED if accepted else _NOT_ESTABLISHED,
+                now,
+            ),
+            *kept,
+        ],
+    }
+
+
+def _taken(content: JsonObject, others: Iterable[JsonObject]) -> tuple[str, str] | None:
+    """Which name another kind of the group has: (reason, message)."""
+    names = content["names"]
+    for other in others:
+        held = spec(other).get("names") or {}
+        if spec(other).get("group") != content["group"] or not is_established(other):
+            continue
+        words = {held.get("plural"), held.get("singular"), *held.get("shortNames", ())}
+        for field in ("plural", "singular"):
+            if names.get(field) in words:
+                reason = f"{field.title()}Conflict"
+                return reason, f'"{names[field]}" is already in use'
+        for short in names.get("shortNames") or ():
+            if short in words:
+                return "ShortNamesConflict", f'"{short}" is already in use'
+        kinds = {held.get("kind"), held.get("listKind")}
+        for field, reason in (
+            ("listKind", "ListKindConflict"),
+            ("kind", "KindConflict"),
+        ):
+            if names.get(field) in kinds:
+                return reason, f'"{names[field]}" is already in use'
+    return None
+
+
+def _condition(
+    known: JsonObject, type_: str, holds: bool, why: tuple[str, str], now: str
+) -> JsonObject:
+    """why: reason and message."""
+    reason, message = why
+    status = "True" if holds else "False"
+    since = now
+    for condition in known.get("conditions") or ():
+        if condition.get("type") == type_ and condition.get("status") == status:
+            since = condition.get("lastTransitionTime") or now
+    return {
+        "type": type_,
+        "status": status,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _check_shape(obj: JsonObject) -> None:
+    content = obj.get("spec")
+    if content is None:
+        content = obj["spec"] = {}
+    if isinstance(content, dict):
+        for name in [name for name, value in content.items() if value is None]:
+            del content[name]
+    wrong = shapes.wrong_part(obj)
+    if wrong:
+        raise bad_request(
+            f'{_KIND} in version "v1" cannot be handled as a {_KIND}: json: cannot '
+            f"unmarshal into Go struct field {_KIND}.{wrong}"
+        )
+
+
+def _causes(obj: JsonObject, name: str) -> Iterator[Cause]:
+    content = spec(obj)
+    names, group = content["names"], content.get("group") or ""
+    if name != f"{names.get('plural', '')}.{group}":
+        yield _invalid(
+            "metadata.name", name, 'must be spec.names.plural+"."+spec.group'
+        )
+    if not group:
+        yield _required("spec.group")
+    for field in ("plural", "singular", "kind", "listKind"):
+        if not names.get(field):
+            yield _required(f"spec.names.{field}")
+    if not content.get("scope"):
+        yield _required("spec.scope")
+    elif content["scope"] not in _SCOPES:
+        yield Cause(
+            "spec.scope",
+            "FieldValueNotSupported",
+            f'Unsupported value: "{content["scope"]}": supported values: "Cluster", '
+            '"Namespaced"',
+        )
+    yield from _conversion_causes(content["conversion"])
+    versions = content.get("versions") or []
+    if sum(bool(v.get("storage")) for v in versions) != 1:
+        why = "must have exactly one version marked as storage version"
+        yield _invalid("spec.versions", "", why)
+    if len({v.get("name") for v in versions}) != len(versions):
+        yield _invalid("spec.versions", "", "must contain unique version names")
+    if len(versions) == 1 and (schema := _schema(versions[0])) is not None:
+        # What all versions share the API server tells at this place of old.
+        yield from structural.causes(schema, "spec.validation.openAPIV3Schema")
+    for index, version in enumerate(versions):
+        at = f"spec.versions[{index}]"
+        yield from _version_causes(version, at, shared=len(versions) == 1)
+
+
+def _schema(version: JsonObject) -> JsonObject | None:
+    found = (version.get("schema") or {}).get("openAPIV3Schema")
+    return found if isinstance(found, dict) else None
+
+
+def _version_causes(version: JsonObject, at: str, *, shared: bool) -> Iterator[Cause]:
+    """shared: what is wrong with the schema is told already."""
+    if not version.get("name"):
+        yield _required(f"{at}.name")
+    schema = _schema(version)
+    if schema is None:
+        where = f"{at}.schema.openAPIV3Schema"
+        yield Cause(where, "FieldValueRequired", "Required value: schemas are required")
+        return
+    if not shared:
+        yield from structural.causes(schema, f"{at}.schema.openAPIV3Schema")
+    for index, field in enumerate(version.get("selectableFields") or ()):
+        path = field.get("jsonPath") or ""
+        if structural.field_schema(schema, path) is None:
+            why = "is an invalid path: does not refer to a valid field"
+            where = "spec" if shared else at
+            yield _invalid(f"{where}.selectableFields[{index}].jsonPath", path, why)
+
+
+def _conversion_causes(conversion: JsonObject) -> Iterator[Cause]:
+    if conversion.get("strategy", "None") != "Webhook":
+        return
+    webhook = conversion.get("webhook") or {}
+    if not webhook.get("clientConfig"):
+        why = "Required value: required when strategy is set to Webhook"
+        at = "spec.conversion.webhookClientConfig"
+        yield Cause(at, "FieldValueRequired", why)
+    if not webhook.get("conversionReviewVersions"):
+        yield _required("spec.conversion.conversionReviewVersions")
+
+
+def _changes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
+    """What may not change any more."""
+    if before is None:
+        return
+    fields: tuple[tuple[str, Any, Any], ...] = (
+        ("spec.group", spec(obj).get("group"), spec(before).get("group")),
+        ("spec.scope", spec(obj).get("scope"), spec(before).get("scope")),
+    )
+    for field, new, old in fields:
+        if new != old:
+            yield _invalid(field, str(new), "field is immutable")
+    names = {version.get("name") for version in spec(obj).get("versions") or ()}
+    stored = (before.get("status") or {}).get("storedVersions") or ()
+    for index, name in enumerate(stored):
+        if name not in names:
+            why = (
+                f"missing from spec.versions; {name} was previously a storage version, "
+                "and must remain in spec.versions until a storage migration ensures no "
+                f"data remains persisted in {name} and removes {name} from "
+                "status.storedVersions"
+            )
+            yield _invalid(f"status.storedVersions[{index}]", name, why)
+
+
+def _required(field: str) -> Cause:
+    return Cause(field, "FieldValueRequired", "Required value")
+
+
+def _invalid(field: str, value: str, why: str) -> Cause:
+    return Cause(field, "FieldValueInvalid", f'Invalid value: "{value}": {why}')

@@ -1,0 +1,188 @@
+"""Which resources there are, as clients discover them: at once, and one by one. Pure.
+
+Raises PageNotFoundError for groups and versions that nobody serves.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.kube.kinds.resources import Kinds, Resource
+from asoreconcile.testing.kube.wire.status import PageNotFoundError
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_VERBS = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+)
+_PART_VERBS = ("get", "patch", "update")
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_STAGES = {None: 2, "beta": 1, "alpha": 0}
+
+
+@attrs.frozen
+class _Part:
+    """A subresource, and the kind its endpoint speaks."""
+
+    name: str
+    group: str
+    version: str
+    kind: str
+
+
+def is_aggregated(accept: str) -> bool:
+    """Whether a client asks for everything at once."""
+    return "as=APIGroupDiscoveryList" in accept and "v=v2" in accept
+
+
+def aggregated(kinds: Kinds, *, core: bool) -> JsonObject:
+    """All groups with all their resources; core: the one of `/api`, else the others."""
+    known = [r for r in kinds.all() if (r.group == "") is core]
+    items = []
+    for group_name in dict.fromkeys(resource.group for resource in known):
+        versions = [
+            {
+                "version": version,
+                "resources": [_aggregated(r) for r in _at(known, group_name, version)],
+                "freshness": "Current",
+            }
+            for version in _versions(known, group_name)
+        ]
+        items.append({"metadata": {"name": group_name}, "versions": versions})
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def core_versions() -> JsonObject:
+    """`/api`."""
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [],
+    }
+
+
+def all_of(kinds: Kinds) -> JsonObject:
+    """`/apis`: all groups."""
+    known = kinds.all()
+    names = dict.fromkeys(r.group for r in known if r.group)
+    found = [_group(name, known) for name in names]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
+
+
+def group(kinds: Kinds, name: str) -> JsonObject:
+    """`/apis/NAME`."""
+    known = kinds.all()
+    if not any(resource.group == name for resource in known):
+        raise PageNotFoundError
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, known)}
+
+
+def resources(kinds: Kinds, group_name: str, version: str) -> JsonObject:
+    """`/api/v1` and `/apis/GROUP/VERSION`."""
+    chosen = _at(kinds.all(), group_name, version)
+    if not chosen:
+        raise PageNotFoundError
+    listed: list[JsonObject] = []
+    for resource in chosen:
+        one: JsonObject = {
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": list(_VERBS),
+        }
+        listed.append(one | _names(resource))
+        listed += [_part(resource, part) for part in _parts(resource)]
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": chosen[0].api_version,
+        "resources": listed,
+    }
+
+
+def _aggregated(resource: Resource) -> JsonObject:
+    found: JsonObject = {
+        "resource": resource.plural,
+        "responseKind": _kind(resource.group, resource.version, resource.kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(_VERBS),
+    } | _names(resource)
+    if parts := [*_parts(resource)]:
+        found["subresources"] = [
+            {
+                "subresource": part.name,
+                "responseKind": _kind(part.group, part.version, part.kind),
+                "verbs": list(_PART_VERBS),
+            }
+            for part in parts
+        ]
+    return found
+
+
+def _kind(group_name: str, version: str, kind: str) -> JsonObject:
+    return {"group": group_name, "version": version, "kind": kind}
+
+
+def _names(resource: Resource) -> JsonObject:
+    named = {"shortNames": resource.short_names, "categories": resource.categories}
+    return {name: list(values) for name, values in named.items() if values}
+
+
+def _parts(resource: Resource) -> Iterator[_Part]:
+    for name in resource.subresources:
+        if name == "scale":
+            yield _Part(name, "autoscaling", "v1", "Scale")
+        else:
+            yield _Part(name, resource.group, resource.version, resource.kind)
+
+
+def _part(resource: Resource, part: _Part) -> JsonObject:
+    found: JsonObject = {
+        "name": f"{resource.plural}/{part.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        "kind": part.kind,
+        "verbs": list(_PART_VERBS),
+    }
+    if part.group != resource.group:
+        found |= {"group": part.group, "version": part.version}
+    return found
+
+
+def _group(name: str, known: Iterable[Resource]) -> JsonObject:
+    versions = _versions(known, name)
+    shown = [{"groupVersion": f"{name}/{v}", "version": v} for v in versions]
+    return {"name": name, "versions": shown, "preferredVersion": shown[0]}
+
+
+def _at(known: Iterable[Resource], group_name: str, version: str) -> list[Resource]:
+    return [r for r in known if (r.group, r.version) == (group_name, version)]
+
+
+def _versions(known: Iterable[Resource], group_name: str) -> list[str]:
+    """A group's versions, the one to prefer first: v2, v1, v1beta1, v1alpha1, other."""
+    found = {resource.version for resource in known if resource.group == group_name}
+    return sorted(sorted(found), key=_priority, reverse=True)
+
+
+def _priority(version: str) -> tuple[int, int, int]:
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0)
+    major, stage, minor = match.groups()
+    return (_STAGES[stage], int(major), int(minor or 0))

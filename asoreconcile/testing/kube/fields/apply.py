@@ -1,0 +1,263 @@
+"""Server-side apply: each manager owns the fields it applied. Pure.
+
+Fields that a manager applied before and leaves out now go, unless another manager owns
+them too; a field that another manager owns with another value is a conflict, unless
+forced. Owners are kept in `metadata.managedFields`, in the API's FieldsV1 form.
+"""
+
+import attrs
+import orjson
+
+from asoreconcile.objects import JsonObject, copy_json, metadata
+from asoreconcile.testing.kube.fields.fieldsets import (
+    Node,
+    Path,
+    laid_over,
+    nodes,
+    of_fields,
+    shown,
+    to_fields,
+    without,
+)
+from asoreconcile.testing.kube.wire.status import StatusError
+
+_UNOWNED = {
+    ("f:apiVersion",),
+    ("f:kind",),
+    ("f:metadata",),
+    *(
+        ("f:metadata", f"f:{name}")
+        for name in (
+            "name",
+            "namespace",
+            "uid",
+            "resourceVersion",
+            "managedFields",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "generateName",
+            "selfLink",
+        )
+    ),
+}
+
+
+@attrs.frozen
+class Owner:
+    """Who writes, how, and to which part of an object.
+
+    schema: of the object, for what its lists are. fixed: objects that are always there,
+    which nobody owns by making them.
+    """
+
+    manager: str
+    api_version: str
+    subresource: str
+    now: str
+    schema: JsonObject = attrs.field(repr=False)
+    fixed: frozenset[Path] = frozenset()
+    empty: frozenset[Path] = frozenset()
+
+    def owns(self, path: Path) -> bool:
+        """Whether a write through this endpoint can own a place."""
+        if path in _UNOWNED:
+            return False
+        return not self.subresource or path[0] == f"f:{self.subresource}"
+
+
+def applied(
+    live: JsonObject | None, wanted: JsonObject, owner: Owner, *, force: bool
+) -> JsonObject:
+    """The object after an apply. Raises StatusError 409 on conflicts."""
+    found = [n for n in nodes(wanted, owner.schema) if owner.owns(n.path)]
+    mine = {n.path for n in found if n.is_applied}
+    base: JsonObject = copy_json(live) if live is not None else {}
+    entries = _entries(base)
+    previous = next((e for e in entries if _is_apply_of(e, owner)), None)
+    others = [entry for entry in entries if entry is not previous]
+    over = laid_over(base, wanted, owner.schema)
+    contested = _contested((base, over), found, others, owner)
+    if contested and not force:
+        raise _conflict(contested)
+    for entry, paths in contested:
+        _set_paths(entry, _paths(entry) - set(paths))
+    held = {path for entry in others for path in _paths(entry)} | mine
+    dropped = (_paths(previous) if previous else set()) - held
+    result = base
+    for path in sorted(dropped, key=len):  # an item goes before the key that names it
+        if not _is_key(path) and not any(other[: len(path)] == path for other in held):
+            result = without(result, path, owner.schema)
+    result = laid_over(result, wanted, owner.schema)
+    made = _entry("Apply", mine, owner)
+    if live is not None and _content(result) == _content(live):
+        # Nothing but who owns what: the time stays as it is, or unsaid.
+        made["time"] = (previous or {}).get("time")
+        made = {name: value for name, value in made.items() if value is not None}
+    kept = [entry for entry in others if _paths(entry)]
+    metadata(result)["managedFields"] = _in_order([*kept, made])
+    return result
+
+
+def _is_key(path: Path) -> bool:
+    """Whether a place is what an item of a keyed list is named by."""
+    item = path[-2] if len(path) > 1 else ""
+    name = path[-1].removeprefix("f:")
+    return item.startswith("k:") and name in orjson.loads(item.removeprefix("k:"))
+
+
+def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
+    """Note, in `after`, that a manager changed fields by create, update or patch."""
+    old = {n.path: n for n in nodes(before or {}, owner.schema)}
+    new = {n.path: n for n in nodes(after, owner.schema)}
+    changed = {
+        path
+        for path, node in new.items()
+        if path not in _UNOWNED
+        and path not in owner.fixed
+        and not (path in owner.empty and node.value in (None, ""))
+        and (path not in old or (node.is_leaf and node.value != old[path].value))
+    }
+    asked = metadata(after).get("managedFields")
+    if before is not None and asked is not None and not any(asked):
+        entries: list[JsonObject] = []  # the client asks to forget all owners
+    else:
+        entries = _entries(before or {})
+    kept: list[JsonObject] = []
+    own = set(changed)
+    for entry in entries:
+        if _is_update_of(entry, owner):
+            own |= _paths(entry) & new.keys()
+            if not changed:
+                kept.append(_narrowed(entry, own))
+            continue
+        entry = _narrowed(entry, (_paths(entry) - changed) & new.keys())  # noqa: PLW2901
+        kept.append(entry)
+    if changed:
+        kept.append(_entry("Update", own, owner))
+    kept = _in_order([entry for entry in kept if entry["fieldsV1"]])
+    if kept:
+        metadata(after)["managedFields"] = kept
+    else:
+        metadata(after).pop("managedFields", None)
+
+
+def _content(obj: JsonObject) -> JsonObject:
+    meta = {n: v for n, v in metadata(obj).items() if n != "managedFields"}
+    return {**obj, "metadata": meta}
+
+
+def _contested(
+    change: tuple[JsonObject, JsonObject],
+    found: list[Node],
+    others: list[JsonObject],
+    owner: Owner,
+) -> list[tuple[JsonObject, list[Path]]]:
+    """Which fields each other manager owns that would change. change: from, to."""
+    before, after = (
+        {n.path: n.value for n in nodes(obj, owner.schema)} for obj in change
+    )
+    changing = {
+        n.path
+        for n in found
+        if n.is_leaf and before.get(n.path) != after.get(n.path, n.value)
+    }
+    pairs = ((entry, sorted(_paths(entry) & changing)) for entry in others)
+    return [(entry, paths) for entry, paths in pairs if paths]
+
+
+def _conflict(contested: list[tuple[JsonObject, list[Path]]]) -> StatusError:
+    named = [(_described(entry), paths) for entry, paths in contested]
+    causes = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": f"conflict with {who}",
+            "field": shown(path),
+        }
+        for who, paths in named
+        for path in paths
+    ]
+    if len(causes) == 1:
+        who, paths = named[0]
+        text = f"1 conflict: conflict with {who}: {shown(paths[0])}"
+    else:
+        parts = (
+            f"conflicts with {who}:" + "".join(f"\n- {shown(p)}" for p in paths)
+            for who, paths in named
+        )
+        text = f"{len(causes)} conflicts: " + "\n".join(parts)
+    return StatusError(
+        409, "Conflict", f"Apply failed with {text}", details={"causes": causes}
+    )
+
+
+def _described(entry: JsonObject) -> str:
+    text = f'"{entry.get("manager", "")}"'
+    if entry.get("subresource"):
+        text += f' with subresource "{entry["subresource"]}"'
+    if entry.get("operation") == "Update":
+        text += f" using {entry.get('apiVersion', '')}"
+    return text
+
+
+def _entries(obj: JsonObject) -> list[JsonObject]:
+    found: list[JsonObject] = copy_json(metadata(obj).get("managedFields") or [])
+    return found
+
+
+def _is(entry: JsonObject, operation: str, owner: Owner) -> bool:
+    return (
+        entry.get("manager") == owner.manager
+        and entry.get("operation") == operation
+        and (entry.get("subresource") or "") == owner.subresource
+    )
+
+
+def _is_apply_of(entry: JsonObject, owner: Owner) -> bool:
+    return _is(entry, "Apply", owner)
+
+
+def _is_update_of(entry: JsonObject, owner: Owner) -> bool:
+    same = entry.get("apiVersion") == owner.api_version
+    return same and _is(entry, "Update", owner)
+
+
+def _entry(operation: str, paths: set[Path], owner: Owner) -> JsonObject:
+    entry: JsonObject = {
+        "manager": owner.manager,
+        "operation": operation,
+        "apiVersion": owner.api_version,
+        "time": owner.now,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": to_fields(paths),
+    }
+    if owner.subresource:
+        entry["subresource"] = owner.subresource
+    return entry
+
+
+def _narrowed(entry: JsonObject, paths: set[Path]) -> JsonObject:
+    if paths != _paths(entry):
+        _set_paths(entry, paths)
+    return entry
+
+
+def _set_paths(entry: JsonObject, paths: set[Path]) -> None:
+    entry["fieldsV1"] = to_fields(paths)
+
+
+def _paths(entry: JsonObject) -> set[Path]:
+    return set(of_fields(entry.get("fieldsV1") or {}))
+
+
+def _in_order(entries: list[JsonObject]) -> list[JsonObject]:
+    return sorted(
+        entries,
+        key=lambda e: (
+            e.get("operation", ""),
+            e.get("time", ""),
+            e.get("manager", ""),
+            e.get("subresource", ""),
+        ),
+    )

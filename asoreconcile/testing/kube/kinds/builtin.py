@@ -1,0 +1,212 @@
+"""What the API server makes of built-in kinds: types, defaults, and their own rules.
+
+Raises StatusError 400 for objects that cannot be read, and gives causes for Invalid.
+Kinds that `messages` does not describe are kept as they are.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from asoreconcile.objects import JsonObject, metadata, spec
+from asoreconcile.testing.kube.access import rbacobjects
+from asoreconcile.testing.kube.fields import schema
+from asoreconcile.testing.kube.kinds import webhookobjects
+from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
+from asoreconcile.testing.kube.wire.status import Cause, bad_request
+
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_KEY_TEXT = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+    "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+    "'[-._a-zA-Z0-9]+')"
+)
+_MICROTIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
+_LARGEST_BYTES = 1 << 20
+_IMMUTABLE = "Forbidden: field is immutable when `immutable` is set"
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*=*")
+_GO_KINDS = {"integer": "number", "boolean": "bool"}
+_GO_TYPES = {"object": "map[string]string", "array": "[]string", "integer": "int32"}
+_EVENT: JsonObject = {
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+
+
+@cache
+def schema_for(kind: str) -> JsonObject | None:
+    """The OpenAPI schema of a built-in kind, None where there is none."""
+    if kind in webhookobjects.SCHEMAS:
+        return webhookobjects.SCHEMAS[kind]
+    return schema_of(kind) if kind in MESSAGES else None
+
+
+def take_in(kind: str, version: str, obj: JsonObject) -> tuple[JsonObject, list[str]]:
+    """A copy with its types checked and defaults set, and the fields unknown to us."""
+    known = schema_for(kind)
+    if known is None:
+        return obj, []
+    result, unknown = schema.admit(known, obj)
+    if (why := next(_mistyped(known, result, kind), "")) or (
+        why := next((cause.message for cause in schema.causes(known, result)), "")
+    ):
+        raise _unreadable(kind, version, why)
+    _drop_empty(result)
+    for at, value in _times(result):
+        if value is not None and not _MICROTIME.fullmatch(str(value)):
+            layout = "2006-01-02T15:04:05.000000Z07:00"
+            why = f'{at}: parsing time "{value}" as "{layout}": cannot parse'
+            raise _unreadable(kind, version, why)
+    match kind:
+        case "Secret":
+            _take_in_secret(result, version)
+        case "Event":
+            for name, value in _EVENT.items():
+                result.setdefault(name, value)
+        case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
+            webhookobjects.take_in(result)
+        case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
+            rbacobjects.take_in(result)
+        case "Namespace":
+            name = str(metadata(result).get("name") or "")
+            labels = metadata(result).setdefault("labels", {})
+            labels["kubernetes.io/metadata.name"] = name
+            result["spec"] = {"finalizers": ["kubernetes"]}
+            result.setdefault("status", {"phase": "Active"})
+    return result, unknown
+
+
+def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
+    """What a built-in kind's own rules refuse. before: what the object replaces."""
+    match obj.get("kind"):
+        case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
+            yield from webhookobjects.causes(obj)
+        case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
+            yield from rbacobjects.causes(obj, before)
+        case "ConfigMap":
+            yield from _size_causes(obj, "data", "binaryData")
+            yield from _key_causes(obj, "data")
+            yield from _key_causes(obj, "binaryData")
+            for key in obj.get("data") or {}:
+                if key in (obj.get("binaryData") or {}):
+                    why = "duplicate of key present in binaryData"
+                    yield _invalid(f"data[{key}]", key, why)
+            yield from _immutable_causes(obj, before, ("data", "binaryData"))
+        case "Secret":
+            yield from _size_causes(obj, "data")
+            yield from _key_causes(obj, "data")
+            if before is not None and obj.get("type") != before.get("type"):
+                yield _invalid("type", str(obj.get("type")), "field is immutable")
+            yield from _immutable_causes(obj, before, ("data",))
+        case "Lease":
+            seconds = spec(obj).get("leaseDurationSeconds")
+            if seconds is not None and seconds <= 0:
+                why = f"Invalid value: {seconds}: must be greater than 0"
+                at = "spec.leaseDurationSeconds"
+                yield Cause(at, "FieldValueInvalid", why)
+        case "Event":
+            involved = obj.get("involvedObject") or {}
+            named = involved.get("namespace") or "default"
+            if named != metadata(obj).get("namespace"):
+                why = "does not match event.namespace"
+                named = str(involved.get("namespace") or "")
+                yield _invalid("involvedObject.namespace", named, why)
+
+
+def _take_in_secret(obj: JsonObject, version: str) -> None:
+    data = dict(obj.get("data") or {})
+    for value in data.values():
+        try:
+            base64.b64decode(str(value), validate=True)
+        except (binascii.Error, ValueError) as error:
+            place = _BASE64.match(str(value))
+            at = place.end() if place else 0
+            why = f"illegal base64 data at input byte {at}"
+            raise _unreadable("Secret", version, why) from error
+    for key, value in (obj.pop("stringData", None) or {}).items():
+        data[key] = base64.b64encode(str(value).encode()).decode()
+    if data:
+        obj["data"] = data
+    obj.setdefault("type", "Opaque")
+
+
+def _times(obj: JsonObject) -> Iterator[tuple[str, Any]]:
+    """The times that must have six digits of a second."""
+    if obj.get("kind") == "Lease":
+        for name in ("acquireTime", "renewTime"):
+            yield f"spec.{name}", spec(obj).get(name)
+    elif obj.get("kind") == "Event":
+        yield "eventTime", obj.get("eventTime")
+
+
+def _size_causes(obj: JsonObject, *fields: str) -> Iterator[Cause]:
+    values = (v for field in fields for v in (obj.get(field) or {}).values())
+    if sum(len(str(value)) for value in values) > _LARGEST_BYTES:
+        at = "data" if obj.get("kind") == "Secret" else "[]"
+        why = f"Too long: may not be more than {_LARGEST_BYTES} bytes"
+        yield Cause(at, "FieldValueTooLong", why)
+
+
+def _key_causes(obj: JsonObject, field: str) -> Iterator[Cause]:
+    for key in obj.get(field) or {}:
+        if not _KEY.fullmatch(key):
+            yield _invalid(f"{field}[{key}]", key, _KEY_TEXT)
+
+
+def _immutable_causes(
+    obj: JsonObject, before: JsonObject | None, fields: tuple[str, ...]
+) -> Iterator[Cause]:
+    if before is None or not before.get("immutable"):
+        return
+    if not obj.get("immutable"):
+        yield Cause("immutable", "FieldValueForbidden", _IMMUTABLE)
+    for name in fields:
+        if (obj.get(name) or {}) != (before.get(name) or {}):
+            yield Cause(name, "FieldValueForbidden", _IMMUTABLE)
+
+
+def _mistyped(part: JsonObject, value: Any, at: str) -> Iterator[str]:
+    """What Go says of values that are not of their fields' types."""
+    expected = part.get("type", "")
+    if value is not None and expected and not schema.is_a(value, expected):
+        found = _GO_KINDS.get(schema.kind_of(value), schema.kind_of(value))
+        wanted = _GO_TYPES.get(expected, expected)
+        place = f"Go struct field {at} of type {wanted}"
+        yield f"json: cannot unmarshal {found} into {place}"
+    elif isinstance(value, dict):
+        properties, extra = (
+            part.get("properties") or {},
+            part.get("additionalProperties"),
+        )
+        for name, inner in value.items():
+            if name in properties:
+                yield from _mistyped(properties[name], inner, f"{at}.{name}")
+            elif isinstance(extra, dict):
+                yield from _mistyped(extra, inner, at)
+    elif isinstance(value, list) and isinstance(part.get("items"), dict):
+        for item in value:
+            yield from _mistyped(part["items"], item, at)
+
+
+def _drop_empty(obj: JsonObject) -> None:
+    """Built-in kinds keep no empty maps and lists of their own."""
+    for name in [n for n, value in obj.items() if value in ({}, [])]:
+        if name not in ("metadata", "spec", "status", "involvedObject", "source"):
+            del obj[name]
+
+
+def _unreadable(kind: str, version: str, why: str) -> Exception:
+    return bad_request(
+        f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
+    )
+
+
+def _invalid(field: str, value: str, why: str) -> Cause:
+    return Cause(field, "FieldValueInvalid", f'Invalid value: "{value}": {why}')

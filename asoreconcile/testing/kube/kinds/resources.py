@@ -1,0 +1,246 @@
+"""The resources the server has: built in, and one for each served CRD version."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import attrs
+
+from asoreconcile.objects import JsonObject, spec
+from asoreconcile.testing.kube.crds.definitions import is_established
+from asoreconcile.testing.kube.kinds.conversion import Conversion
+from asoreconcile.testing.kube.rules.validation import Node, tree
+from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.wire.hooks import Services
+
+
+@attrs.frozen
+class Resource:
+    """A kind at one version, as the REST API has it.
+
+    schema: the CRD's OpenAPI schema, None for built-in kinds. columns: its printer
+    columns. has_status: whether `/status` is a subresource. fields: dotted paths that
+    field selectors may name, besides names. scale: the paths of `/scale`. conversion:
+    the CRD's, where a webhook does it.
+    stored_version: at which objects are kept, "" for this one.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    has_status: bool = False
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    schema: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
+    columns: tuple[JsonObject, ...] = attrs.field(default=(), repr=False, eq=False)
+    fields: frozenset[str] = attrs.field(default=frozenset(), repr=False, eq=False)
+    scale: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
+    conversion: Conversion | None = attrs.field(default=None, repr=False, eq=False)
+    stored_version: str = ""
+
+    @property
+    def table(self) -> Table:
+        return Table(self.group, self.plural)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def stored_api_version(self) -> str:
+        version = self.stored_version or self.version
+        return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def has_generation(self) -> bool:
+        """Whether changes are counted: where there is a desired state to change."""
+        return self.is_custom or self.group in _COUNTED
+
+    @property
+    def subresources(self) -> tuple[str, ...]:
+        found = ("status",) if self.has_status else ()
+        return (*found, "scale") if self.scale else found
+
+    @property
+    def is_custom(self) -> bool:
+        return self.schema is not None
+
+    @cached_property
+    def rules(self) -> Node | None:
+        """The parts of the schema with validation rules."""
+        return None if self.schema is None else tree(self.schema)
+
+
+_COUNTED = ("apiextensions.k8s.io", "apps", "admissionregistration.k8s.io")
+_EVENT_FIELDS = frozenset(
+    (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    )
+)
+CRDS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+    has_status=True,
+    singular="customresourcedefinition",
+    short_names=("crd", "crds"),
+)
+NAMESPACES = Resource(
+    "",
+    "v1",
+    "namespaces",
+    "Namespace",
+    namespaced=False,
+    has_status=True,
+    singular="namespace",
+    short_names=("ns",),
+    fields=frozenset({"name", "status.phase"}),
+)
+
+
+def _rbac(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
+    return Resource(
+        "rbac.authorization.k8s.io",
+        "v1",
+        plural,
+        kind,
+        namespaced=namespaced,
+        singular=kind.lower(),
+    )
+
+
+def _webhooks(plural: str, kind: str) -> Resource:
+    return Resource(
+        "admissionregistration.k8s.io",
+        "v1",
+        plural,
+        kind,
+        namespaced=False,
+        singular=kind.lower(),
+        categories=("api-extensions",),
+    )
+
+
+SECRETS = Resource(
+    "", "v1", "secrets", "Secret", singular="secret", fields=frozenset({"type"})
+)
+BUILT_IN = (
+    NAMESPACES,
+    SECRETS,
+    Resource(
+        "", "v1", "configmaps", "ConfigMap", singular="configmap", short_names=("cm",)
+    ),
+    Resource(
+        "",
+        "v1",
+        "events",
+        "Event",
+        singular="event",
+        short_names=("ev",),
+        fields=_EVENT_FIELDS,
+    ),
+    Resource(
+        "",
+        "v1",
+        "serviceaccounts",
+        "ServiceAccount",
+        singular="serviceaccount",
+        short_names=("sa",),
+    ),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
+    CRDS,
+    _rbac("roles", "Role"),
+    _rbac("rolebindings", "RoleBinding"),
+    _rbac("clusterroles", "ClusterRole", namespaced=False),
+    _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    _webhooks("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    _webhooks("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+)
+
+
+class Kinds:
+    """What can be asked for now. Follows the stored CRDs."""
+
+    def __init__(self, storage: Storage, services: Services) -> None:
+        """services: where the webhooks of CRDs are."""
+        self._storage = storage
+        self._services = services
+        self._at = -1
+        self._known: dict[tuple[str, str, str], Resource] = {}
+
+    def all(self) -> list[Resource]:
+        return list(self._now().values())
+
+    def versions(self, resource: Resource) -> list[Resource]:
+        """A resource at all versions that are served."""
+        return [r for r in self._now().values() if r.table == resource.table]
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        return self._now().get((group, version, plural))
+
+    @property
+    def stamp(self) -> int:
+        """Changes when they do."""
+        return self._storage.last_change(CRDS.table)
+
+    def _now(self) -> dict[tuple[str, str, str], Resource]:
+        with self._storage.lock:
+            if self._at != (at := self._storage.last_change(CRDS.table)):
+                custom = [
+                    resource
+                    for _, crd in self._storage.items(CRDS.table)
+                    if is_established(crd)
+                    for resource in _served(crd, self._services)
+                ]
+                self._known = {
+                    (r.group, r.version, r.plural): r for r in (*BUILT_IN, *custom)
+                }
+                self._at = at
+            return self._known
+
+
+def _served(crd: JsonObject, services: Services) -> Iterator[Resource]:
+    content = spec(crd)
+    names = content["names"]
+    stored = next(v["name"] for v in content["versions"] if v.get("storage"))
+    stated = content.get("conversion") or {}
+    conversion = None
+    if stated.get("strategy") == "Webhook":
+        conversion = Conversion(services, stated.get("webhook") or {})
+    for version in content["versions"]:
+        if not version.get("served"):
+            continue
+        yield Resource(
+            group=content["group"],
+            version=version["name"],
+            plural=names["plural"],
+            kind=names["kind"],
+            namespaced=content.get("scope") == "Namespaced",
+            has_status="status" in (version.get("subresources") or {}),
+            singular=names.get("singular") or names["kind"].lower(),
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+            columns=tuple(version.get("additionalPrinterColumns") or ()),
+            fields=frozenset(
+                str(field["jsonPath"]).removeprefix(".")
+                for field in version.get("selectableFields") or ()
+            ),
+            scale=(version.get("subresources") or {}).get("scale"),
+            stored_version=stored,
+            conversion=conversion,
+        )

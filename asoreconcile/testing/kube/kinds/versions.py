@@ -1,0 +1,51 @@
+"""An object at the versions of its kind: the one asked for, and the one stored.
+
+By name alone, as for CRDs with the strategy None, or by the CRD's webhook: then these
+functions block, and raise StatusError 500 when it fails.
+"""
+
+from collections.abc import Sequence
+
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.kube.fields import schema
+from asoreconcile.testing.kube.kinds.resources import Resource
+
+
+def shown(resource: Resource, obj: JsonObject) -> JsonObject:
+    """A stored object at the version of a request."""
+    return shown_all(resource, [obj])[0]
+
+
+def shown_all(resource: Resource, objects: Sequence[JsonObject]) -> list[JsonObject]:
+    """Stored objects at the version of a request, converted all at once."""
+    version = resource.api_version
+    if resource.conversion is None:
+        return [_renamed(obj, version) for obj in objects]
+    converted = resource.conversion.converted(objects, version)
+    return [
+        new if new is old or resource.schema is None else _admitted(resource, new)
+        for old, new in zip(objects, converted, strict=True)
+    ]
+
+
+def stored(resource: Resource, obj: JsonObject) -> JsonObject:
+    """An object at the version its kind is stored at, with metadata of its own."""
+    version = resource.stored_api_version
+    if resource.conversion is None:
+        return _renamed(obj, version)
+    return resource.conversion.converted([copy_json(obj)], version)[0]
+
+
+def at_version(obj: JsonObject, resource: Resource) -> JsonObject:
+    """An object at another version of its kind, for webhooks."""
+    return shown(resource, obj)
+
+
+def _admitted(resource: Resource, obj: JsonObject) -> JsonObject:
+    return schema.admit(resource.schema or {}, obj)[0]
+
+
+def _renamed(obj: JsonObject, api_version: str) -> JsonObject:
+    if obj.get("apiVersion") == api_version:
+        return obj
+    return {**obj, "apiVersion": api_version}

@@ -1,0 +1,1 @@
+"""What a test does to the server: faults, the journal of requests, `/_control/`."""

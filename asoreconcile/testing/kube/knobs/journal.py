@@ -1,0 +1,40 @@
+"""What was asked of the server: one entry for each answered request."""
+
+import attrs
+
+from asoreconcile.testing.http import Request
+from asoreconcile.testing.kube.access.attributes import attributes_of
+
+
+@attrs.frozen
+class Served:
+    """One answered request; one whose connection was cut is none.
+
+    verb, resource, namespace, name: as authorization sees them (`patch`,
+    `widgets.example.com/status`). user: "" for nobody known.
+    """
+
+    method: str
+    path: str
+    status: int
+    user_agent: str
+    verb: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    user: str = ""
+
+
+def entry(request: Request, *, status: int, user: str) -> Served:
+    about = attributes_of(request)
+    return Served(
+        method=request.method,
+        path=request.path,
+        status=status,
+        user_agent=request.headers.get("user-agent", ""),
+        verb=about.verb,
+        resource=about.full_resource,
+        namespace=about.namespace,
+        name=about.name,
+        user=user,
+    )

@@ -1,0 +1,123 @@
+"""The columns that kubectl shows of built-in kinds. Pure."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from asoreconcile.objects import JsonObject, dig, metadata
+from asoreconcile.testing.kube.reading.ages import age
+
+_Show = Callable[[JsonObject, datetime], Any]
+
+
+@attrs.frozen
+class Column:
+    """show: the cell of an object at a time. is_wide: shown by `-o wide` alone."""
+
+    name: str
+    show: _Show
+    type: str = "string"
+    is_wide: bool = False
+    format: str = ""
+
+    def definition(self) -> JsonObject:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": "",
+            "priority": int(self.is_wide),
+        }
+
+
+def columns_of(kind: str) -> tuple[Column, ...]:
+    """A kind's columns, the name apart."""
+    return _COLUMNS.get(kind, (_AGE,))
+
+
+def _age_of(path: str) -> _Show:
+    return lambda obj, now: age(dig(obj, path), now)
+
+
+def _at(path: str) -> _Show:
+    return lambda obj, _: dig(obj, path) or ""
+
+
+def _size(*fields: str) -> _Show:
+    return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
+
+
+def _involved(obj: JsonObject, _: datetime) -> str:
+    found = obj.get("involvedObject") or {}
+    return f"{str(found.get('kind') or '').lower()}/{found.get('name') or ''}"
+
+
+def _source(obj: JsonObject, _: datetime) -> str:
+    found = obj.get("source") or {}
+    named = [found.get("component") or obj.get("reportingComponent"), found.get("host")]
+    return ", ".join(str(one) for one in named if one)
+
+
+def _last_seen(obj: JsonObject, now: datetime) -> str:
+    series = obj.get("series") or {}
+    last = series.get("lastObservedTime") or obj.get("lastTimestamp")
+    return age(last or obj.get("eventTime"), now)
+
+
+def _first_seen(obj: JsonObject, now: datetime) -> str:
+    return age(obj.get("firstTimestamp") or obj.get("eventTime"), now)
+
+
+def _role(obj: JsonObject, _: datetime) -> str:
+    return f"{dig(obj, 'roleRef.kind')}/{dig(obj, 'roleRef.name')}"
+
+
+def _subjects(kind: str) -> _Show:
+    def shown(obj: JsonObject, _: datetime) -> str:
+        chosen = [s for s in obj.get("subjects") or () if s.get("kind") == kind]
+        if kind == "ServiceAccount":
+            return ", ".join(f"{s.get('namespace', '')}/{s['name']}" for s in chosen)
+        return ", ".join(s["name"] for s in chosen)
+
+    return shown
+
+
+_AGE = Column("Age", _age_of("metadata.creationTimestamp"))
+_CREATED = Column("Created At", _at("metadata.creationTimestamp"), "date")
+_BINDING = (
+    Column("Role", _role),
+    _AGE,
+    Column("Users", _subjects("User"), is_wide=True),
+    Column("Groups", _subjects("Group"), is_wide=True),
+    Column("ServiceAccounts", _subjects("ServiceAccount"), is_wide=True),
+)
+_WEBHOOKS = (Column("Webhooks", _size("webhooks"), "integer"), _AGE)
+_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "ConfigMap": (Column("Data", _size("data", "binaryData")), _AGE),
+    "Secret": (Column("Type", _at("type")), Column("Data", _size("data")), _AGE),
+    "Namespace": (Column("Status", _at("status.phase")), _AGE),
+    "Lease": (Column("Holder", _at("spec.holderIdentity")), _AGE),
+    "Role": (_CREATED,),
+    "ClusterRole": (_CREATED,),
+    "CustomResourceDefinition": (_CREATED,),
+    "RoleBinding": _BINDING,
+    "ClusterRoleBinding": _BINDING,
+    "MutatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "Event": (
+        Column("Last Seen", _last_seen),
+        Column("Type", _at("type")),
+        Column("Reason", _at("reason")),
+        Column("Object", _involved),
+        Column("Subobject", _at("involvedObject.fieldPath"), is_wide=True),
+        Column("Source", _source, is_wide=True),
+        Column("Message", lambda obj, _: str(obj.get("message") or "").strip()),
+        Column("First Seen", _first_seen, is_wide=True),
+        Column("Count", lambda obj, _: obj.get("count") or 1, is_wide=True),
+        Column(
+            "Name", lambda obj, _: metadata(obj)["name"], is_wide=True, format="name"
+        ),
+    ),
+}

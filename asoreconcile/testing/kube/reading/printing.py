@@ -1,0 +1,115 @@
+"""What kubectl shows: Tables, with the columns of the kind, or of its CRD. Pure."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.testing.kube.fields.schema import is_a
+from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.reading.ages import age
+from asoreconcile.testing.kube.reading.builtincolumns import columns_of
+
+_NAME: JsonObject = {
+    "name": "Name",
+    "type": "string",
+    "format": "name",
+    "description": "",
+    "priority": 0,
+}
+_AGE: JsonObject = {
+    "name": "Age",
+    "type": "date",
+    "jsonPath": ".metadata.creationTimestamp",
+}
+_STEP = re.compile(
+    r"\.(?P<name>[\w-]+)"
+    r"|\['(?P<quoted>[^']+)'\]"
+    r"|\[(?P<index>\d+)\]"
+    r"|\[\?\(@\.(?P<key>[\w-]+)\s*==\s*['\"](?P<value>[^'\"]*)['\"]\)\]"
+)
+
+
+def columns(resource: Resource) -> list[JsonObject]:
+    """Column definitions, the name first."""
+    if not resource.is_custom:
+        own = [column.definition() for column in columns_of(resource.kind)]
+        # The name stands last where a kind has it among its own: events.
+        named = any(column["format"] == "name" for column in own)
+        return own if named else [_NAME, *own]
+    return [_NAME, *(_definition(column) for column in _custom(resource))]
+
+
+def row(
+    resource: Resource, obj: JsonObject, now: datetime, includes: str
+) -> JsonObject:
+    """One row. includes: how much of the object: Metadata, Object or None."""
+    cells: list[Any]
+    if resource.is_custom:
+        cells = [_cell(obj, column, now) for column in _custom(resource)]
+    else:
+        cells = [column.show(obj, now) for column in columns_of(resource.kind)]
+    if len(cells) < len(columns(resource)):
+        cells.insert(0, metadata(obj).get("name"))
+    made: JsonObject = {"cells": cells}
+    if includes != "None":
+        made["object"] = obj if includes == "Object" else partial(obj)
+    return made
+
+
+def _custom(resource: Resource) -> list[JsonObject]:
+    return list(resource.columns) or [_AGE]
+
+
+def _definition(column: JsonObject) -> JsonObject:
+    described = "Custom resource definition column (in JSONPath format): {}"
+    return {
+        "name": column["name"],
+        "type": column["type"],
+        "format": column.get("format") or "",
+        "description": column.get("description")
+        or described.format(column["jsonPath"]),
+        "priority": column.get("priority") or 0,
+    }
+
+
+def _cell(obj: JsonObject, column: JsonObject, now: datetime) -> Any:
+    """What a column shows: null where there is nothing, or nothing of its type."""
+    value = find(obj, column["jsonPath"])
+    if value is None:
+        return None
+    match column["type"]:
+        case "date":
+            return age(value, now)
+        case "string":
+            return value if isinstance(value, str) else orjson.dumps(value).decode()
+        case "integer" | "number" | "boolean" as wanted:
+            return value if is_a(value, wanted) else None
+    return value
+
+
+def partial(obj: JsonObject) -> JsonObject:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata(obj),
+    }
+
+
+def find(obj: Any, path: str) -> Any:
+    """The first value at a JSONPath of the kind printer columns use, or None."""
+    for step in _STEP.finditer(path):
+        name = step["name"] or step["quoted"]
+        if name is not None:
+            obj = obj.get(name) if isinstance(obj, dict) else None
+        elif not isinstance(obj, list):
+            return None
+        elif step["index"] is not None:
+            index = int(step["index"])
+            obj = obj[index] if index < len(obj) else None
+        else:
+            key, value = step["key"], step["value"]
+            obj = next((item for item in obj if item.get(key) == value), None)
+    return obj

@@ -1,0 +1,179 @@
+"""Reading: one object, lists in pages, and how the answer is dressed.
+
+A page's token holds the version its list began at, and later pages are read at that
+version, so a list in pages is one snapshot.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.testing.kube.kinds import versions
+from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.reading import listing
+from asoreconcile.testing.kube.reading.printing import columns, partial, row
+from asoreconcile.testing.kube.reading.selectors import selected
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.wire.status import expired, not_found, version_too_large
+
+Form = Literal["whole", "metadata", "table"]
+
+
+@attrs.frozen
+class Dress:
+    """How objects of a resource are shown to one client.
+
+    rows: how much of an object a Table's row holds: Metadata, Object or None.
+    """
+
+    resource: Resource
+    form: Form
+    clock: Clock
+    rows: str = "Metadata"
+
+    def one(self, obj: JsonObject) -> JsonObject:
+        """An object at the version that was asked for."""
+        if self.form == "metadata":
+            return partial(obj)
+        if self.form == "table":
+            meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            return self._table([obj], meta)
+        return versions.shown(self.resource, obj)
+
+    def many(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
+        """A list. meta: its resourceVersion, and continue."""
+        if self.form == "table":
+            return self._table(objects, meta)
+        kind, version = f"{self.resource.kind}List", self.resource.api_version
+        if self.form == "metadata":
+            kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
+            items = [partial(obj) for obj in objects]
+        elif self.resource.is_custom:
+            meta = {"continue": ""} | meta
+            items = versions.shown_all(self.resource, objects)
+        else:  # the list says what they are
+            items = [
+                {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
+                for obj in objects
+            ]
+        return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
+
+    def bookmark(self, version: int, notes: JsonObject) -> JsonObject:
+        """The object of a BOOKMARK event."""
+        meta: JsonObject = {"resourceVersion": str(version)}
+        if not self.resource.is_custom or self.form == "metadata":
+            meta["creationTimestamp"] = None
+        if notes:
+            meta["annotations"] = notes
+        obj: JsonObject = {
+            "kind": self.resource.kind,
+            "apiVersion": self.resource.api_version,
+            "metadata": meta,
+        }
+        if self.form == "table":
+            table = self._table([], {"resourceVersion": str(version)})
+            return {**table, "rows": [{"cells": [], "object": partial(obj)}]}
+        return partial(obj) if self.form == "metadata" else obj
+
+    def _table(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
+        now = self.clock.now()
+        return {
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": meta,
+            "columnDefinitions": columns(self.resource),
+            "rows": [row(self.resource, obj, now, self.rows) for obj in objects],
+        }
+
+
+def form_of(accept: str) -> Form:
+    """Which form an Accept header asks for first."""
+    for choice in accept.split(","):
+        if "as=PartialObjectMetadata" in choice:
+            return "metadata"
+        if "as=Table" in choice:
+            return "table"
+        if "json" in choice and "as=" not in choice:
+            return "whole"
+    return "whole"
+
+
+class Reads:
+    """Answers GETs. Raises StatusError for what cannot be answered."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def get(
+        self, resource: Resource, key: ObjectKey, query: Mapping[str, str]
+    ) -> JsonObject:
+        if (wanted := query.get("resourceVersion", "")) not in ("", "0"):
+            self._check_reached(listing.parse_version(wanted))
+        obj = self._storage.get(resource.table, key)
+        if obj is None:
+            raise not_found(resource.plural, resource.group, key.name)
+        return obj
+
+    def page(
+        self, namespace: str, query: Mapping[str, str], dress: Dress
+    ) -> JsonObject:
+        """A list, or one page of it."""
+        found, meta = self._page(namespace, query, dress.resource)
+        return dress.many([obj for _, obj in found], meta)
+
+    def keys(
+        self, namespace: str, query: Mapping[str, str], resource: Resource
+    ) -> list[ObjectKey]:
+        """The keys of what a list would show."""
+        return [key for key, _ in self._page(namespace, query, resource)[0]]
+
+    def _page(
+        self, namespace: str, query: Mapping[str, str], resource: Resource
+    ) -> tuple[list[tuple[ObjectKey, JsonObject]], JsonObject]:
+        labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+        matches = selected(labels, fields, resource)
+        start, limit = listing.list_start(query), listing.number(query, "limit")
+        version, objects = self._snapshot(resource, start)
+        chosen = [
+            (key, obj)
+            for key, obj in objects
+            if (not namespace or key.namespace == namespace)
+            and (start.after is None or key > start.after)
+            and matches(obj)
+        ]
+        meta: JsonObject = {"resourceVersion": str(version)}
+        if 0 < limit < len(chosen):
+            meta["continue"] = listing.token_after(version, chosen[limit - 1][0])
+            if not labels and not fields:
+                meta["remainingItemCount"] = len(chosen) - limit
+            chosen = chosen[:limit]
+        return chosen, meta
+
+    def _snapshot(
+        self, resource: Resource, start: listing.Start
+    ) -> tuple[int, list[tuple[ObjectKey, JsonObject]]]:
+        """All objects at a version, and which that is."""
+        if start.version is not None:
+            self._check_reached(start.version)
+        with self._storage.lock:
+            now = self._storage.version
+            version = start.version if start.exact and start.version else now
+            objects = self._storage.items_at(resource.table, version)
+        if objects is None:
+            if start.after is not None:
+                raise expired(
+                    "The provided continue parameter is too old to display a "
+                    "consistent list result. You can start a new list without the "
+                    "continue parameter."
+                )
+            raise expired(
+                f"The resourceVersion for the provided list is too old: {version}"
+            )
+        return version, objects
+
+    def _check_reached(self, version: int) -> None:
+        if version > (now := self._storage.version):
+            raise version_too_large(version, now)

@@ -1,0 +1,164 @@
+"""Watches: the stored changes after a version, then those to come, as JSON lines."""
+
+import base64
+import time
+from collections.abc import Iterator, Mapping
+
+import attrs
+import orjson
+
+from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.testing.http import DropConnection
+from asoreconcile.testing.kube.access.attributes import is_true
+from asoreconcile.testing.kube.kinds.targets import Target
+from asoreconcile.testing.kube.reading import listing
+from asoreconcile.testing.kube.reading.reads import Dress
+from asoreconcile.testing.kube.reading.selectors import Matches, selected
+from asoreconcile.testing.kube.store.storage import Change, Storage, in_namespace
+from asoreconcile.testing.kube.wire.status import expired
+
+_LONGEST_SECONDS = 1800.0
+_BOOKMARK_SECONDS = 60.0
+_BEFORE_END_SECONDS = 2.0
+
+
+@attrs.frozen
+class Watch:
+    """What one client watches.
+
+    start: the version it has seen; None is now. initial_events: begin with all there
+    is. bookmarks: say from time to time, and after the initial events, how far it is.
+    """
+
+    dress: Dress
+    namespace: str
+    matches: Matches
+    start: int | None
+    timeout_seconds: float
+    bookmarks: bool
+    initial_events: bool
+
+
+def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
+    """The watch of a query. Raises StatusError."""
+    listing.check_watch(query)
+    fields = query.get("fieldSelector", "")
+    if target.name:
+        named = f"metadata.name={target.name}"
+        fields = f"{fields},{named}" if fields else named
+    matches = selected(query.get("labelSelector", ""), fields, dress.resource)
+    wanted = query.get("resourceVersion", "")
+    timeout_seconds = float(listing.number(query, "timeoutSeconds"))
+    return Watch(
+        dress=dress,
+        namespace=target.namespace,
+        matches=matches,
+        start=(listing.parse_version(wanted) or None) if wanted else None,
+        timeout_seconds=timeout_seconds if timeout_seconds > 0 else _LONGEST_SECONDS,
+        bookmarks=is_true(query.get("allowWatchBookmarks", "")),
+        initial_events=listing.wants_initial_events(query),
+    )
+
+
+def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
+    """The stream, in chunks of whole lines, until its time is over or it is cut."""
+    table = watch.dress.resource.table
+    cuts = storage.cuts
+    deadline = time.monotonic() + watch.timeout_seconds
+    with storage.lock:
+        position = storage.version if watch.start is None else watch.start
+        first = storage.items(table) if watch.initial_events else []
+        if watch.initial_events:
+            position = storage.version
+        too_old = storage.is_forgotten(table, position)
+    if too_old:
+        oldest = storage.oldest(table)
+        refusal = expired(f"too old resource version: {position} ({oldest})")
+        yield _line("ERROR", refusal.document)
+        return
+    chosen = [o for o in in_namespace(first, watch.namespace) if watch.matches(o)]
+    if chosen:
+        yield b"".join(_line("ADDED", watch.dress.one(obj)) for obj in chosen)
+    if watch.initial_events and watch.bookmarks:
+        notes = _initial_end(watch.dress)
+        yield _line("BOOKMARK", watch.dress.bookmark(position, notes))
+    yield from _live(storage, watch, position, cuts, deadline)
+
+
+def _live(
+    storage: Storage, watch: Watch, position: int, cuts: int, deadline: float
+) -> Iterator[bytes]:
+    """What happens after a version, and bookmarks."""
+    table = watch.dress.resource.table
+    next_bookmark = _next_bookmark(watch, deadline)
+    while not storage.closed:
+        if storage.cuts != cuts:
+            raise DropConnection
+        changes = storage.changes_after(table, position)
+        if changes:
+            position = changes[-1].version
+            if chunk := b"".join(_told(watch, changes)):
+                yield chunk
+            continue
+        now = time.monotonic()
+        if now >= deadline:
+            return
+        if next_bookmark is not None and now >= next_bookmark:
+            with storage.lock:  # a change may have come since we looked
+                if storage.last_change(table) > position:
+                    continue
+                position = max(position, storage.version)
+            next_bookmark = _next_bookmark(watch, deadline)
+            yield _line("BOOKMARK", watch.dress.bookmark(position, {}))
+            continue
+        until = deadline if next_bookmark is None else min(deadline, next_bookmark)
+        storage.wait(table, position, until - now)
+
+
+def _next_bookmark(watch: Watch, deadline: float) -> float | None:
+    """When to send one: every minute, and shortly before the end."""
+    if not watch.bookmarks:
+        return None
+    now = time.monotonic()
+    at = min(now + _BOOKMARK_SECONDS, deadline - _BEFORE_END_SECONDS)
+    return at if at > now else None
+
+
+def _initial_end(dress: Dress) -> JsonObject:
+    """What marks the end of the initial events; with it, an empty list to fill."""
+    kind, version = dress.resource.kind, dress.resource.api_version
+    if dress.form != "whole":
+        kind, version = "PartialObjectMetadata", "meta.k8s.io/v1"
+    empty: JsonObject = {"kind": f"{kind}List", "apiVersion": version}
+    if dress.form == "whole" and dress.resource.is_custom:
+        empty["items"] = []
+        empty = dict(sorted(empty.items()))
+    else:
+        empty |= {"metadata": {}, "items": None}
+    blueprint = base64.b64encode(orjson.dumps(empty) + b"\n").decode()
+    return {
+        "k8s.io/initial-events-end": "true",
+        "kubernetes.io/initial-events-list-blueprint": blueprint,
+    }
+
+
+def _told(watch: Watch, changes: list[Change]) -> Iterator[bytes]:
+    """What a client hears of changes: leaving its selection is a deletion to it."""
+    for change in changes:
+        if watch.namespace and change.key.namespace != watch.namespace:
+            continue
+        was = change.before is not None and watch.matches(change.before)
+        is_in = change.type != "DELETED" and watch.matches(change.obj)
+        if is_in:
+            yield _line("MODIFIED" if was else "ADDED", watch.dress.one(change.obj))
+        elif was and change.before is not None:
+            last = change.obj
+            if change.type != "DELETED":
+                meta = dict(metadata(change.before))
+                meta["resourceVersion"] = str(change.version)
+                last = {**change.before, "metadata": meta}
+            yield _line("DELETED", watch.dress.one(last))
+
+
+def _line(type_: str, obj: JsonObject) -> bytes:
+    return orjson.dumps({"type": type_, "object": obj}) + b"\n"

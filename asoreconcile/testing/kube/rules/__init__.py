@@ -1,0 +1,1 @@
+"""CEL: CRDs' validation rules and webhooks' match conditions, checked and run."""

@@ -1,0 +1,174 @@
+"""Validation rules at work (`x-kubernetes-validations`).
+
+Which parts of a schema have rules, what is wrong with a rule, and what the rules say of
+an object. Transition rules (with `oldSelf`) run where the old value can be told: in
+fields, map entries, and items of lists with keys. A value that an update leaves as it
+was is not held to rules that it broke before.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.kube.fields.fieldsets import item_step
+from asoreconcile.testing.kube.fields.schema import shown
+from asoreconcile.testing.kube.rules.cel import RuleError, engine
+from asoreconcile.testing.kube.rules.values import as_rules_see
+from asoreconcile.testing.kube.wire.status import Cause
+
+RULES = "x-kubernetes-validations"
+_OLD = re.compile(r"\boldSelf\b")
+_LITERALS = re.compile(r"""r?("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*')""")
+_BLOCKING = {
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+}
+_UNCHECKED = Cause(
+    "<nil>",
+    "FieldValueInvalid",
+    'Invalid value: "null": some validation rules were not checked because the object '
+    "was invalid; correct the existing errors to complete validation",
+)
+_WITHOUT_OLD = object()
+
+
+@attrs.frozen
+class Node:
+    """A part of a schema that has rules, itself or below."""
+
+    schema: JsonObject = attrs.field(repr=False)
+    rules: tuple[Mapping[str, Any], ...]
+    properties: Mapping[str, "Node"]
+    extra: "Node | None"
+    items: "Node | None"
+
+
+def tree(schema: JsonObject) -> Node | None:
+    """The parts of a schema with rules; None when there are none."""
+    inner = {
+        name: found
+        for name, part in (schema.get("properties") or {}).items()
+        if isinstance(part, dict) and (found := tree(part)) is not None
+    }
+    extra, items = schema.get("additionalProperties"), schema.get("items")
+    node = Node(
+        schema,
+        tuple(schema.get(RULES) or ()),
+        inner,
+        tree(extra) if isinstance(extra, dict) else None,
+        tree(items) if isinstance(items, dict) else None,
+    )
+    return node if node.rules or inner or node.extra or node.items else None
+
+
+def uses_old(text: str) -> bool:
+    return _OLD.search(_LITERALS.sub("", text)) is not None
+
+
+def broken(
+    node: Node, obj: JsonObject, before: JsonObject | None, found: list[Cause]
+) -> Iterator[Cause]:
+    """What the rules say against an object. found: what the schema says already."""
+    if any(cause.reason in _BLOCKING for cause in found):
+        yield _UNCHECKED
+        return
+    old = _WITHOUT_OLD if before is None else before
+    yield from _broken(node, obj, old, "", is_root=True)
+
+
+def _broken(
+    node: Node, value: Any, old: Any, at: str, *, is_root: bool = False
+) -> Iterator[Cause]:
+    if value is None:
+        return
+    if node.rules:
+        yield from _own(node, value, old, at, is_root=is_root)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            below = node.properties.get(name) or node.extra
+            if below is not None:
+                before = _WITHOUT_OLD
+                if isinstance(old, dict):
+                    before = old.get(name, _WITHOUT_OLD)
+                path = f"{at}.{name}" if at else name
+                yield from _broken(below, inner, before, path)
+    elif isinstance(value, list) and node.items is not None:
+        known = _by_key(node.schema, old)
+        for index, item in enumerate(value):
+            before = _WITHOUT_OLD
+            if known:
+                before = known.get(item_step(item, node.schema), _WITHOUT_OLD)
+            yield from _broken(node.items, item, before, f"{at}[{index}]")
+
+
+def _by_key(schema: JsonObject, old: Any) -> dict[str, Any]:
+    """The old items of a list by key; nothing where items cannot be told apart."""
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
+        return {}
+    return {item_step(item, schema): item for item in old}
+
+
+def _own(
+    node: Node, value: Any, old: Any, at: str, *, is_root: bool
+) -> Iterator[Cause]:
+    seen = as_rules_see(node.schema, value, is_root=is_root)
+    was = None
+    if old is not _WITHOUT_OLD:
+        was = as_rules_see(node.schema, old, is_root=is_root)
+    for rule in node.rules:
+        if uses_old(rule["rule"]):
+            if old is _WITHOUT_OLD:
+                continue
+        elif old is not _WITHOUT_OLD and old == value:
+            continue
+        try:
+            held = engine().compile(rule["rule"]).run({"self": seen, "oldSelf": was})
+        except RuleError as error:
+            told = rule.get("message") or rule["rule"]
+            kind = node.schema.get("type") or ""
+            text = f'Invalid value: "{kind}": {error} evaluating rule: {told}'
+            yield Cause(at or "<nil>", "FieldValueInvalid", text)
+            continue
+        if held is not True:
+            yield _cause(value, rule, at, _message(rule, seen, was))
+
+
+def _message(rule: Mapping[str, Any], seen: Any, was: Any) -> str:
+    if rule.get("messageExpression"):
+        try:
+            made = (
+                engine()
+                .compile(rule["messageExpression"])
+                .run({"self": seen, "oldSelf": was})
+            )
+        except RuleError:
+            made = ""  # as the API server does it: then the message counts
+        if isinstance(made, str) and made.strip() and "\n" not in made:
+            return made.strip()
+    return str(rule.get("message") or f"failed rule: {rule['rule']}").strip()
+
+
+def _cause(value: Any, rule: Mapping[str, Any], at: str, message: str) -> Cause:
+    field = f"{at}{rule.get('fieldPath') or ''}".removeprefix(".") or "<nil>"
+    reason = str(rule.get("reason") or "FieldValueInvalid")
+    match reason:
+        case "FieldValueForbidden":
+            text = f"Forbidden: {message}"
+        case "FieldValueRequired":
+            text = f"Required value: {message}"
+        case "FieldValueDuplicate":
+            text = f"Duplicate value: {_quoted(value)}".rstrip(": ")
+        case _:
+            text = f"Invalid value: {_quoted(value)}{message}"
+    return Cause(field, reason, text)
+
+
+def _quoted(value: Any) -> str:
+    """What is wrong, with a colon; nothing of objects and lists."""
+    return "" if isinstance(value, dict | list) else f"{shown(value)}: "

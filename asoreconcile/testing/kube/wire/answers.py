@@ -1,0 +1,69 @@
+"""Answers to clients: JSON or YAML, refusals, warnings. Pure."""
+
+from collections.abc import Sequence
+
+import attrs
+import orjson
+import yaml
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.http import Response
+from asoreconcile.testing.kube.wire.bodies import YAML_TYPE
+from asoreconcile.testing.kube.wire.protobuf import MEDIA_TYPE
+from asoreconcile.testing.kube.wire.status import (
+    JSON_TYPE,
+    PageNotFoundError,
+    StatusError,
+    not_acceptable,
+)
+
+_TEXT = "text/plain; charset=utf-8"
+_ANYTHING = ("*/*", "application/*", "")
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def document(
+    status: int, content: JsonObject, content_type: str = JSON_TYPE
+) -> Response:
+    """A JSON answer, or a YAML one for that content type."""
+    if content_type == YAML_TYPE:
+        body = yaml.dump(content, Dumper=_Dumper, sort_keys=True).encode()
+    else:
+        body = orjson.dumps(content)
+    return Response(status, body, {"Content-Type": content_type})
+
+
+def refusal(error: StatusError) -> Response:
+    """A Status object as an answer; when it says to come again, a header does too."""
+    if isinstance(error, PageNotFoundError):
+        return Response(error.code, f"{error}\n".encode(), {"Content-Type": _TEXT})
+    response = document(error.code, error.document)
+    details = error.document.get("details") or {}
+    if seconds := details.get("retryAfterSeconds"):
+        return _with(response, "Retry-After", str(seconds))
+    return response
+
+
+def warned(response: Response, warnings: Sequence[str]) -> Response:
+    """An answer with what the client's user should be told."""
+    if not warnings:
+        return response
+    quoted = (warning.replace("\\", "\\\\").replace('"', '\\"') for warning in warnings)
+    return _with(response, "Warning", ", ".join(f'299 - "{text}"' for text in quoted))
+
+
+def negotiated(accept: str) -> str:
+    """The content type of an answer. Raises StatusError 406 when none is wanted."""
+    if not accept:
+        return JSON_TYPE
+    for choice in accept.split(","):
+        wanted = choice.partition(";")[0].strip()
+        if wanted in _ANYTHING or wanted == JSON_TYPE:
+            return JSON_TYPE
+        if wanted == YAML_TYPE:
+            return YAML_TYPE
+    raise not_acceptable((JSON_TYPE, YAML_TYPE, MEDIA_TYPE))
+
+
+def _with(response: Response, name: str, value: str) -> Response:
+    return attrs.evolve(response, headers={**response.headers, name: value})

@@ -1,0 +1,304 @@
+"""Deletion: finalizers first, then the object, then what hangs on it.
+
+A namespace takes its content along, a CRD its instances, an owner its dependants: as
+the API server, its namespace controller and its garbage collector do it, but at once.
+Caller holds the storage's lock where a name begins with `_`.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from asoreconcile.clock import Clock
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    finalizers,
+    is_deleting,
+    metadata,
+    owner_references,
+    spec,
+    uid_of,
+)
+from asoreconcile.testing.kube.admission.webhooks import Gate, Write
+from asoreconcile.testing.kube.crds.definitions import terminating
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.wire.status import (
+    StatusError,
+    conflict,
+    forbidden,
+    not_found,
+)
+from asoreconcile.testing.kube.writing.options import DeleteOptions
+
+_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan", "Background": ""}
+_CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
+_PRECONDITIONS = {
+    "uid": ("UID", "deleted and then recreated"),
+    "resourceVersion": ("ResourceVersion", "modified"),
+}
+
+
+class Deletions:
+    """Removes objects. Raises StatusError for what it refuses. Safe from any thread."""
+
+    def __init__(self, storage: Storage, clock: Clock, gate: Gate) -> None:
+        """gate: asked before what a client deletes, not before what follows from it."""
+        self._storage = storage
+        self._clock = clock
+        self._gate = gate
+
+    def delete(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        options: DeleteOptions,
+    ) -> tuple[JsonObject, bool]:
+        """The object as it is afterwards, and whether it is gone."""
+        before = self._storage.get(resource.table, key)
+        if before is not None:
+            self._gate.admit(_asked(resource, key, before, options))
+        with self._storage.lock:
+            obj = self._storage.get(resource.table, key)
+            if obj is None:
+                raise not_found(resource.plural, resource.group, key.name)
+            _check_preconditions(resource, obj, options.preconditions)
+            if resource is NAMESPACES and key.name in _KEPT_NAMESPACES:
+                why = "this namespace may not be deleted"
+                raise forbidden(resource.plural, resource.group, key.name, why)
+            if options.dry_run:
+                held = _kept_by(resource.table, obj, options.propagation)
+                if not held and resource is not NAMESPACES:
+                    return obj, True
+                return self._going(resource.table, obj, held), False
+            return self._begin(resource.table, key, obj, options.propagation)
+
+    def may_finish(self, table: Table, key: ObjectKey) -> bool:
+        """Whether nothing but an object's finalizers has kept it."""
+        if table == NAMESPACES.table:
+            return not any(self._content_of(key.name))
+        return True
+
+    def finish(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
+        """The last finalizer went: remove the object. Caller holds the lock."""
+        # Watches are told of the state before, finalizers and all.
+        last = copy_json(self._storage.get(table, key) or obj)
+        metadata(last)["resourceVersion"] = self._storage.next_version()
+        self._storage.remove(table, key, last)
+        self._collect(uid_of(last))
+        for owner in owner_references(last):
+            self._go_on(str(owner.get("uid")))
+        if key.namespace:
+            self._finish_namespace_if_empty(key.namespace)
+        self._finish_crd_if_empty(table)
+
+    def collect_if_abandoned(self, table: Table, key: ObjectKey) -> None:
+        """Delete what names owners none of which is there. Caller holds the lock."""
+        obj = self._storage.get(table, key)
+        owners = owner_references(obj or {})
+        if obj is None or not owners or is_deleting(obj):
+            return
+        if all(self._storage.place_of(str(o.get("uid"))) is None for o in owners):
+            self._begin(table, key, obj)
+
+    def _begin(
+        self, table: Table, key: ObjectKey, obj: JsonObject, propagation: str = ""
+    ) -> tuple[JsonObject, bool]:
+        """Mark an object as going, or remove it."""
+        if self._storage.get(table, key) is not obj:
+            return obj, True  # it went with something else meanwhile
+        held = _kept_by(table, obj, propagation)
+        if is_deleting(obj) and held == finalizers(obj):
+            return obj, False
+        if not held and table != NAMESPACES.table:
+            self.finish(table, key, obj)
+            return obj, True
+        going = self._put(table, key, self._going(table, obj, held))
+        if table == NAMESPACES.table:
+            self._empty(list(self._content_of(key.name)))
+            self._finish_namespace_if_empty(key.name)
+        elif table == CRDS.table:
+            self._empty([(_instances(obj), k) for k in self._keys(_instances(obj))])
+            self._finish_crd_if_empty(_instances(obj))
+        self._go_on(uid_of(going))
+        return going, False
+
+    def _going(self, table: Table, obj: JsonObject, held: list[str]) -> JsonObject:
+        """An object as its deletion begins."""
+        going: JsonObject = copy_json(obj)
+        meta = metadata(going)
+        if not is_deleting(obj):
+            stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            meta["deletionTimestamp"] = stamp
+            if table not in (NAMESPACES.table, CRDS.table):
+                meta["deletionGracePeriodSeconds"] = 0
+                if "generation" in meta:
+                    meta["generation"] += 1
+            if table == NAMESPACES.table:
+                known = going.get("status") or {}
+                going["status"] = {**known, "phase": "Terminating"}
+            elif table == CRDS.table:
+                going["status"] = terminating(going, stamp)
+        if held:
+            meta["finalizers"] = held
+        return going
+
+    def _put(self, table: Table, key: ObjectKey, obj: JsonObject) -> JsonObject:
+        metadata(obj)["resourceVersion"] = self._storage.next_version()
+        self._storage.put(table, key, obj)
+        return obj
+
+    def _empty(self, places: Iterable[tuple[Table, ObjectKey]]) -> None:
+        for table, key in places:
+            obj = self._storage.get(table, key)
+            if obj is not None:
+                self._begin(table, key, obj)
+
+    def _content_of(self, namespace: str) -> Iterable[tuple[Table, ObjectKey]]:
+        for table in self._storage.tables():
+            for key in self._keys(table):
+                if key.namespace == namespace:
+                    yield table, key
+
+    def _keys(self, table: Table) -> list[ObjectKey]:
+        return [key for key, _ in self._storage.items(table)]
+
+    def _finish_namespace_if_empty(self, name: str) -> None:
+        key = ObjectKey("", name)
+        obj = self._storage.get(NAMESPACES.table, key)
+        if obj is None or not is_deleting(obj) or finalizers(obj):
+            return
+        if self.may_finish(NAMESPACES.table, key):
+            self.finish(NAMESPACES.table, key, obj)
+
+    def _finish_crd_if_empty(self, table: Table) -> None:
+        key = ObjectKey("", f"{table.resource}.{table.group}")
+        obj = self._storage.get(CRDS.table, key)
+        if obj is None or not is_deleting(obj) or self._storage.items(table):
+            return
+        self._release(CRDS.table, key, obj, _CRD_FINALIZER)
+
+    def _release(
+        self, table: Table, key: ObjectKey, obj: JsonObject, finalizer: str
+    ) -> None:
+        """Take a finalizer of the server's own off an object."""
+        left = [name for name in finalizers(obj) if name != finalizer]
+        freed = copy_json(obj)
+        if left:
+            metadata(freed)["finalizers"] = left
+            self._put(table, key, freed)
+        else:
+            metadata(freed).pop("finalizers", None)
+            self.finish(table, key, freed)
+
+    def _go_on(self, uid: str) -> None:
+        """Go on with an owner that waits for its dependants, or lets them go."""
+        place = self._storage.place_of(uid)
+        obj = self._storage.get(*place) if place else None
+        if place is None or obj is None or not is_deleting(obj):
+            return
+        if _FINALIZERS["Orphan"] in finalizers(obj):
+            for table, key in self._storage.owned_by(uid):
+                self._let_go(table, key, {uid})
+            self._release(*place, obj, _FINALIZERS["Orphan"])
+        elif _FINALIZERS["Foreground"] in finalizers(obj):
+            blocking = [p for p in self._storage.owned_by(uid) if self._blocks(p, uid)]
+            for table, key in blocking:
+                dependant = self._storage.get(table, key)
+                if dependant is not None and not is_deleting(dependant):
+                    self._begin(table, key, dependant, "Foreground")
+            obj = self._storage.get(*place)
+            if obj is not None and _FINALIZERS["Foreground"] in finalizers(obj):
+                waits = any(self._blocks(p, uid) for p in self._storage.owned_by(uid))
+                if not waits:
+                    self._release(*place, obj, _FINALIZERS["Foreground"])
+
+    def _blocks(self, place: tuple[Table, ObjectKey], uid: str) -> bool:
+        obj = self._storage.get(*place)
+        return obj is not None and any(
+            o.get("uid") == uid and o.get("blockOwnerDeletion")
+            for o in owner_references(obj)
+        )
+
+    def _collect(self, uid: str) -> None:
+        """What an owner leaves behind goes too, unless another owner lives."""
+        for table, key in self._storage.owned_by(uid):
+            obj = self._storage.get(table, key)
+            if obj is None:
+                continue
+            owners = {str(o.get("uid")) for o in owner_references(obj)}
+            gone = {one for one in owners if self._storage.place_of(one) is None}
+            if gone == owners:
+                self._begin(table, key, obj)
+            else:
+                self._let_go(table, key, gone)
+
+    def _let_go(self, table: Table, key: ObjectKey, owners: set[str]) -> None:
+        """Have an object name some owners no more."""
+        obj = self._storage.get(table, key)
+        if obj is None:
+            return
+        freed = copy_json(obj)
+        left = [o for o in owner_references(freed) if o.get("uid") not in owners]
+        if left:
+            metadata(freed)["ownerReferences"] = left
+        else:
+            metadata(freed).pop("ownerReferences", None)
+        self._put(table, key, freed)
+
+
+def _asked(
+    resource: Resource, key: ObjectKey, obj: JsonObject, options: DeleteOptions
+) -> Write:
+    """A deletion as webhooks see it."""
+    stated: JsonObject = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    if options.propagation:
+        stated["propagationPolicy"] = options.propagation
+    return Write(
+        resource=resource,
+        operation="DELETE",
+        namespace=key.namespace,
+        name=key.name,
+        user=options.user,
+        before=obj,
+        dry_run=options.dry_run,
+        options=stated,
+    )
+
+
+def _kept_by(table: Table, obj: JsonObject, propagation: str) -> list[str]:
+    """The finalizers that a deletion begins with."""
+    held = [*_held(obj, propagation)]
+    if table == CRDS.table and _CRD_FINALIZER not in held:
+        held.append(_CRD_FINALIZER)
+    return held
+
+
+def _held(obj: JsonObject, propagation: str) -> Iterable[str]:
+    """An object's finalizers, with those of a policy."""
+    if not propagation:
+        return finalizers(obj)
+    own = [name for name in finalizers(obj) if name not in _FINALIZERS.values()]
+    added = _FINALIZERS[propagation]
+    return [*own, added] if added else own
+
+
+def _instances(crd: JsonObject) -> Table:
+    return Table(str(spec(crd)["group"]), str(spec(crd)["names"]["plural"]))
+
+
+def _check_preconditions(
+    resource: Resource, obj: JsonObject, preconditions: Mapping[str, str]
+) -> None:
+    for name, (shown, what) in _PRECONDITIONS.items():
+        wanted, found = preconditions.get(name), metadata(obj).get(name)
+        if wanted not in (None, found):
+            error: StatusError = conflict(
+                resource.kind,
+                resource.group,
+                str(metadata(obj).get("name")),
+                f"the {shown} in the precondition ({wanted}) does not match the "
+                f"{shown} in record ({found}). The object might have been {what}",
+            )
+            raise error

@@ -1,0 +1,101 @@
+"""From what a client wrote to what is stored: pruned, defaulted, and found valid.
+
+Raises StatusError 400 for what cannot be read and 422 for what is not valid.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+
+from asoreconcile.objects import JsonObject, copy_json, finalizers, metadata
+from asoreconcile.testing.kube.access import rbacobjects
+from asoreconcile.testing.kube.crds.definitions import admit_crd
+from asoreconcile.testing.kube.fields import names, schema
+from asoreconcile.testing.kube.kinds import builtin
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.rules import validation
+from asoreconcile.testing.kube.wire.status import Cause, StatusError, invalid
+
+
+@attrs.frozen
+class Taken:
+    """An object as it may be stored, but for what the server owns.
+
+    warnings: for the client to show. A schema's defaults are filled in already.
+    """
+
+    obj: JsonObject
+    warnings: tuple[str, ...] = ()
+
+
+class StrictError(StatusError):
+    """A field that nobody knows, or that is there twice, in a strict request."""
+
+    def __init__(self, resource: Resource, why: str) -> None:
+        self.why = why
+        kind, version = resource.kind, resource.version
+        text = f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
+        super().__init__(400, "BadRequest", text)
+
+
+def decoded(
+    resource: Resource,
+    obj: JsonObject,
+    *,
+    field_validation: str,
+    repeated: Sequence[str] = (),
+) -> Taken:
+    """A copy of an object with unknown fields dropped and defaults filled in."""
+    result = copy_json(obj)
+    unknown = names.take_in(result, resource.kind, resource.version)
+    if resource.schema is not None:
+        result, more = schema.admit(resource.schema, result)
+    elif resource is CRDS:
+        more = []
+    else:
+        result["kind"] = resource.kind
+        result, more = builtin.take_in(resource.kind, resource.version, result)
+    result["apiVersion"], result["kind"] = resource.api_version, resource.kind
+    complaints = [f'unknown field "{path}"' for path in (*unknown, *more)]
+    complaints += [f'duplicate field "{path}"' for path in repeated]
+    if complaints and field_validation == "Strict":
+        raise StrictError(resource, f"strict decoding error: {', '.join(complaints)}")
+    warned = field_validation in ("", "Warn")
+    return Taken(result, tuple(complaints) if warned else ())
+
+
+def validated(
+    resource: Resource,
+    taken: Taken,
+    before: JsonObject | None,
+) -> Taken:
+    """The same, found valid. before: what it replaces."""
+    obj = taken.obj
+    if resource is CRDS:
+        obj = admit_crd(obj, before)
+    name = str(metadata(obj).get("name") or "")
+    found = list(names.causes(obj, name_is=_naming(resource)))
+    found += _content_causes(resource, obj, before)
+    if found:
+        raise invalid(resource.kind, resource.group, name, found)
+    warnings = taken.warnings
+    if before is None or finalizers(obj) != finalizers(before):
+        warnings = (*warnings, *names.warnings(obj))
+    return Taken(obj, warnings)
+
+
+def _naming(resource: Resource) -> names.Naming:
+    if resource is NAMESPACES:
+        return "label"
+    return "path" if resource.group == rbacobjects.GROUP else "subdomain"
+
+
+def _content_causes(
+    resource: Resource, obj: JsonObject, before: JsonObject | None
+) -> list[Cause]:
+    if resource.schema is not None:
+        found = schema.causes(resource.schema, obj)
+        if resource.rules is not None:
+            found += validation.broken(resource.rules, obj, before, found)
+        return found
+    return list(builtin.causes(obj, before))

@@ -1,0 +1,136 @@
+"""How a write is meant: what its query, headers and body say besides the object. Pure.
+
+Raises StatusError 422 for options that are none.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.http import Request
+from asoreconcile.testing.kube.access.attributes import is_true
+from asoreconcile.testing.kube.access.users import ADMIN, User
+from asoreconcile.testing.kube.wire import bodies
+from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
+
+_GROUP = "meta.k8s.io"
+_LONGEST_MANAGER = 128
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_POLICIES = ("Foreground", "Background", "Orphan")
+
+
+@attrs.frozen
+class WriteOptions:
+    """manager: who writes, for managedFields. force: take fields from other appliers.
+    repeated: paths that the body states twice.
+    """
+
+    manager: str = "unknown"
+    dry_run: bool = False
+    force: bool = False
+    field_validation: str = "Warn"
+    repeated: tuple[str, ...] = ()
+    user: User = ADMIN
+
+
+@attrs.frozen
+class DeleteOptions:
+    """propagation "": the default of the kind, background for all kinds here."""
+
+    preconditions: Mapping[str, str] = attrs.field(factory=dict)
+    propagation: str = ""
+    dry_run: bool = False
+    user: User = ADMIN
+
+
+def write_options(
+    request: Request, kind: str, *, user: User, applies: bool = False
+) -> WriteOptions:
+    """kind: Create, Update or Patch, for messages. applies: server-side apply."""
+    query = request.query
+    found = [*_dry_run_causes(_dry_runs(query, {}))]
+    manager, force = query.get("fieldManager", ""), query.get("force", "")
+    if force and not applies:
+        why = "Forbidden: may not be specified for non-apply patch"
+        found.append(Cause("force", "FieldValueForbidden", why))
+    if applies and not manager:
+        why = "Required value: is required for apply patch"
+        found.append(Cause("fieldManager", "FieldValueRequired", why))
+    if len(manager) > _LONGEST_MANAGER:
+        why = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
+        found.append(Cause("fieldManager", "FieldValueTooLong", why))
+    validation = query.get("fieldValidation", "")
+    if validation and validation not in _VALIDATIONS:
+        found.append(_unsupported("fieldValidation", validation, _VALIDATIONS))
+    if found:
+        raise invalid(f"{kind}Options", _GROUP, "", found)
+    agent = request.headers.get("user-agent", "").partition("/")[0]
+    return WriteOptions(
+        manager=manager or agent[:_LONGEST_MANAGER] or "unknown",
+        dry_run=bool(query.get("dryRun")),
+        force=is_true(force),
+        field_validation=validation or "Warn",
+        user=user,
+    )
+
+
+def delete_options(request: Request, *, user: User) -> DeleteOptions:
+    """Of the body, or without one of the query."""
+    body = bodies.options(request)
+    query = {} if request.body else request.query
+    dry_runs = _dry_runs(query, body)
+    propagation = _text(body.get("propagationPolicy") or query.get("propagationPolicy"))
+    found = [*_dry_run_causes(dry_runs)]
+    orphans = body.get("orphanDependents")
+    if orphans is not None:
+        if propagation:
+            both = "orphanDependents and deletionPropagation cannot be both set"
+            why = f'Invalid value: "{propagation}": {both}'
+            found.append(Cause("propagationPolicy", "FieldValueInvalid", why))
+        propagation = "Orphan" if orphans else "Background"
+    if propagation and propagation not in _POLICIES:
+        found.append(
+            _unsupported("propagationPolicy", propagation, (*_POLICIES, "nil"))
+        )
+    if found:
+        raise invalid("DeleteOptions", _GROUP, "", found)
+    preconditions = body.get("preconditions") or {}
+    if not isinstance(preconditions, dict):
+        raise bad_request("json: cannot unmarshal into DeleteOptions.preconditions")
+    return DeleteOptions(
+        preconditions={
+            name: str(value)
+            for name, value in preconditions.items()
+            if value is not None
+        },
+        propagation=propagation,
+        dry_run=bool(dry_runs),
+        user=user,
+    )
+
+
+def _dry_runs(query: Mapping[str, str], body: JsonObject) -> list[str]:
+    stated = body.get("dryRun") or []
+    return [str(one) for one in stated] or [
+        one for one in (query.get("dryRun"),) if one
+    ]
+
+
+def _dry_run_causes(stated: list[str]) -> list[Cause]:
+    if all(one == "All" for one in stated):
+        return []
+    texts = ", ".join(f'"{one}"' for one in stated)
+    why = f'Unsupported value: [{texts}]: supported values: "All"'
+    return [Cause("dryRun", "FieldValueNotSupported", why)]
+
+
+def _unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
+    allowed = ", ".join(f'"{one}"' for one in supported)
+    why = f'Unsupported value: "{value}": supported values: {allowed}'
+    return Cause(field, "FieldValueNotSupported", why)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,58 @@
+"""The `/scale` subresource of a custom resource: its replicas as a Scale object. Pure.
+
+Raises StatusError 400 and 422 for what is no Scale.
+"""
+
+from typing import Any
+
+from asoreconcile.objects import JsonObject, copy_json, dig, metadata
+from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
+
+_KIND, _API_VERSION = "Scale", "autoscaling/v1"
+_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def read(resource: Resource, obj: JsonObject) -> JsonObject:
+    """The Scale of an object."""
+    paths = resource.scale or {}
+    meta = metadata(obj)
+    replicas = _at(obj, paths.get("specReplicasPath"))
+    status: JsonObject = {"replicas": _at(obj, paths.get("statusReplicasPath")) or 0}
+    if selector := _at(obj, paths.get("labelSelectorPath")):
+        status["selector"] = selector
+    return {
+        "kind": _KIND,
+        "apiVersion": _API_VERSION,
+        "metadata": {name: meta[name] for name in _SHOWN if name in meta},
+        "spec": {} if replicas is None else {"replicas": replicas},
+        "status": status,
+    }
+
+
+def written(resource: Resource, obj: JsonObject, scale: JsonObject) -> JsonObject:
+    """The object with the replicas, and the resource version, of a Scale."""
+    if (scale.get("kind"), scale.get("apiVersion")) != (_KIND, _API_VERSION):
+        raise bad_request(f"wrong object passed to Scale update: {scale.get('kind')}")
+    replicas = dig(scale, "spec.replicas")
+    replicas = 0 if replicas is None else replicas
+    name = str(metadata(obj).get("name"))
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise bad_request("Scale.spec.replicas is no integer")
+    if replicas < 0:
+        why = f"Invalid value: {replicas}: should be a non-negative integer"
+        cause = Cause("spec.replicas", "FieldValueInvalid", why)
+        raise invalid(_KIND, "autoscaling", name, [cause])
+    result: JsonObject = copy_json(obj)
+    *parents, last = str((resource.scale or {})["specReplicasPath"])[1:].split(".")
+    place = result
+    for step in parents:
+        place = place.setdefault(step, {})
+    place[last] = replicas
+    if version := metadata(scale).get("resourceVersion"):
+        metadata(result)["resourceVersion"] = version
+    return result
+
+
+def _at(obj: JsonObject, path: Any) -> Any:
+    return dig(obj, str(path)[1:]) if path else None

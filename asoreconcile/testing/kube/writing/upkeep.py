@@ -1,0 +1,99 @@
+"""What the server keeps of objects, and gives them, through all writes. Pure."""
+
+import secrets
+import uuid
+
+import orjson
+
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+
+_SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_PREFIX = 58
+
+
+def begun(resource: Resource, key: ObjectKey, obj: JsonObject, now: str) -> JsonObject:
+    """A new object with what the server gives it."""
+    if resource.has_status and not (resource is NAMESPACES or resource is CRDS):
+        obj.pop("status", None)
+    meta = metadata(obj)
+    for name in _SERVER_OWNED:
+        meta.pop(name, None)
+    _drop_empty(meta)
+    meta.pop("namespace", None)
+    if resource.namespaced:
+        meta["namespace"] = key.namespace
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = now
+    if resource.has_generation:
+        meta["generation"] = 1
+    return obj
+
+
+def generated_name(prefix: str) -> str:
+    """A name for `generateName`: the prefix and five more characters."""
+    letters = (secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
+    return prefix[:_LONGEST_PREFIX] + "".join(letters)
+
+
+def combined(
+    resource: Resource, before: JsonObject, wanted: JsonObject, subresource: str
+) -> JsonObject:
+    """What of a wanted object the endpoint may change."""
+    if subresource == "status":
+        after = {**before, "metadata": dict(metadata(before))}
+        managed = metadata(wanted).get("managedFields")
+        if managed is not None:
+            after["metadata"]["managedFields"] = managed
+        after.pop("status", None)
+        if "status" in wanted:
+            after["status"] = wanted["status"]
+        return after
+    if resource.has_status:
+        wanted.pop("status", None)
+        if "status" in before:
+            wanted["status"] = before["status"]
+    return wanted
+
+
+def keep_server_fields(before: JsonObject, after: JsonObject) -> None:
+    """Undo what a client changed of the metadata that is the server's."""
+    meta, present = after["metadata"], metadata(before)
+    for name in (*_SERVER_OWNED, "namespace", "name", "generateName"):
+        if name in present:
+            meta[name] = present[name]
+        else:
+            meta.pop(name, None)
+    if "resourceVersion" in present:
+        meta["resourceVersion"] = present["resourceVersion"]
+    _drop_empty(meta)
+
+
+def _drop_empty(meta: JsonObject) -> None:
+    for name in ("annotations", "labels", "finalizers", "ownerReferences"):
+        if name in meta and not meta[name]:
+            del meta[name]
+
+
+def shown(obj: JsonObject) -> bytes:
+    """All of an object that makes a difference: not when its owners last wrote."""
+    meta = dict(metadata(obj))
+    meta["managedFields"] = [
+        {name: value for name, value in entry.items() if name != "time"}
+        for entry in meta.get("managedFields") or ()
+    ]
+    return orjson.dumps({**obj, "metadata": meta}, option=orjson.OPT_SORT_KEYS)
+
+
+def content(resource: Resource, obj: JsonObject) -> JsonObject:
+    """What a generation counts."""
+    apart = ("metadata", "status") if resource.has_status else ("metadata",)
+    return {name: value for name, value in obj.items() if name not in apart}

@@ -1,0 +1,368 @@
+"""Every write the API offers, as the API server does it.
+
+A write is worked out on what is stored, and stored if that is still so; else it is
+worked out again. So nothing waits for the admission webhooks of another write, and no
+write is lost. Raises StatusError for what it refuses.
+"""
+
+from collections.abc import Callable
+
+import attrs
+import orjson
+
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
+from asoreconcile.testing.kube.admission.webhooks import Gate, Write
+from asoreconcile.testing.kube.crds import definitions
+from asoreconcile.testing.kube.fields import apply
+from asoreconcile.testing.kube.kinds import versions
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.store.storage import Storage
+from asoreconcile.testing.kube.wire.status import (
+    Cause,
+    already_exists,
+    forbidden,
+    internal_error,
+    not_found,
+)
+from asoreconcile.testing.kube.writing import identity, intake, ownership, upkeep
+from asoreconcile.testing.kube.writing.deletion import Deletions
+from asoreconcile.testing.kube.writing.intake import Taken
+from asoreconcile.testing.kube.writing.options import WriteOptions
+
+_SELF = "kube-apiserver"
+_LARGEST_BYTES = 1536 * 1024  # of a request to etcd
+
+
+@attrs.frozen
+class Written:
+    """What a write came to. warnings: for the client to show."""
+
+    obj: JsonObject
+    created: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class Writes:
+    """Creates and changes objects. Safe from any thread."""
+
+    def __init__(
+        self, storage: Storage, deletions: Deletions, clock: Clock, gate: Gate
+    ) -> None:
+        self._storage = storage
+        self._deletions = deletions
+        self._clock = clock
+        self._gate = gate
+
+    def create(
+        self,
+        resource: Resource,
+        namespace: str,
+        body: JsonObject,
+        options: WriteOptions,
+    ) -> Written:
+        """POST."""
+        identity.check_kind(resource, body)
+        taken = self._decoded(resource, body, options)
+        meta = metadata(taken.obj)
+        identity.check_key(resource, ObjectKey(namespace, ""), taken.obj)
+        if meta.get("resourceVersion"):
+            raise internal_error(
+                "resourceVersion should not be set on objects to be created"
+            )
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = upkeep.generated_name(str(meta["generateName"]))
+        key = ObjectKey(namespace, str(meta.get("name") or ""))
+        return self._add(resource, key, taken, options, tracked=False)
+
+    def replace(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        body: JsonObject,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+    ) -> Written:
+        """PUT, on the resource version the body holds."""
+        identity.check_kind(resource, body)
+        taken = self._decoded(resource, body, options)
+        identity.check_key(resource, key, taken.obj)
+
+        def change(before: JsonObject) -> Taken:
+            identity.check_replaced(resource, before, taken.obj)
+            return Taken(copy_json(taken.obj), taken.warnings)
+
+        return self._change(resource, key, change, options, subresource)
+
+    def patch(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        change: Callable[[JsonObject], JsonObject],
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+    ) -> Written:
+        """Merge, JSON and strategic patches: `change` makes the new from the old."""
+
+        def changed(before: JsonObject) -> Taken:
+            wanted = change(copy_json(before))
+            identity.check_patched_kind(resource, wanted)
+            try:
+                taken = self._decoded(resource, wanted, options)
+            except intake.StrictError as error:
+                raise identity.patch_refused(wanted, error.why) from error
+            identity.check_key(resource, key, taken.obj)
+            identity.check_patched(resource, before, taken.obj)
+            return taken
+
+        return self._change(resource, key, changed, options, subresource)
+
+    def apply(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        configuration: JsonObject,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+    ) -> Written:
+        """Server-side apply: 201 when it creates."""
+        identity.check_applied(resource, configuration)
+        owner = ownership.owner_of(
+            resource, manager=options.manager, subresource=subresource, now=self._now()
+        )
+        ownership.check_typed(resource, configuration)
+
+        def change(before: JsonObject | None) -> Taken:
+            wanted = apply.applied(before, configuration, owner, force=options.force)
+            taken = self._decoded(resource, wanted, options)
+            identity.check_key(resource, key, taken.obj)
+            if before is not None:
+                identity.check_patched(resource, before, taken.obj)
+            return taken
+
+        while True:
+            live = self._storage.get(resource.table, key)
+            if live is not None or subresource:
+                return self._change(
+                    resource, key, change, options, subresource, tracked=True
+                )
+            created = change(None)
+            meta = metadata(created.obj)
+            meta["name"] = key.name
+            meta.pop("resourceVersion", None)
+            if self._storage.get(resource.table, key) is None:
+                return self._add(resource, key, created, options, tracked=True)
+
+    def _decoded(
+        self, resource: Resource, obj: JsonObject, options: WriteOptions
+    ) -> Taken:
+        return intake.decoded(
+            resource,
+            obj,
+            field_validation=options.field_validation,
+            repeated=options.repeated,
+        )
+
+    def _add(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        taken: Taken,
+        options: WriteOptions,
+        *,
+        tracked: bool,
+    ) -> Written:
+        """Store an object that is not there. tracked: managedFields are right."""
+        self._check_namespace(resource, key)
+        obj = upkeep.begun(resource, key, taken.obj, self._now())
+        asked = _asked(resource, key, options, operation="CREATE")
+        taken = self._admitted(attrs.evolve(asked, obj=obj), taken.warnings)
+        taken = intake.validated(resource, taken, None)
+        obj = taken.obj
+        if not tracked:
+            owner = ownership.owner_of(
+                resource, manager=options.manager, now=self._now()
+            )
+            apply.updated(None, obj, owner)
+        kept = obj if options.dry_run else versions.stored(resource, obj)
+        _check_size(kept)
+        with self._storage.lock:
+            self._check_namespace(resource, key)
+            if self._storage.get(resource.table, key) is not None:
+                raise already_exists(resource.plural, resource.group, key.name)
+            if not options.dry_run:
+                self._put(resource, key, obj, kept)
+        return Written(obj, created=True, warnings=taken.warnings)
+
+    def _change(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        change: Callable[[JsonObject], Taken],
+        options: WriteOptions,
+        subresource: str,
+        *,
+        tracked: bool = False,
+    ) -> Written:
+        """tracked: the change has kept managedFields itself."""
+        while True:
+            stored = self._storage.get(resource.table, key)
+            if stored is None:
+                raise not_found(resource.plural, resource.group, key.name)
+            before = versions.shown(resource, stored)
+            written = self._changed(
+                resource, before, change(before), options, subresource, tracked=tracked
+            )
+            if written.obj is before or options.dry_run:
+                return written
+            kept = versions.stored(resource, written.obj)
+            _check_size(kept)
+            with self._storage.lock:
+                if self._storage.get(resource.table, key) is stored:
+                    return self._store(resource, key, written, kept)
+
+    def _changed(
+        self,
+        resource: Resource,
+        before: JsonObject,
+        taken: Taken,
+        options: WriteOptions,
+        subresource: str,
+        *,
+        tracked: bool,
+    ) -> Written:
+        """What an object becomes; `before` itself when nothing changes."""
+        after = upkeep.combined(resource, before, taken.obj, subresource)
+        upkeep.keep_server_fields(before, after)
+        key = key_of(before)
+        asked = _asked(resource, key, options, operation="UPDATE")
+        asked = attrs.evolve(asked, obj=after, before=before, subresource=subresource)
+        taken = self._admitted(asked, taken.warnings)
+        after = taken.obj
+        identity.check_finalizers(resource, before, after)
+        taken = intake.validated(resource, taken, before)
+        after = taken.obj
+        if not tracked:
+            owner = ownership.owner_of(
+                resource,
+                manager=options.manager,
+                subresource=subresource,
+                now=self._now(),
+            )
+            apply.updated(before, after, owner)
+        if upkeep.shown(before) == upkeep.shown(after):
+            return Written(before, warnings=taken.warnings)
+        if resource.has_generation and (
+            upkeep.content(resource, after) != upkeep.content(resource, before)
+        ):
+            metadata(after)["generation"] = metadata(before).get("generation", 0) + 1
+        return Written(after, warnings=taken.warnings)
+
+    def _admitted(self, write: Write, warnings: tuple[str, ...]) -> Taken:
+        """What webhooks make of an object, read anew if they changed it."""
+        found = self._gate.admit(write)
+        warnings = (*warnings, *found.warnings)
+        obj, sent = found.obj, write.obj
+        if obj is None or sent is None or obj is sent:
+            return Taken(sent or {}, warnings)
+        taken = intake.decoded(write.resource, obj, field_validation="Ignore")
+        upkeep.keep_server_fields(write.before or sent, taken.obj)
+        return Taken(taken.obj, warnings)
+
+    def _store(
+        self, resource: Resource, key: ObjectKey, written: Written, kept: JsonObject
+    ) -> Written:
+        """Caller holds the lock, and has seen that nothing came between.
+
+        kept: the written object at the version it is stored at.
+        """
+        obj = written.obj
+        meta = metadata(obj)
+        is_free = meta.get("deletionTimestamp") and not meta.get("finalizers")
+        if is_free and self._deletions.may_finish(resource.table, key):
+            # The last finalizer went: the answer still has the version before.
+            self._deletions.finish(resource.table, key, kept)
+            return written
+        self._put(resource, key, obj, kept)
+        return written
+
+    def _put(
+        self, resource: Resource, key: ObjectKey, obj: JsonObject, kept: JsonObject
+    ) -> None:
+        """Caller holds the lock."""
+        version = self._storage.next_version()
+        metadata(obj)["resourceVersion"] = metadata(kept)["resourceVersion"] = version
+        self._storage.put(resource.table, key, kept)
+        if "ownerReferences" in metadata(kept):
+            self._deletions.collect_if_abandoned(resource.table, key)
+        if resource is CRDS:
+            self._settle(key, kept)
+
+    def _settle(self, key: ObjectKey, crd: JsonObject) -> None:
+        """Establish a CRD, or not: a write of the server's own, when it has an effect.
+
+        Caller holds the lock.
+        """
+        others = [o for k, o in self._storage.items(CRDS.table) if k != key]
+        settled = copy_json(definitions.settled(crd, others, self._now()))
+        if settled["status"] == crd["status"]:
+            return
+        owner = ownership.owner_of(
+            CRDS, manager=_SELF, subresource="status", now=self._now()
+        )
+        apply.updated(crd, settled, owner)
+        metadata(settled)["resourceVersion"] = self._storage.next_version()
+        self._storage.put(CRDS.table, key, settled)
+
+    def _check_namespace(self, resource: Resource, key: ObjectKey) -> None:
+        if not resource.namespaced:
+            return
+        name = key.namespace
+        found = self._storage.get(NAMESPACES.table, ObjectKey("", name))
+        if found is None:
+            raise not_found("namespaces", "", name)
+        if metadata(found).get("deletionTimestamp"):
+            cause = Cause(
+                "metadata.namespace",
+                "NamespaceTerminating",
+                f"namespace {name} is being terminated",
+            )
+            raise forbidden(
+                resource.plural,
+                resource.group,
+                key.name,
+                f"unable to create new content in namespace {name} because it is being "
+                "terminated",
+                [cause],
+            )
+
+    def _now(self) -> str:
+        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_size(obj: JsonObject) -> None:
+    if len(orjson.dumps(obj)) > _LARGEST_BYTES:
+        raise internal_error("etcdserver: request is too large")
+
+
+def _asked(
+    resource: Resource, key: ObjectKey, options: WriteOptions, *, operation: str
+) -> Write:
+    """A write as webhooks see it, but for the objects."""
+    kind = "PatchOptions" if options.force else f"{operation.title()}Options"
+    return Write(
+        resource=resource,
+        operation=operation,
+        namespace=key.namespace,
+        name=key.name,
+        user=options.user,
+        dry_run=options.dry_run,
+        options={
+            "kind": kind,
+            "apiVersion": "meta.k8s.io/v1",
+            "fieldManager": options.manager,
+        },
+    )
