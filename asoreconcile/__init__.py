@@ -64,6 +64,8 @@ if TYPE_CHECKING:
         SECRETS,
         ApiResource,
     )
+    from asoreconcile.kube.selection import Place, Selection
+    from asoreconcile.kube.writes import Write, Writes
     from asoreconcile.listener import ListenError
     from asoreconcile.metrics import RuntimeMetrics
     from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, ObjectKey
@@ -184,6 +186,7 @@ __all__ = [
     "NotFoundError",
     "NotLeadingError",
     "ObjectKey",
+    "Place",
     "Predicate",
     "RateLimiter",
     "Reconciler",
@@ -192,6 +195,7 @@ __all__ = [
     "RetryError",
     "RuntimeMetrics",
     "Scope",
+    "Selection",
     "Selector",
     "Service",
     "Standby",
@@ -216,6 +220,8 @@ __all__ = [
     "WebhookServer",
     "WithMaxWait",
     "WorkQueue",
+    "Write",
+    "Writes",
     "__version__",
     "add_finalizer",
     "and_",
@@ -297,6 +303,8 @@ _HOMES = {
         "SECRETS",
         "ApiResource",
     ),
+    "kube.selection": ("Place", "Selection"),
+    "kube.writes": ("Write", "Writes"),
     "listener": ("ListenError",),
     "metrics": ("RuntimeMetrics",),
     "objects": ("GroupKind", "GroupVersionKind", "JsonObject", "ObjectKey"),

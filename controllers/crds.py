@@ -16,6 +16,7 @@ from asoreconcile.errors import AsoError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import InvalidError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.kube.selection import Selection
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, annotations, key_of, labels
 
@@ -73,7 +74,7 @@ def install(
     present = {
         key_of(obj).name: obj
         for obj in client.list_page(
-            CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
+            Selection(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
         ).items
     }
     wanted = {f"{kind.plural}.{kind.group}": kind for kind in kinds}

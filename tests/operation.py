@@ -27,6 +27,7 @@ from asoreconcile.kube.resources import (
     EVENTS,
     SECRETS,
 )
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.kube import KubeServer
@@ -180,13 +181,12 @@ class Operation:
                 reason,
             )
 
-        page = self.client.list_page(EVENTS, namespace="default")
+        page = self.client.list_page(Selection(EVENTS, "default"))
         for event in page.items:
             if is_it(event):
                 return event
         stream = self.client.watch(
-            EVENTS,
-            namespace="default",
+            Selection(EVENTS, "default"),
             resource_version=page.resource_version,
             timeout_seconds=WAIT_SECONDS,
         )
@@ -199,7 +199,7 @@ class Operation:
 
     def events(self):
         """All events of namespace default."""
-        return self.client.list_page(EVENTS, namespace="default").items
+        return self.client.list_page(Selection(EVENTS, "default")).items
 
     def log_records(self, message):
         """The manager's log lines with a message, as dicts."""
@@ -212,14 +212,14 @@ class Operation:
     def wait_for(self, obj, holds):
         """Block until `holds(object or None)`; follows the object by watching it."""
         resource, key = resource_for(obj), _key(obj)
-        page = self.client.list_page(resource, namespace=key.namespace)
+        page = self.client.list_page(Selection(resource, key.namespace))
         found = next((o for o in page.items if key_of(o) == key), None)
         if holds(found):
             return found
         stream = self.client.watch(
-            resource,
-            namespace=key.namespace,
-            field_selector=f"metadata.name={key.name}",
+            Selection(
+                resource, key.namespace, field_selector=f"metadata.name={key.name}"
+            ),
             resource_version=page.resource_version,
             timeout_seconds=WAIT_SECONDS,
         )

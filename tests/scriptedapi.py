@@ -2,6 +2,8 @@
 
 import threading
 
+import attrs
+
 
 def config_map(name, version, *, uid=None, namespace="n", **data):
     return {
@@ -68,13 +70,17 @@ class Script:
             raise step
         return step
 
-    def listing(self, resource, **options):
-        self.calls.append(("list", options))
+    def listing(self, what, place):
+        self.calls.append(("list", {**_fields(what), **_fields(place)}))
         return self._next() or Page([], "1")
 
-    def watch(self, resource, **options):
-        self.calls.append(("watch", options))
+    def watch(self, what, **options):
+        self.calls.append(("watch", {**_fields(what), **options}))
         return Stream(self, self._next())
+
+
+def _fields(value):
+    return attrs.asdict(value, recurse=False)
 
 
 class Stream:

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from asoreconcile.cache.informer import Informer, NotCachedError
 from asoreconcile.cache.informers import Informers
-from asoreconcile.kube.client import KubeClient, PatchKind
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.writes import Write, Writes
 from asoreconcile.objects import JsonObject, ObjectKey, metadata, uid_of
 
 
-class CachedClient:
+class CachedClient(Writes):
     """Cached reads and direct writes. Safe from any thread; only writes block.
 
     Reads raise NotCachedError for a kind that nobody has asked `informers` for, or that
@@ -53,96 +54,21 @@ class CachedClient:
         informer = self._informer(resource, metadata_only=metadata_only)
         return informer.list(namespace, labels=labels, index=index, limit=limit)
 
-    def create(
-        self,
-        resource: ApiResource,
-        obj: JsonObject,
-        *,
-        field_manager: str = "",
-        dry_run: bool = False,
-    ) -> JsonObject:
-        answer = self.server.create(
-            resource, obj, field_manager=field_manager, dry_run=dry_run
-        )
-        return self._recorded(resource, answer, dry_run=dry_run)
+    def send(self, write: Write) -> JsonObject:
+        """As the server's, and readers know of it: what is gone is gone for them too.
 
-    def replace(
-        self,
-        resource: ApiResource,
-        obj: JsonObject,
-        *,
-        subresource: str = "",
-        field_manager: str = "",
-        dry_run: bool = False,
-    ) -> JsonObject:
-        answer = self.server.replace(
-            resource,
-            obj,
-            subresource=subresource,
-            field_manager=field_manager,
-            dry_run=dry_run,
-        )
-        return self._recorded(resource, answer, dry_run=dry_run)
-
-    def patch(
-        self,
-        resource: ApiResource,
-        key: ObjectKey,
-        body: JsonObject,
-        *,
-        kind: PatchKind = "merge",
-        subresource: str = "",
-        field_manager: str = "",
-        force: bool = False,
-        dry_run: bool = False,
-    ) -> JsonObject:
-        answer = self.server.patch(
-            resource,
-            key,
-            body,
-            kind=kind,
-            subresource=subresource,
-            field_manager=field_manager,
-            force=force,
-            dry_run=dry_run,
-        )
-        return self._recorded(resource, answer, dry_run=dry_run)
-
-    def delete(
-        self,
-        resource: ApiResource,
-        key: ObjectKey,
-        *,
-        uid: str = "",
-        resource_version: str = "",
-        propagation: str = "",
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """As `KubeClient.delete`; an object that is gone is gone for readers too."""
-        answer = self.server.delete(
-            resource,
-            key,
-            uid=uid,
-            resource_version=resource_version,
-            propagation=propagation,
-            dry_run=dry_run,
-        )
-        if metadata(answer).get("name"):
-            return self._recorded(resource, answer, dry_run=dry_run)
-        details = answer.get("details") or {}
-        if not dry_run and not self.server.is_dry_run:
-            for informer in self._caches(resource):
-                informer.record_deletion(key, uid or str(details.get("uid") or ""))
-        return answer
-
-    def _recorded(
-        self, resource: ApiResource, answer: JsonObject, *, dry_run: bool = False
-    ) -> JsonObject:
-        # The answer of a subresource may be another kind (a Scale).
-        is_whole = answer.get("kind") == resource.kind and uid_of(answer)
-        if is_whole and not dry_run and not self.server.is_dry_run:
-            for informer in self._caches(resource):
+        The answer of a dry run, or of a subresource that is another kind (a Scale), is
+        no state of the object.
+        """
+        answer = self.server.send(write)
+        if write.dry_run or self.server.is_dry_run:
+            return answer
+        if answer.get("kind") == write.resource.kind and uid_of(answer):
+            for informer in self._caches(write.resource):
                 informer.record_write(answer)
+        elif write.method == "DELETE" and not metadata(answer).get("name"):
+            for informer in self._caches(write.resource):
+                informer.record_deletion(write.key, _deleted_uid(write, answer))
         return answer
 
     def _informer(self, resource: ApiResource, *, metadata_only: bool) -> Informer:
@@ -162,3 +88,9 @@ class CachedClient:
             self._informers.find(resource, metadata_only=one) for one in (False, True)
         )
         return [informer for informer in found if informer is not None]
+
+
+def _deleted_uid(write: Write, answer: JsonObject) -> str:
+    """Whose deletion the server has answered with a Status."""
+    stated = (write.body.get("preconditions") or {}).get("uid")
+    return str(stated or (answer.get("details") or {}).get("uid") or "")

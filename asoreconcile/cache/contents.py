@@ -11,7 +11,7 @@ from asoreconcile.cache.delivery import Delivery, Registration
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
 from asoreconcile.cache.overlay import Overlay
-from asoreconcile.cache.source import Selection
+from asoreconcile.cache.scope import Part
 from asoreconcile.cache.state import State
 from asoreconcile.cache.store import IndexFunction, Store
 from asoreconcile.clock import Clock
@@ -22,7 +22,7 @@ class Contents:
     """One kind's entries. Safe from any thread."""
 
     def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
-        """synced: whether every selection has had its first state."""
+        """synced: whether every part has had its first state."""
         self._lock = threading.RLock()
         self._store = Store()
         self._overlay = Overlay(self._store.get)
@@ -69,30 +69,30 @@ class Contents:
                 own_thread=own_thread,
             )
 
-    def take(self, type_: str, entry: Entry, selection: Selection) -> None:
+    def take(self, type_: str, entry: Entry, part: Part) -> None:
         """One event of a watch."""
         with self._lock:
             deleted = type_ == "DELETED"
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
-            self._overlay.passed(entry.resource_version, namespace=selection.namespace)
+            self._overlay.passed(entry.resource_version, namespace=part.namespace)
             if not deleted:
                 self._tell_put(old, entry, initial=False)
             elif old is not None:
                 self.delivery.tell(Deleted(entry))
 
-    def replace(self, state: State, selection: Selection, *, initial: bool) -> None:
+    def replace(self, state: State, part: Part, *, initial: bool) -> None:
         """The whole state: deletions first, then what came or changed."""
         with self._lock:
-            gone, put = self._store.replace(state.entries, selection.covers)
-            self._overlay.passed(state.version, namespace=selection.namespace)
+            gone, put = self._store.replace(state.entries, part.covers)
+            self._overlay.passed(state.version, namespace=part.namespace)
             for last in gone:
                 self.delivery.tell(Deleted(last, observed=False))
             for old, entry in put:
                 self._tell_put(old, entry, initial=initial)
 
-    def passed(self, version: str, selection: Selection) -> None:
+    def passed(self, version: str, part: Part) -> None:
         """A bookmark."""
-        self._overlay.passed(version, namespace=selection.namespace)
+        self._overlay.passed(version, namespace=part.namespace)
 
     def _tell_put(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
         """Caller holds the lock."""

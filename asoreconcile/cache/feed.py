@@ -1,12 +1,13 @@
-"""One selection of a kind, read on a thread of its own into the kind's contents."""
+"""One part of a kind, read on a thread of its own into the kind's contents."""
 
 import threading
 from collections.abc import Callable
 
 from asoreconcile.cache.contents import Contents
 from asoreconcile.cache.reflector import Reflector
+from asoreconcile.cache.scope import Part
 from asoreconcile.cache.shaping import Shape
-from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import State, StreamingSupport
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
@@ -18,7 +19,7 @@ class Feed:
     def __init__(
         self,
         source: Source,
-        selection: Selection,
+        part: Part,
         contents: Contents,
         shape: Shape,
         *,
@@ -26,14 +27,14 @@ class Feed:
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
     ) -> None:
-        self.selection = selection
+        self.part = part
         self.synced = False
         self.version = ""
         """What the contents are the state of."""
         self.entry = shape.entry
         self.reflector = Reflector(
             source,
-            selection,
+            part.selection,
             self,
             clock=clock,
             uniform=uniform,
@@ -47,7 +48,7 @@ class Feed:
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self.reflector.run,
-                name=f"watch {self.selection.resource.plural}",
+                name=f"watch {self.part.selection.resource.plural}",
                 daemon=True,
             )
             self._thread.start()
@@ -60,15 +61,15 @@ class Feed:
         return not self._thread.is_alive()
 
     def replace(self, state: State) -> None:
-        self._contents.replace(state, self.selection, initial=not self.synced)
+        self._contents.replace(state, self.part, initial=not self.synced)
         self.version = state.version
         self.synced = True
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
         entry = self.entry(obj)
-        self._contents.take(type, entry, self.selection)
+        self._contents.take(type, entry, self.part)
         self.version = entry.resource_version
 
     def passed(self, resource_version: str) -> None:
-        self._contents.passed(resource_version, self.selection)
+        self._contents.passed(resource_version, self.part)
         self.version = resource_version

@@ -13,7 +13,7 @@ from asoreconcile.cache.delivery import Registration
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import EventHandler
 from asoreconcile.cache.feed import Feed
-from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, selections
+from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, parts
 from asoreconcile.cache.shaping import Shape, Transform
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import StreamingSupport
@@ -62,14 +62,14 @@ class Informer:
         self._feeds = [
             Feed(
                 client,
-                selection,
+                part,
                 self._contents,
                 self._shape,
                 clock=clock,
                 uniform=uniform,
                 streaming=streaming,
             )
-            for selection in selections(
+            for part in parts(
                 resource,
                 Scope(namespaces, label_selector, field_selector),
                 default=default,
@@ -230,7 +230,7 @@ class Informer:
             )
 
     def _watches(self, namespace: str) -> bool:
-        return any(feed.selection.covers(namespace) for feed in self._feeds)
+        return any(feed.part.covers(namespace) for feed in self._feeds)
 
 
 def _number(version: str) -> int:

@@ -7,41 +7,33 @@ on one thread. Rules: RF-1 - RF-11, RF-13.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 import attrs
 
+from asoreconcile.cache.cursor import Cursor
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.source import Selection, Source
+from asoreconcile.cache.remedies import (
+    Pauses,
+    Remedy,
+    Streaming,
+    instead_of_stream,
+    remedy,
+)
+from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import Silence, State, StreamingSupport, listed, streamed
+from asoreconcile.cache.watching import Watch
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError, StoppedError
-from asoreconcile.kube.errors import (
-    ApiError,
-    ExpiredError,
-    GarbledError,
-    NotFoundError,
-    TooManyRequestsError,
-    TransportError,
-    event_error,
-    is_from_the_future,
-)
-from asoreconcile.kube.watch import WatchStream
+from asoreconcile.kube.errors import ApiError, TransportError, event_error
+from asoreconcile.kube.selection import Selection
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, resource_version
 
 _log = Logger(__name__)
 
 _WATCH_SECONDS = (300.0, 600.0)
-_FIRST_DELAY_SECONDS = 0.8
-_LAST_DELAY_SECONDS = 30.0
-_CALM_SECONDS = 120.0
-_VERY_SHORT_SECONDS = 1.0
-# Servers that send bookmarks do so about once a minute.
-_DEAD_SECONDS = 200.0
-_AT_HAND = "0"
-_NEWEST = ""
 
 
 class BadObjectError(AsoError):
@@ -90,10 +82,8 @@ class Reflector:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._stream: _Closable | None = None
-        self._version = ""
-        self._no_older_than = _AT_HAND
-        self._delay = _FIRST_DELAY_SECONDS
-        self._last_delay = clock.monotonic()
+        self._cursor = Cursor()
+        self._pauses = Pauses(uniform, now=clock.monotonic())
         self.last_activity = clock.monotonic()
         self.last_error = ""
 
@@ -121,29 +111,24 @@ class Reflector:
         while not self._stop.is_set():
             try:
                 self._follow(watch or self._open())
-            except GarbledError:
-                raise
-            except (TooManyRequestsError, TransportError) as error:
-                # Nothing was missed: the next watch begins where this one ended.
+            except (ApiError, TransportError) as error:
+                if remedy(error) is not Remedy.RESUME:
+                    raise
                 self._failed(error)
-                self._back_off(error)
+                self._pause(error)
             watch = None
 
     def _recover(self, error: Exception) -> None:
         """Set up the next try to get the state, after a pause if one is due."""
-        unknown = isinstance(error, ApiError) and (
-            isinstance(error, ExpiredError) or is_from_the_future(error)
-        )
-        if unknown and self._no_older_than != _NEWEST:
-            self._no_older_than = _NEWEST  # whatever that is, and at once
+        if remedy(error) is Remedy.NEWEST and self._cursor.forget():
             self.last_error = ""
             return
         if not isinstance(error, AsoError):
             _log.exception("Watch failed", kind=str(self._selection.resource.gvk))
         self._failed(error)
-        self._back_off(error)
+        self._pause(error)
 
-    def _state(self) -> "_Watch | None":
+    def _state(self) -> Watch | None:
         """Give the sink the state. Returns the watch that goes on from it, if open."""
         if self._streaming.expected:
             try:
@@ -157,14 +142,14 @@ class Reflector:
         state = listed(
             self._source,
             self._selection,
-            no_older_than=self._no_older_than,
+            no_older_than=self._cursor.no_older_than,
             entry=self._sink.entry,
             opened=self._hold,
         )
         self._take_state(state)
         return None
 
-    def _streamed(self) -> "_Watch":
+    def _streamed(self) -> Watch:
         """Give the sink the state at the head of a watch; returns the watch.
 
         Raises _NoStreamingError where a list may do better.
@@ -172,16 +157,15 @@ class Reflector:
         try:
             watch = self._open(initial=True)
             return self._take_head(watch)
-        except (ExpiredError, NotFoundError, TooManyRequestsError):
-            raise
         except ApiError as error:
-            if is_from_the_future(error):
+            instead = instead_of_stream(error)
+            if instead is Streaming.ALSO:
                 raise
-            if error.status in (400, 422):
+            if instead is Streaming.ALWAYS:
                 self._streaming.missing()
             raise _NoStreamingError(str(error)) from error
 
-    def _take_head(self, watch: "_Watch") -> "_Watch":
+    def _take_head(self, watch: Watch) -> Watch:
         silence = Silence(self._clock, watch.stream.close)
         try:
             state = streamed(watch.events, entry=self._sink.entry, heard=silence.heard)
@@ -203,23 +187,18 @@ class Reflector:
     def _take_state(self, state: State) -> None:
         self._check_stop()
         self._sink.replace(state)
-        self._version = state.version
-        # The next state must not be older than this one: replicas lag.
-        self._no_older_than = state.version or _AT_HAND
+        self._cursor.begin(state.version)
         self._active()
 
-    def _open(self, *, initial: bool = False) -> "_Watch":
+    def _open(self, *, initial: bool = False) -> Watch:
         self._check_stop()
         began = self._clock.monotonic()
-        version = self._version
-        if initial:
-            version = "" if self._no_older_than == _AT_HAND else self._no_older_than
+        version = self._cursor.stream_from if initial else self._cursor.version
         stream = self._source.watch(
-            self._selection.resource,
+            self._selection,
             resource_version=version,
             timeout_seconds=self._uniform(*_WATCH_SECONDS),
             initial_events=initial,
-            **self._selection.options,
         )
         self._hold(stream)
         if initial:
@@ -227,7 +206,7 @@ class Reflector:
             self.last_activity = self._clock.monotonic()
         else:
             self._active()
-        return _Watch(stream, iter(stream), began, since=version)
+        return Watch(stream, iter(stream), began, since=version)
 
     def _hold(self, stream: "_Closable") -> None:
         """Have `stop` close what is about to be read. Raises StoppedError."""
@@ -237,39 +216,14 @@ class Reflector:
             stream.close()
             self._check_stop()
 
-    def _follow(self, watch: "_Watch") -> None:
+    def _follow(self, watch: Watch) -> None:
         """Take a watch's events to its end, be it closed or broken."""
-        events = watch.taken
-        broken: TransportError | None = None
-        silence: Silence | None = None
         try:
-            for type_, obj in watch.events:
-                events += 1
-                if type_ == "BOOKMARK" and _is_before(
-                    resource_version(obj), watch.since
-                ):
-                    raise _BehindError("the server is behind what it told before")
-                self._take(type_, obj)
-                if silence is not None:
-                    silence.heard()
-                elif type_ == "BOOKMARK":
-                    # From here on, silence means that nobody is there any more.
-                    close = watch.stream.close
-                    silence = Silence(self._clock, close, seconds=_DEAD_SECONDS)
-        except GarbledError:
-            raise
-        except TransportError as error:
-            broken = error
-            self._failed(error)
+            broken = watch.follow(self._take, clock=self._clock)
         finally:
-            if silence is not None:
-                silence.cancel()
             self._close(watch)
-        short = self._clock.monotonic() - watch.began < _VERY_SHORT_SECONDS
-        if short and not events and not self._stop.is_set():
-            raise _VeryShortWatchError(
-                f"the watch ended at once: {broken or 'without any event'}"
-            )
+        if broken is not None:
+            self._failed(broken)
 
     def _take(self, type_: str, obj: JsonObject) -> None:
         if type_ == "ERROR":
@@ -282,14 +236,11 @@ class Reflector:
                 _log.warning("Skipping watch event", reason=str(error), type=type_)
         elif type_ != "BOOKMARK":
             _log.warning("Skipping watch event of an unknown type", type=type_)
-        elif not _is_before(version, self._version):
+        if self._cursor.advance(version) and type_ == "BOOKMARK":
             self._sink.passed(version)
-        if version and not _is_before(version, self._version):
-            self._version = version
-            self._no_older_than = version
         self._active()
 
-    def _close(self, watch: "_Watch") -> None:
+    def _close(self, watch: Watch) -> None:
         watch.stream.close()
         with self._lock:
             self._stream = None
@@ -307,15 +258,10 @@ class Reflector:
             reason=str(error),
         )
 
-    def _back_off(self, error: Exception) -> None:
-        asked = error.retry_after_seconds if isinstance(error, ApiError) else None
-        now = self._clock.monotonic()
-        if now - self._last_delay > _CALM_SECONDS:
-            self._delay = _FIRST_DELAY_SECONDS
-        seconds = max(asked or 0.0, self._delay * self._uniform(1.0, 2.0))
-        self._delay = min(self._delay * 2, _LAST_DELAY_SECONDS)
+    def _pause(self, error: Exception) -> None:
+        seconds = self._pauses.seconds(error, now=self._clock.monotonic())
         self._clock.wait(self._stop, seconds)
-        self._last_delay = self._clock.monotonic()
+        self._pauses.ended(now=self._clock.monotonic())
 
     def _check_stop(self) -> None:
         if self._stop.is_set():
@@ -326,39 +272,5 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-@attrs.frozen
-class _Watch:
-    """An open watch.
-
-    events: its only iterator. since: the version that it goes on from. taken: how much
-    of it has been, as the state.
-    """
-
-    stream: WatchStream
-    events: Iterator[tuple[str, JsonObject]]
-    began: float
-    since: str
-    taken: int = 0
-
-
 class _NoStreamingError(AsoError):
     """The state cannot be streamed now; it may be listed."""
-
-
-class _BehindError(AsoError):
-    """A server that is older than we are: a replica far behind, or one restored.
-
-    It would say nothing until it has got as far as we are, and then what we never saw
-    would be missing.
-    """
-
-
-class _VeryShortWatchError(AsoError):
-    """A watch that a server (or something before it) keeps ending at once."""
-
-
-def _is_before(version: str, other: str) -> bool:
-    """Whether a version is older: a bookmark that was overtaken takes nothing back."""
-    if version.isdecimal() and other.isdecimal():
-        return int(version) < int(other)
-    return False

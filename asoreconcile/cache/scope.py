@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from asoreconcile.cache.source import Selection
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.selection import Selection
 
 OTHERS = ""
 """In `Scope.namespaces`: all namespaces that are not named beside it."""
@@ -51,13 +51,36 @@ class Scope:
 EVERYTHING = Scope()
 
 
-def selections(
+@attrs.frozen
+class Part:
+    """What one watch brings of a scope.
+
+    others: where the selection is of all namespaces, those that are not in it, but in
+    parts beside it.
+    """
+
+    selection: Selection
+    others: frozenset[str] = frozenset()
+
+    @property
+    def namespace(self) -> str | None:
+        """None is the whole cluster, but for the others."""
+        return self.selection.namespace
+
+    def covers(self, namespace: str) -> bool:
+        """Whether objects of a namespace come with this part."""
+        if self.namespace is None:
+            return namespace not in self.others
+        return namespace == self.namespace
+
+
+def parts(
     resource: ApiResource,
     scope: Scope = EVERYTHING,
     *,
     default: Scope = EVERYTHING,
     metadata_only: bool = False,
-) -> tuple[Selection, ...]:
+) -> tuple[Part, ...]:
     """What to watch, one watch each; together they are the scope.
 
     What is said of a namespace of the kind counts before what is said of the kind, then
@@ -79,7 +102,7 @@ def selections(
             fallback,
         )
         found.append(
-            _selection(
+            _part(
                 resource,
                 namespace,
                 label=_first(one.label for one in said),
@@ -91,7 +114,7 @@ def selections(
     return tuple(found)
 
 
-def _selection(
+def _part(
     resource: ApiResource,
     namespace: str,
     *,
@@ -99,18 +122,18 @@ def _selection(
     terms: list[str],
     others: list[str],
     metadata_only: bool,
-) -> Selection:
+) -> Part:
     if namespace == OTHERS and resource.namespaced:
         terms += [f"metadata.namespace!={name}" for name in others]
         namespace, terms = _as_path(terms)
-    return Selection(
+    selection = Selection(
         resource,
         namespace or None,
         label_selector=label,
         field_selector=",".join(terms),
         metadata_only=metadata_only,
-        others=frozenset() if namespace else frozenset(others),
     )
+    return Part(selection, frozenset() if namespace else frozenset(others))
 
 
 def _as_path(terms: list[str]) -> tuple[str, list[str]]:

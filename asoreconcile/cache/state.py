@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.source import Listing, Selection, Source
+from asoreconcile.cache.source import Listing, Source
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
+from asoreconcile.kube.selection import NEWEST, Place, Selection
 from asoreconcile.objects import JsonObject, annotations, resource_version
 
 _PAGE = 500
@@ -63,14 +64,9 @@ def listed(
         return listing
 
     def page(token: str) -> Listing:
-        return source.listing(
-            selection.resource,
-            # A continued list is at the version it began with.
-            resource_version=None if token else no_older_than,
-            limit=_PAGE,
-            continue_token=token,
-            **selection.options,
-        )
+        # A continued list is at the version it began with.
+        version = None if token else no_older_than
+        return source.listing(selection, Place(version, _PAGE, token))
 
     last = read(page(""))
     while token := last.continue_token:
@@ -79,7 +75,7 @@ def listed(
         except ExpiredError:
             # Too slow for the server's memory: once more, all in one piece.
             entries.clear()
-            last = read(source.listing(selection.resource, **selection.options))
+            last = read(source.listing(selection, NEWEST))
             break
     return State(entries, last.resource_version)
 

@@ -5,7 +5,7 @@ CL-2, CL-3, CL-4, CL-6, CL-9.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Literal, Self
 
 import attrs
@@ -13,24 +13,18 @@ import attrs
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.exchange import JSON, Exchange, RequestMetrics
+from asoreconcile.kube.exchange import Exchange, RequestMetrics
 from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.retrying import MAX_RETRIES
+from asoreconcile.kube.selection import JSON, NEWEST, Place, Selection, selection_of
 from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
+from asoreconcile.kube.writes import Write, Writes, delete_options
 from asoreconcile.objects import JsonObject, ObjectKey
 
-PatchKind = Literal["merge", "json", "apply", "strategic"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
-_PATCH_TYPES: Mapping[PatchKind, str] = {
-    "merge": "application/merge-patch+json",
-    "json": "application/json-patch+json",
-    "apply": "application/apply-patch+yaml",
-    "strategic": "application/strategic-merge-patch+json",
-}
-_METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _PAGE = 500
 # A server may keep a watch open a little past its time before it says goodbye.
 _WATCH_GRACE_SECONDS = 10.0
@@ -55,7 +49,7 @@ class _Defaults:
     namespace: str = ""
 
 
-class KubeClient:
+class KubeClient(Writes):
     """Reads and writes of one API server. Safe from any thread; share it.
 
     Every method but `watch` blocks for one answer. Raises ApiError (typed by status)
@@ -120,6 +114,48 @@ class KubeClient:
         """Whether no write of this client changes anything."""
         return self._defaults.dry_run
 
+    def send(self, write: Write) -> JsonObject:
+        """Make a change; the server's answer."""
+        defaults = self._defaults
+        body, dry_run = write.body, write.dry_run or defaults.dry_run
+        query = {}
+        if write.method == "DELETE":
+            body = {**body, "dryRun": ["All"]} if dry_run else body
+        else:
+            query = {
+                "fieldManager": write.field_manager or defaults.field_manager,
+                "force": "true" if write.force else "",
+                "dryRun": "All" if dry_run else "",
+                "fieldValidation": defaults.field_validation,
+            }
+        return self._exchange.document(
+            write.method,
+            self._path(write.resource, write.key, write.subresource),
+            query=query,
+            body=body,
+            content_type=write.content_type,
+        )
+
+    def delete_all(
+        self,
+        what: ApiResource | Selection,
+        *,
+        propagation: str = "",
+        dry_run: bool = False,
+    ) -> None:
+        """Delete what is selected, in one namespace if the kind has any.
+
+        Raises ValueError without a namespace: the server deletes in one at a time.
+        """
+        selection = selection_of(what)
+        path = self._path_all(selection)
+        if path == selection.resource.path() and selection.resource.namespaced:
+            raise ValueError(f"say of which namespace to delete all {path}")
+        options = delete_options(propagation)
+        if dry_run or self._defaults.dry_run:
+            options["dryRun"] = ["All"]
+        self._exchange.document("DELETE", path, query=selection.selectors, body=options)
+
     def get(
         self,
         resource: ApiResource,
@@ -129,156 +165,27 @@ class KubeClient:
         metadata_only: bool = False,
     ) -> JsonObject:
         """One object, or a subresource of it, read from the server."""
-        accept = _METADATA.format("PartialObjectMetadata") if metadata_only else JSON
         return self._exchange.document(
-            "GET", self._path(resource, key, subresource), accept=accept
+            "GET",
+            self._path(resource, key, subresource),
+            accept=Selection(resource, metadata_only=metadata_only).accepts(),
         )
 
     def read(self, path: str, *, accept: str = JSON) -> JsonObject:
         """Any document of the API: discovery, version."""
         return self._exchange.document("GET", path, accept=accept)
 
-    def create(
-        self,
-        resource: ApiResource,
-        obj: JsonObject,
-        *,
-        subresource: str = "",
-        field_manager: str = "",
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Create an object in the namespace it names, or a subresource of that object
-        (an eviction, a token request).
-        """
-        meta = obj["metadata"]
-        name = meta["name"] if subresource else ""
-        key = ObjectKey(meta.get("namespace") or "", name)
-        return self._exchange.document(
-            "POST",
-            self._path(resource, key, subresource),
-            query=self._query(field_manager, dry_run=dry_run),
-            body=obj,
-        )
-
-    def replace(
-        self,
-        resource: ApiResource,
-        obj: JsonObject,
-        *,
-        subresource: str = "",
-        field_manager: str = "",
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Replace an object, on the resource version it holds."""
-        meta = obj["metadata"]
-        key = ObjectKey(meta.get("namespace") or "", meta["name"])
-        return self._exchange.document(
-            "PUT",
-            self._path(resource, key, subresource),
-            query=self._query(field_manager, dry_run=dry_run),
-            body=obj,
-        )
-
-    def patch(
-        self,
-        resource: ApiResource,
-        key: ObjectKey,
-        body: JsonObject | list[JsonObject],
-        *,
-        kind: PatchKind = "merge",
-        subresource: str = "",
-        field_manager: str = "",
-        force: bool = False,
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Patch an object; `apply` creates it if it is not there.
-
-        field_manager: required by `apply`. force: take fields over from other managers.
-        `strategic` is for the server's own kinds only.
-        """
-        query = self._query(field_manager, dry_run=dry_run)
-        if force:
-            query["force"] = "true"
-        return self._exchange.document(
-            "PATCH",
-            self._path(resource, key, subresource),
-            query=query,
-            body=body,
-            content_type=_PATCH_TYPES[kind],
-        )
-
-    def delete(
-        self,
-        resource: ApiResource,
-        key: ObjectKey,
-        *,
-        uid: str = "",
-        resource_version: str = "",
-        propagation: str = "",
-        grace_seconds: int | None = None,
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Delete an object, if it still has that uid and resource version.
-
-        propagation: Background, Foreground or Orphan. grace_seconds: before a pod is
-        killed. Answers a Status, or the object while something holds it.
-        """
-        preconditions = {"uid": uid, "resourceVersion": resource_version}
-        options = self._delete_options(propagation, dry_run=dry_run)
-        if stated := {name: value for name, value in preconditions.items() if value}:
-            options["preconditions"] = stated
-        if grace_seconds is not None:
-            options["gracePeriodSeconds"] = grace_seconds
-        return self._exchange.document(
-            "DELETE", self._path(resource, key), body=options
-        )
-
-    def delete_all(
-        self,
-        resource: ApiResource,
-        *,
-        namespace: str,
-        label_selector: str = "",
-        field_selector: str = "",
-        propagation: str = "",
-        dry_run: bool = False,
-    ) -> None:
-        """Delete what is selected in a namespace ("" for cluster-scoped kinds)."""
-        self._exchange.document(
-            "DELETE",
-            self._path(resource, ObjectKey(namespace, "")),
-            query={"labelSelector": label_selector, "fieldSelector": field_selector},
-            body=self._delete_options(propagation, dry_run=dry_run),
-        )
-
-    def list_page(
-        self,
-        resource: ApiResource,
-        *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str | None = None,
-        limit: int | None = None,
-        continue_token: str = "",
-        metadata_only: bool = False,
-    ) -> Page:
+    def list_page(self, what: ApiResource | Selection, place: Place = NEWEST) -> Page:
         """One page of a list; the next one is asked for by its continue token.
 
-        resource_version: None is the most recent, "0" whatever the server has at hand,
-        any other a state no older than that.
+        what: a kind, or a selection of it; so in all that follow.
         """
+        selection = selection_of(what)
         document = self._exchange.document(
             "GET",
-            self._path_all(resource, namespace),
-            query=_list_query(
-                label_selector=label_selector,
-                field_selector=field_selector,
-                resource_version=resource_version,
-                limit=limit,
-                continue_token=continue_token,
-            ),
-            accept=_metadata_list(metadata_only=metadata_only),
+            self._path_all(selection),
+            query={**selection.selectors, **place.query},
+            accept=selection.accepts(listed=True),
         )
         meta = document.get("metadata") or {}
         return Page(
@@ -287,86 +194,47 @@ class KubeClient:
             str(meta.get("continue") or ""),
         )
 
-    def listing(
-        self,
-        resource: ApiResource,
-        *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str | None = None,
-        limit: int | None = None,
-        continue_token: str = "",
-        metadata_only: bool = False,
-    ) -> Listing:
+    def listing(self, what: ApiResource | Selection, place: Place = NEWEST) -> Listing:
         """As `list_page`, but to be read object by object as they arrive.
 
         For lists that may be long: servers ignore the limit where they answer from
         memory. Blocks until the answer begins; not tried again where it breaks.
         """
+        selection = selection_of(what)
         stream = self._exchange.stream(
-            self._path_all(resource, namespace),
-            query=_list_query(
-                label_selector=label_selector,
-                field_selector=field_selector,
-                resource_version=resource_version,
-                limit=limit,
-                continue_token=continue_token,
-            ),
-            accept=_metadata_list(metadata_only=metadata_only),
+            self._path_all(selection),
+            query={**selection.selectors, **place.query},
+            accept=selection.accepts(listed=True),
             read_seconds=self._read_seconds,
         )
         return Listing(stream)
 
     def list_all(
-        self,
-        resource: ApiResource,
-        *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        page_size: int = _PAGE,
-        metadata_only: bool = False,
+        self, what: ApiResource | Selection, *, page_size: int = _PAGE
     ) -> Iterator[JsonObject]:
         """The objects of a list, read page by page as the iteration goes on.
 
         All pages are of one moment. Raises ExpiredError when the server has forgotten
         that moment, some minutes after the first page. apiVersion and kind are set.
         """
-        token = ""
+        resource, token = selection_of(what).resource, ""
+        kind = {"apiVersion": resource.api_version, "kind": resource.kind}
         while True:
-            page = self.list_page(
-                resource,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=page_size,
-                continue_token=token,
-                metadata_only=metadata_only,
-            )
+            page = self.list_page(what, Place(limit=page_size, continue_token=token))
             for obj in page.items:
-                # Lists leave it to the reader.
-                yield {
-                    **obj,
-                    "apiVersion": resource.api_version,
-                    "kind": resource.kind,
-                }
+                yield {**obj, **kind}  # lists leave it to the reader
             token = page.continue_token
             if not token:
                 return
 
     def watch(
         self,
-        resource: ApiResource,
+        what: ApiResource | Selection,
         *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
         resource_version: str = "",
         timeout_seconds: float,
         allow_bookmarks: bool = True,
         initial_events: bool = False,
-        metadata_only: bool = False,
     ) -> WatchStream:
         """Open a watch; blocks until the server accepts or refuses it.
 
@@ -374,10 +242,10 @@ class KubeClient:
         broken connection. initial_events: begin with the state, no older than
         resource_version, then a bookmark annotated `k8s.io/initial-events-end`.
         """
+        selection = selection_of(what)
         query = {
             "watch": "true",
-            "labelSelector": label_selector,
-            "fieldSelector": field_selector,
+            **selection.selectors,
             "resourceVersion": resource_version,
             "timeoutSeconds": str(int(timeout_seconds)),
             "allowWatchBookmarks": "true" if allow_bookmarks else "",
@@ -385,9 +253,9 @@ class KubeClient:
             "resourceVersionMatch": "NotOlderThan" if initial_events else "",
         }
         stream = self._exchange.stream(
-            self._path_all(resource, namespace),
+            self._path_all(selection),
             query=query,
-            accept=_METADATA.format("PartialObjectMetadata") if metadata_only else JSON,
+            accept=selection.accepts(),
             read_seconds=timeout_seconds + _WATCH_GRACE_SECONDS,
         )
         return WatchStream(stream)
@@ -404,46 +272,6 @@ class KubeClient:
             raise ValueError(f"{key} is not in the client's namespace {bound}")
         return resource.path(key.namespace, key.name, subresource)
 
-    def _path_all(self, resource: ApiResource, namespace: str | None) -> str:
-        return self._path(
-            resource, ObjectKey(namespace or self._defaults.namespace, "")
-        )
-
-    def _query(self, field_manager: str, *, dry_run: bool) -> dict[str, str]:
-        return {
-            "fieldManager": field_manager or self._defaults.field_manager,
-            "dryRun": "All" if dry_run or self._defaults.dry_run else "",
-            "fieldValidation": self._defaults.field_validation,
-        }
-
-    def _delete_options(self, propagation: str, *, dry_run: bool) -> JsonObject:
-        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if propagation:
-            options["propagationPolicy"] = propagation
-        if dry_run or self._defaults.dry_run:
-            options["dryRun"] = ["All"]
-        return options
-
-
-def _list_query(
-    *,
-    label_selector: str,
-    field_selector: str,
-    resource_version: str | None,
-    limit: int | None,
-    continue_token: str,
-) -> dict[str, str]:
-    at_least = resource_version not in (None, "", "0")
-    return {
-        "labelSelector": label_selector,
-        "fieldSelector": field_selector,
-        "resourceVersion": resource_version or "",
-        # Without it, a limit would ask for exactly that version.
-        "resourceVersionMatch": "NotOlderThan" if at_least else "",
-        "limit": str(limit or ""),
-        "continue": continue_token,
-    }
-
-
-def _metadata_list(*, metadata_only: bool) -> str:
-    return _METADATA.format("PartialObjectMetadataList") if metadata_only else JSON
+    def _path_all(self, selection: Selection) -> str:
+        namespace = selection.namespace or self._defaults.namespace
+        return self._path(selection.resource, ObjectKey(namespace, ""))

@@ -22,10 +22,9 @@ from asoreconcile.kube.errors import (
     api_error,
 )
 from asoreconcile.kube.retrying import pause_seconds
+from asoreconcile.kube.selection import JSON
 from asoreconcile.kube.transport import Response, Stream, Transport
 from asoreconcile.objects import JsonObject
-
-JSON = "application/json"
 
 
 class RequestMetrics(Protocol):

@@ -11,6 +11,7 @@ from asoreconcile.kube.resources import (
     NAMESPACES,
     SECRETS,
 )
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import dig, key_of
 
 OLD = "network.azure.com/v1api20240301"
@@ -47,7 +48,7 @@ def test_wh7_from_nothing_to_an_object_in_an_old_version(operation):
         *("--all-versions", f"--webhook-port={port}", f"--webhook-url={url}"),
     )
     wait_told(client, 2)
-    (secret,) = client.list_page(SECRETS, namespace=NAMESPACE).items
+    (secret,) = client.list_page(Selection(SECRETS, NAMESPACE)).items
     assert set(secret["data"]) == FILES
     network = virtual_network() | {"apiVersion": OLD}
     operation.apply(resource_group())

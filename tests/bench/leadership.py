@@ -21,6 +21,7 @@ from watching.running import show
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.kube.selection import Selection
 from asoreconcile.testing.kube import KubeServer
 
 # Writes its name every 20 ms.
@@ -63,8 +64,7 @@ def gaps(client, kubeconfig, number, rounds, seconds):
     )
     version = made["metadata"]["resourceVersion"]
     stream = client.watch(
-        CONFIG_MAPS,
-        namespace="default",
+        Selection(CONFIG_MAPS, "default"),
         resource_version=version,
         timeout_seconds=3600,
     )

@@ -27,6 +27,7 @@ from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.finalizers import add_finalizer, remove_finalizer
 from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS
+from asoreconcile.kube.selection import Place, Selection
 from asoreconcile.objects import GroupKind, ObjectKey, resource_version
 
 FAR_AHEAD = "999999999"
@@ -106,7 +107,9 @@ def test_rf2_version_ahead_of_the_server_is_known_as_such(
 ):
     with pytest.raises(ApiError) as caught:
         # Not tried again, though the server asks for it.
-        client.listing(CONFIG_MAPS, namespace=namespace, resource_version=FAR_AHEAD)
+        client.listing(
+            Selection(CONFIG_MAPS, namespace), Place(resource_version=FAR_AHEAD)
+        )
     assert is_from_the_future(caught.value)
 
 
@@ -115,16 +118,16 @@ def test_cl2_lists_arrive_whole_in_pages_and_in_pieces(
 ):
     for number in range(7):
         client.create(CONFIG_MAPS, config_map(f"m{number}", namespace, a='},{"b'))
-    whole = client.list_page(CONFIG_MAPS, namespace=namespace).items
+    whole = client.list_page(Selection(CONFIG_MAPS, namespace)).items
     assert [one["metadata"]["name"] for one in whole] == [f"m{n}" for n in range(7)]
     for metadata_only in (False, True):
         listing = client.listing(
-            CONFIG_MAPS, namespace=namespace, metadata_only=metadata_only
+            Selection(CONFIG_MAPS, namespace, metadata_only=metadata_only)
         )
         names = [one["metadata"]["name"] for one in listing]
         assert names == [f"m{n}" for n in range(7)]
         assert listing.resource_version
-    paged = client.list_all(CONFIG_MAPS, namespace=namespace, page_size=3)
+    paged = client.list_all(Selection(CONFIG_MAPS, namespace), page_size=3)
     assert [one["data"] for one in paged] == [one["data"] for one in whole]
 
 
@@ -136,7 +139,7 @@ def test_cl4_dry_runs_and_preconditions(client: KubeClient, namespace: str):
         client.get(CONFIG_MAPS, key)
     made = client.create(CONFIG_MAPS, config_map("m", namespace))
     dry.delete(CONFIG_MAPS, key)
-    dry.delete_all(CONFIG_MAPS, namespace=namespace)
+    dry.delete_all(Selection(CONFIG_MAPS, namespace))
     with pytest.raises(ConflictError):
         client.delete(CONFIG_MAPS, key, uid="another")
     with pytest.raises(ConflictError):
@@ -190,6 +193,6 @@ def test_events_are_written_and_counted(client: KubeClient, namespace: str):
     for _ in range(3):
         recorder.event(obj, "Warning", "Busy", "slow")
     assert recorder.stop(20) == []
-    (event,) = client.list_page(EVENTS, namespace=namespace).items
+    (event,) = client.list_page(Selection(EVENTS, namespace)).items
     assert (event["reason"], event["count"]) == ("Busy", 3)
     assert event["involvedObject"]["resourceVersion"] == resource_version(obj)

@@ -15,6 +15,7 @@ import pytest
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, key_of
 from asoreconcile.testing.kube import KubeServer
 
@@ -55,14 +56,14 @@ class Cluster:
 
     def wait(self, key, data):
         """Block until a ConfigMap has that data, or is gone for None."""
-        page = self.client.list_page(CONFIG_MAPS, namespace=key.namespace)
+        page = self.client.list_page(Selection(CONFIG_MAPS, key.namespace))
         found = {key_of(obj): obj for obj in page.items}.get(key)
         if (found and found.get("data")) == data:
             return
         stream = self.client.watch(
-            CONFIG_MAPS,
-            namespace=key.namespace,
-            field_selector=f"metadata.name={key.name}",
+            Selection(
+                CONFIG_MAPS, key.namespace, field_selector=f"metadata.name={key.name}"
+            ),
             resource_version=page.resource_version,
             timeout_seconds=30,
         )

@@ -6,6 +6,7 @@ import pytest
 from world import World, resource_group
 
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, labels, owner_references, uid_of
 
 SECRET = ObjectKey("default", "redis-keys")
@@ -89,13 +90,13 @@ def test_r9_3_one_key_twice_is_an_error_and_nothing_is_written(world):
         world.clock.advance(world.run(obj).requeue_after_seconds)
     ready = world.ready(obj)
     assert (ready["severity"], ready["reason"]) == ("Error", FAILED)
-    assert world.client.list_page(SECRETS, namespace="default").items == []
+    assert world.client.list_page(Selection(SECRETS, "default")).items == []
 
 
 def test_r9_5_exports_go_with_their_resource(world, cache):
     world.delete(cache)
     assert world.settle(cache) is None
-    assert world.client.list_page(SECRETS, namespace="default").items == []
+    assert world.client.list_page(Selection(SECRETS, "default")).items == []
 
 
 def test_r9_7_d14_a_label_that_a_user_gave_stays(world, cache):

@@ -23,6 +23,7 @@ from asoreconcile.cache.events import Deleted
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, owner_references
 from asoreconcile.testing.http import Response
 
@@ -207,7 +208,7 @@ def test_all_mistakes_are_told_at_once_and_nothing_is_written(world):
     )
     assert "secretExpressions[0].value" in shown
     assert "configMapExpressions[0].value" in shown
-    assert world.client.list_page(SECRETS, namespace="default").items == []
+    assert world.client.list_page(Selection(SECRETS, "default")).items == []
 
 
 def test_r9_4_a_mended_expression_heals_the_object(world):

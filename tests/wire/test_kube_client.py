@@ -27,6 +27,7 @@ from asoreconcile.kube.resources import (
     SECRETS,
     ApiResource,
 )
+from asoreconcile.kube.selection import Place, Selection
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
@@ -241,10 +242,10 @@ def test_delete_of_a_finalized_object_answers_the_object(client):
 def test_list_in_pages_is_one_snapshot(client):
     for name in ("a", "b", "c"):
         client.create(CONFIG_MAPS, config_map(name))
-    first = client.list_page(CONFIG_MAPS, namespace="default", limit=2)
+    first = client.list_page(Selection(CONFIG_MAPS, "default"), Place(limit=2))
     client.create(CONFIG_MAPS, config_map("d"))
     rest = client.list_page(
-        CONFIG_MAPS, namespace="default", continue_token=first.continue_token
+        Selection(CONFIG_MAPS, "default"), Place(continue_token=first.continue_token)
     )
     names = [key_of(obj).name for obj in first.items + rest.items]
     assert names == ["a", "b", "c"]
@@ -257,10 +258,10 @@ def test_list_by_selectors_and_namespace(client):
     client.create(CONFIG_MAPS, config_map("a", labels={"tier": "x"}))
     client.create(CONFIG_MAPS, config_map("b", labels={"tier": "y"}))
     client.create(CONFIG_MAPS, config_map("a", namespace="apart", labels={"tier": "x"}))
-    by_label = client.list_page(CONFIG_MAPS, label_selector="tier in (x)")
+    by_label = client.list_page(Selection(CONFIG_MAPS, label_selector="tier in (x)"))
     assert [str(key_of(obj)) for obj in by_label.items] == ["apart/a", "default/a"]
     by_field = client.list_page(
-        CONFIG_MAPS, namespace="default", field_selector="metadata.name=b"
+        Selection(CONFIG_MAPS, "default", field_selector="metadata.name=b")
     )
     assert [str(key_of(obj)) for obj in by_field.items] == ["default/b"]
 
@@ -268,20 +269,18 @@ def test_list_by_selectors_and_namespace(client):
 def test_ca5_metadata_only_lists_hold_no_data(client):
     client.create(SECRETS, {"metadata": {"name": "s", "namespace": "default"}})
     client.create(CONFIG_MAPS, config_map(v="long"))
-    page = client.list_page(CONFIG_MAPS, namespace="default", metadata_only=True)
+    page = client.list_page(Selection(CONFIG_MAPS, "default", metadata_only=True))
     assert page.items[0]["kind"] == "PartialObjectMetadata"
     assert "data" not in page.items[0]
 
 
 def test_watch_tells_changes_after_a_version_of_what_is_selected(client):
-    page = client.list_page(CONFIG_MAPS, namespace="default")
+    page = client.list_page(Selection(CONFIG_MAPS, "default"))
     client.create(CONFIG_MAPS, config_map("a", labels={"tier": "x"}))
     client.create(CONFIG_MAPS, config_map("b"))
     client.delete(CONFIG_MAPS, ObjectKey("default", "a"))
     stream = client.watch(
-        CONFIG_MAPS,
-        namespace="default",
-        label_selector="tier=x",
+        Selection(CONFIG_MAPS, "default", label_selector="tier=x"),
         resource_version=page.resource_version,
         timeout_seconds=9,
         allow_bookmarks=False,
@@ -338,12 +337,12 @@ def test_refusals_of_the_server_itself_are_typed(server, client):
     with pytest.raises(InvalidError) as invalid:
         client.create(WIDGETS, body)
     assert invalid.value.details["causes"][0]["field"] == "spec.size"
-    page = client.list_page(NAMESPACES, limit=1)
+    page = client.list_page(NAMESPACES, Place(limit=1))
     server.forget_changes()
     client.create(NAMESPACES, {"metadata": {"name": "later"}})
     server.forget_changes()
     with pytest.raises(ExpiredError):
-        client.list_page(NAMESPACES, limit=1, continue_token=page.continue_token)
+        client.list_page(NAMESPACES, Place(limit=1, continue_token=page.continue_token))
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>busy</html>", b"[1]", b"{", b"\xff\xfe"])
@@ -405,7 +404,7 @@ def test_cl6_lost_write_is_not_repeated(server, client, phase):
     server.faults.drop("POST", "/configmaps", phase=phase)
     with pytest.raises(TransportError):
         client.create(CONFIG_MAPS, config_map())
-    stored = client.list_page(CONFIG_MAPS, namespace="default").items
+    stored = client.list_page(Selection(CONFIG_MAPS, "default")).items
     assert len(stored) == (1 if phase == "after" else 0)
 
 

@@ -11,6 +11,7 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery, UnknownKindError
 from asoreconcile.kube.errors import ApiError, ExpiredError, NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
@@ -87,7 +88,7 @@ def test_cl4_dry_run_of_any_write_changes_nothing(client):
     body = {"data": {"a": "2"}}
     assert client.patch(CONFIG_MAPS, KEY, body, dry_run=True)["data"] == {"a": "2"}
     client.delete(CONFIG_MAPS, KEY, dry_run=True)
-    client.delete_all(CONFIG_MAPS, namespace="default", dry_run=True)
+    client.delete_all(Selection(CONFIG_MAPS, "default"), dry_run=True)
     assert client.get(CONFIG_MAPS, KEY) == stored
 
 
@@ -117,8 +118,8 @@ def test_cl4_client_of_a_namespace_reaches_no_other(client):
     for forbidden in (
         lambda: bound.get(CONFIG_MAPS, ObjectKey("kube-public", "one")),
         lambda: bound.create(CONFIG_MAPS, config_map(namespace="kube-public")),
-        lambda: bound.list_page(CONFIG_MAPS, namespace="kube-public"),
-        lambda: bound.watch(CONFIG_MAPS, namespace="kube-public", timeout_seconds=1),
+        lambda: bound.list_page(Selection(CONFIG_MAPS, "kube-public")),
+        lambda: bound.watch(Selection(CONFIG_MAPS, "kube-public"), timeout_seconds=1),
     ):
         with pytest.raises(ValueError, match="default"):
             forbidden()
@@ -136,7 +137,7 @@ def test_cl2_delete_all_takes_what_is_selected(client):
     for name, tier in (("one", "x"), ("two", "x"), ("three", "y")):
         client.create(CONFIG_MAPS, config_map(name, labels={"tier": tier}))
     client.create(CONFIG_MAPS, config_map("one", "kube-public", labels={"tier": "x"}))
-    client.delete_all(CONFIG_MAPS, namespace="default", label_selector="tier=x")
+    client.delete_all(Selection(CONFIG_MAPS, "default", label_selector="tier=x"))
     left = [
         (one["metadata"]["namespace"], one["metadata"]["name"])
         for one in client.list_all(CONFIG_MAPS)

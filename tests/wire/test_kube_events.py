@@ -7,6 +7,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import key_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
@@ -50,7 +51,7 @@ def obj(client):
 
 
 def events(client, namespace="default"):
-    return client.list_page(EVENTS, namespace=namespace).items
+    return client.list_page(Selection(EVENTS, namespace)).items
 
 
 def drive(clock, recorder):

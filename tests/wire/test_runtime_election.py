@@ -14,6 +14,7 @@ from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, LEASES
+from asoreconcile.kube.selection import Selection
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.election import LeaseElector, lease_elector
@@ -108,10 +109,9 @@ def candidate(config):
 @pytest.fixture
 def renewals(client):
     """Yields the lease at each of its changes."""
-    page = client.list_page(LEASES, namespace="default")
+    page = client.list_page(Selection(LEASES, "default"))
     stream = client.watch(
-        LEASES,
-        namespace="default",
+        Selection(LEASES, "default"),
         resource_version=page.resource_version,
         timeout_seconds=30,
     )
@@ -281,7 +281,7 @@ def test_le5_a_lease_that_was_deleted_is_not_made_again(candidate, client):
     one = candidate("one").lead()
     client.delete(LEASES, KEY)
     one.lost.get(timeout=20)
-    assert client.list_page(LEASES, namespace="default").items == []
+    assert client.list_page(Selection(LEASES, "default")).items == []
 
 
 def test_le5_a_client_sends_no_write_once_the_time_is_over(candidate, config, cluster):

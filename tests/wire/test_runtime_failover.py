@@ -14,6 +14,7 @@ import pytest
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, LEASES
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 
@@ -136,8 +137,7 @@ def scene(tmp_path_factory):
             meta = {"namespace": KEY.namespace, "name": KEY.name}
             made = client.create(CONFIG_MAPS, {"metadata": meta})
             stream = client.watch(
-                CONFIG_MAPS,
-                namespace=KEY.namespace,
+                Selection(CONFIG_MAPS, KEY.namespace),
                 resource_version=made["metadata"]["resourceVersion"],
                 timeout_seconds=100,
             )

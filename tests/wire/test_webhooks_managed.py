@@ -13,6 +13,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
+from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
@@ -259,8 +260,7 @@ def show(server):
 
 def wait_changed(client, kept):
     stream = client.watch(
-        SECRETS,
-        namespace="default",
+        Selection(SECRETS, "default"),
         resource_version=kept["metadata"]["resourceVersion"],
         timeout_seconds=30,
     )

@@ -2,12 +2,15 @@
 
 import pytest
 
-from asoreconcile.cache.scope import OTHERS, Scope, Selector, selections
+from asoreconcile.cache.scope import OTHERS, Scope, Selector, parts
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 
 
 def shown(found):
-    return [(one.namespace, one.label_selector, one.field_selector) for one in found]
+    return [
+        (one.namespace, one.selection.label_selector, one.selection.field_selector)
+        for one in found
+    ]
 
 
 @pytest.mark.parametrize(
@@ -40,18 +43,18 @@ def shown(found):
     ],
 )
 def test_first_that_says_something_counts(kind, default, label):
-    (found,) = selections(CONFIG_MAPS, kind, default=default)
-    assert (found.namespace, found.label_selector) == ("a", label)
+    (found,) = parts(CONFIG_MAPS, kind, default=default)
+    assert (found.namespace, found.selection.label_selector) == ("a", label)
 
 
 def test_ca2_namespaces_of_a_kind_replace_those_of_the_default():
-    found = selections(CONFIG_MAPS, Scope(["a", "b"]), default=Scope(["c"]))
+    found = parts(CONFIG_MAPS, Scope(["a", "b"]), default=Scope(["c"]))
     assert [one.namespace for one in found] == ["a", "b"]
 
 
 def test_ca2_other_namespaces_leave_out_the_named_ones():
     scope = Scope({"a": Selector("x=y"), OTHERS: Selector(None, "metadata.name=n")})
-    own, others = selections(CONFIG_MAPS, scope)
+    own, others = parts(CONFIG_MAPS, scope)
     assert shown([own, others]) == [
         ("a", "x=y", ""),
         (None, "", "metadata.name=n,metadata.namespace!=a"),
@@ -65,23 +68,23 @@ def test_ca2_other_namespaces_leave_out_the_named_ones():
 @pytest.mark.parametrize("sign", ["=", "=="])
 def test_ca2_field_selector_for_a_namespace_becomes_a_path(sign):
     scope = Scope(field_selector=f"metadata.namespace{sign}a,metadata.name=n")
-    (found,) = selections(CONFIG_MAPS, scope)
+    (found,) = parts(CONFIG_MAPS, scope)
     assert shown([found]) == [("a", "", "metadata.name=n")]
     assert not found.covers("b")
 
 
 def test_ca3_cluster_scoped_kinds_have_no_namespaces():
-    (found,) = selections(NAMESPACES, default=Scope(["a", "b"], "x=y"))
+    (found,) = parts(NAMESPACES, default=Scope(["a", "b"], "x=y"))
     assert shown([found]) == [(None, "x=y", "")]
     assert found.covers("")
 
 
 def test_whole_cluster_is_one_watch():
-    (found,) = selections(CONFIG_MAPS, metadata_only=True)
+    (found,) = parts(CONFIG_MAPS, metadata_only=True)
     assert shown([found]) == [(None, "", "")]
-    assert found.metadata_only
+    assert found.selection.metadata_only
 
 
 def test_no_namespaces_at_all_is_a_mistake():
     with pytest.raises(ValueError, match="no namespaces"):
-        selections(CONFIG_MAPS, Scope([]))
+        parts(CONFIG_MAPS, Scope([]))

@@ -1,0 +1,169 @@
+"""The verbs that change one object, said as data before anything is sent.
+
+What sends them is a client's business (`kube.client`), and what is done with the
+answer (`cache.client`). Rules: CL-2, CL-3.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.selection import JSON
+from asoreconcile.objects import JsonObject, ObjectKey, key_of
+
+PatchKind = Literal["merge", "json", "apply", "strategic"]
+
+_PATCH_TYPES: Mapping[PatchKind, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+    "strategic": "application/strategic-merge-patch+json",
+}
+
+
+@attrs.frozen
+class Write:
+    """One change of one object. dry_run: the server answers as if, and keeps nothing.
+
+    method: of HTTP. key: without a name, of the kind. field_manager, force: of who owns
+    the fields (apply).
+    """
+
+    method: str
+    resource: ApiResource
+    key: ObjectKey
+    body: Any = attrs.field(repr=False)
+    subresource: str = ""
+    field_manager: str = ""
+    force: bool = False
+    dry_run: bool = False
+    content_type: str = JSON
+
+
+class Writes(ABC):
+    """create, replace, patch and delete; a client says what sending them means.
+
+    Each blocks for one answer. Raises ApiError (typed by status) for a refusal,
+    TransportError when there is no answer, StoppedError once closed.
+    """
+
+    @abstractmethod
+    def send(self, write: Write) -> JsonObject:
+        """Make the change; the server's answer."""
+
+    def create(
+        self,
+        resource: ApiResource,
+        obj: JsonObject,
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Create an object in the namespace it names, or a subresource of that object
+        (an eviction, a token request).
+        """
+        key = key_of(obj)
+        if not subresource:
+            key = ObjectKey(key.namespace, "")
+        return self.send(
+            Write(
+                "POST",
+                resource,
+                key,
+                obj,
+                subresource=subresource,
+                field_manager=field_manager,
+                dry_run=dry_run,
+            )
+        )
+
+    def replace(
+        self,
+        resource: ApiResource,
+        obj: JsonObject,
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Replace an object, on the resource version it holds."""
+        return self.send(
+            Write(
+                "PUT",
+                resource,
+                key_of(obj),
+                obj,
+                subresource=subresource,
+                field_manager=field_manager,
+                dry_run=dry_run,
+            )
+        )
+
+    def patch(
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        body: JsonObject | list[JsonObject],
+        *,
+        kind: PatchKind = "merge",
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Patch an object; `apply` creates it if it is not there.
+
+        field_manager: required by `apply`. force: take fields over from other managers.
+        `strategic` is for the server's own kinds only.
+        """
+        return self.send(
+            Write(
+                "PATCH",
+                resource,
+                key,
+                body,
+                subresource=subresource,
+                field_manager=field_manager,
+                force=force,
+                dry_run=dry_run,
+                content_type=_PATCH_TYPES[kind],
+            )
+        )
+
+    def delete(
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "",
+        grace_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Delete an object, if it still has that uid and resource version.
+
+        propagation: Background, Foreground or Orphan. grace_seconds: before a pod is
+        killed. Answers a Status, or the object while something holds it.
+        """
+        if not key.name:
+            raise ValueError("a deletion needs a name; `delete_all` is for the rest")
+        options = delete_options(propagation)
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        if stated := {name: value for name, value in preconditions.items() if value}:
+            options["preconditions"] = stated
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        return self.send(Write("DELETE", resource, key, options, dry_run=dry_run))
+
+
+def delete_options(propagation: str) -> JsonObject:
+    """The body of a deletion. propagation: "" leaves it to the server."""
+    options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if propagation:
+        options["propagationPolicy"] = propagation
+    return options
