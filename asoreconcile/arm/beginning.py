@@ -51,7 +51,11 @@ def begun(
         return Done()
     if answer.status >= 300:
         return Failed(parse_fault(answer, method=method, url=url, now=now))
-    return _FirstAnswer(answer, method, url, endpoint, client_request_id, now).outcome()
+    first = _FirstAnswer(answer, method, url, endpoint, client_request_id, now)
+    outcome = first.outcome()
+    if answer.status == 201 and isinstance(outcome, Done | Pending):
+        return attrs.evolve(outcome, created=True)
+    return outcome
 
 
 @attrs.frozen

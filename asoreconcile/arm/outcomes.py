@@ -51,10 +51,12 @@ class Done:
     body: the operation's own answer, or None: then read the resource for its status.
     settled: an operation said so; the resource may still show another word (L23), and
     that does not matter.
+    created: the first request was answered 201.
     """
 
     body: JsonObject | None = attrs.field(default=None, repr=False)
     settled: bool = False
+    created: bool = False
 
 
 @attrs.frozen
@@ -71,12 +73,14 @@ class Pending:
     progress: give it to the next poll if it is still in memory.
     trouble: the status could not be read this time; that says nothing about the
     operation (L15). Count it and show it in the log.
+    created: the first request was answered 201; polls do not know.
     """
 
     token: Token
     delay_seconds: float
     progress: Progress = NO_PROGRESS
     trouble: ArmError | ArmTransportError | None = None
+    created: bool = False
 
 
 @attrs.frozen

@@ -29,7 +29,8 @@ class AcceptedPut:
     """A PUT that Azure accepted.
 
     generation: of the spec it was made from. running: its operation, until it is known
-    to have ended; inputs, notes: what is recorded with it.
+    to have ended; inputs, notes: what is recorded with it. made_again: it was said that
+    the resource went and is made again (`lives`).
     """
 
     digest: bytes
@@ -37,6 +38,7 @@ class AcceptedPut:
     running: Pending | None = None
     inputs: str = ""
     notes: Mapping[str, str] = attrs.field(factory=dict)
+    made_again: bool = False
 
 
 class Accepted:

@@ -6,12 +6,13 @@ The order is the contract of reconcile-semantics 1e.
 import attrs
 
 from asoreconcile.arm.faults import ArmError
-from asoreconcile.arm.outcomes import Failed, Pending
+from asoreconcile.arm.outcomes import Done, Failed, Pending
 from asoreconcile.azure.accepted import AcceptedPut, digest
 from asoreconcile.azure.claim import restore_owner
 from asoreconcile.azure.drift import note_of_put, without_put
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.identity import Identity, identify
+from asoreconcile.azure.lives import MADE_AGAIN, is_made_again, what_to_do
 from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import Again, Outcome
 from asoreconcile.azure.payload import payload_of
@@ -29,7 +30,7 @@ from asoreconcile.azure.wire import (
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.middleware.requests import Postpone
-from asoreconcile.objects import JsonObject, uid_of
+from asoreconcile.objects import JsonObject, status, uid_of
 
 
 def begin(work: Work) -> Outcome:
@@ -86,6 +87,12 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
         running=outcome if isinstance(outcome, Pending) else None,
         inputs=work.references.mark(),
         notes=note_of_put(work, identity, body),
+        made_again=is_made_again(
+            status(work.obj),
+            arm_type=work.version.arm_type,
+            is_absent=work.context.is_known_absent,
+            created=isinstance(outcome, Done | Pending) and outcome.created,
+        ),
     )
     work.kind.accepted.remember(uid_of(work.obj), accepted)
     work.event(
@@ -93,6 +100,8 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
         "BeginCreateOrUpdate",
         f'Azure accepted the create or update of "{identity.arm_id}"',
     )
+    if accepted.made_again:
+        work.event("Warning", MADE_AGAIN, what_to_do(identity.arm_id))
     return _go_on(work, accepted)
 
 

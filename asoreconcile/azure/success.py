@@ -3,6 +3,7 @@
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.azure.drift import learn
 from asoreconcile.azure.export import export
+from asoreconcile.azure.lives import MADE_AGAIN, is_another, what_to_do
 from asoreconcile.azure.outcome import Again, Outcome, Settled
 from asoreconcile.azure.wire import LATEST_RECONCILED_GENERATION
 from asoreconcile.azure.work import Work
@@ -11,7 +12,7 @@ from asoreconcile.errors import ConditionError
 from asoreconcile.kube.patch import apply_merge_patch
 from asoreconcile.middleware.points import EVERY_SUCCESS, POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Success
-from asoreconcile.objects import JsonObject, generation, uid_of
+from asoreconcile.objects import JsonObject, generation, status, uid_of
 
 
 def finish(work: Work, body: JsonObject | None = None) -> Outcome:
@@ -21,7 +22,10 @@ def finish(work: Work, body: JsonObject | None = None) -> Outcome:
     Settled, or Again at once when the spec was edited since the PUT (R1.13, D5).
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
     """
-    observe(work, body)
+    before = status(work.obj)
+    _show(work, body)
+    _say_if_made_again(work, before)
+    _check_and_export(work)
     learn(work)
     latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if latest != str(generation(work.obj)):
@@ -29,10 +33,23 @@ def finish(work: Work, body: JsonObject | None = None) -> Outcome:
     return Settled()
 
 
-def observe(work: Work, body: JsonObject | None = None) -> None:
-    """Read the resource into the status, check it, export from it. Writes no ARM."""
+def _show(work: Work, body: JsonObject | None = None) -> None:
+    """Read the resource into the status."""
     work.require_subscription(work.arm_id)
     work.session.replace_status(_observed(work, body))
+
+
+def _say_if_made_again(work: Work, before: JsonObject) -> None:
+    """What the PUT's own answer did not tell, the resource does: its birth marks."""
+    accepted = work.kind.accepted.of(uid_of(work.obj))
+    if accepted is not None and accepted.made_again:
+        return
+    if is_another(before, work.session.status):
+        work.event("Warning", MADE_AGAIN, what_to_do(work.arm_id))
+
+
+def _check_and_export(work: Work) -> None:
+    """Check the resource, and export from it. Writes no ARM."""
     _post_check(work)
     current = {**work.obj, "status": work.session.status}
     export(work, current)
@@ -43,13 +60,15 @@ def observe(work: Work, body: JsonObject | None = None) -> None:
 def observe_skipped(work: Work) -> Outcome:
     """The pass of an object whose policy is `skip` (1f, R1.8)."""
     try:
-        observe(work)
+        _show(work)
     except _AbsentError as error:
         raise ConditionError(
             f"the resource {work.arm_id} does not exist in Azure, and reconcile-policy "
-            "skip keeps it from being created",
+            "skip keeps it from being created; if it was moved to another resource "
+            "group, delete this object and apply it anew under that owner",
             reason="AzureResourceNotFound",
         ) from error
+    _check_and_export(work)
     return Settled()
 
 

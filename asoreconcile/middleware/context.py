@@ -164,6 +164,11 @@ class ReconcileContext:
             self._raw = self._read() if self.arm_id else None
         return self._raw
 
+    @property
+    def is_known_absent(self) -> bool:
+        """Whether this pass read the resource and Azure had none. Makes no request."""
+        return self._raw is None and bool(self.arm_id)
+
     def observed(self, body: JsonObject | None) -> None:
         """Tell what Azure answered just now: later `raw_get` calls return it."""
         self._raw = body

@@ -229,3 +229,58 @@ def test_v9_a_type_can_take_some_versions_only(azure, session, group):
     assert "'2025-01-01'" in refused.json()["error"]["message"]
     taken = session.put(path, json=BODY, api_version="2025-01-01")
     assert taken.status_code == 201
+
+
+def test_i6_a_move_takes_what_is_below_along_and_leaves_nothing(session, azure, group):
+    target = group.replace("/rg", "/other")
+    azure.seed(target, {"location": "westeurope"})
+    network = f"{group}{NETWORKS}/net"
+    azure.seed(network, BODY)
+    azure.seed(f"{network}/subnets/a", {"properties": {}})
+    wish = {"resources": [network], "targetResourceGroup": target}
+    begun = session.post(f"{group}/moveResources", json=wish)
+    assert (begun.status_code, begun.content) == (202, b"")
+    assert session.get(begun.headers["Location"]).status_code == 202
+    for held in (group, target):
+        put = session.put(f"{held}{NETWORKS}/more", json=BODY)
+        assert refusal(put) == (409, "ScopeLocked")
+        again = {"resources": [network], "targetResourceGroup": held}
+        assert refusal(session.post(f"{held}/moveResources", json=again))[0] in (
+            400,
+            409,
+        )
+    azure.advance(10.0)
+    assert session.get(begun.headers["Location"]).status_code == 204
+    assert refusal(session.get(network)) == (404, "ResourceNotFound")
+    moved = session.get(f"{target}{NETWORKS}/net").json()
+    assert moved["id"] == f"{target}{NETWORKS}/net"
+    assert [s["name"] for s in moved["properties"]["subnets"]] == ["a"]
+    assert session.put(f"{group}{NETWORKS}/more", json=BODY).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("resources", "target", "status"),
+    [
+        pytest.param(["{group}{net}/net"] * 801, "{other}", 400, id="I6-at-most-800"),
+        pytest.param(["{group}{net}/net/subnets/a"], "{other}", 400, id="I6-top-level"),
+        pytest.param([], "{other}", 400, id="I6-none"),
+        pytest.param(["{other}{net}/net"], "{group}", 400, id="I6-of-another-group"),
+        pytest.param(["{group}{net}/gone"], "{other}", 404, id="I6-not-there"),
+        pytest.param(["{group}{net}/net"], "{group}-gone", 404, id="I6-no-target"),
+        pytest.param(["{group}{net}/net"], "nowhere", 400, id="I6-no-id"),
+        pytest.param(["{group}{net}/net"], "{other}", 409, id="I6-name-taken"),
+    ],
+)
+def test_i6_moves_that_are_refused(session, azure, group, resources, target, status):
+    names = {"group": group, "other": group.replace("/rg", "/other"), "net": NETWORKS}
+    azure.seed(names["other"], {"location": "westeurope"})
+    for holder in ("group", "other"):
+        azure.seed(f"{names[holder]}{NETWORKS}/net", BODY)
+    azure.seed(f"{group}{NETWORKS}/net/subnets/a", {"properties": {}})
+    wish = {
+        "resources": [id_.format(**names) for id_ in resources],
+        "targetResourceGroup": target.format(**names),
+    }
+    refused = session.post(f"{group}/moveResources", json=wish)
+    assert refused.status_code == status, refused.text
+    assert session.get(f"{group}{NETWORKS}/net").status_code == 200

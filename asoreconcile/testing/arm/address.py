@@ -10,12 +10,17 @@ _GROUP = re.compile(r"^/subscriptions/([^/]+)/resourcegroups/([^/]+)$", re.IGNOR
 
 @attrs.frozen
 class Address:
-    """One resource id. type: `namespace/type/subtype` in lower case."""
+    """One resource id. type: `namespace/type/subtype` in lower case.
+
+    life: what tells a resource from the next one that has its id; it stays when the
+    resource is moved. "" while it is of no resource.
+    """
 
     id: str
     scope: str
     type: str
     names: tuple[str, ...]
+    life: str = attrs.field(default="", eq=False)
 
     @property
     def key(self) -> str:

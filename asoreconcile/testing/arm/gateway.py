@@ -8,6 +8,7 @@ import attrs
 import orjson
 
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import Address, parse
 from asoreconcile.testing.arm.locks import check_locks
@@ -50,6 +51,7 @@ class Gateway:
     def __init__(self, estate: Estate) -> None:
         self._estate = estate
         self._provider = Provider(estate)
+        self._moves = moves.Moves(estate.resources, estate.operations, estate.styles)
         self._polling = Polling(
             estate.monitors,
             estate.operations,
@@ -103,7 +105,7 @@ class Gateway:
         if path.lower().endswith(_ROLES) and request.method == "GET":
             return answer(200, role_definitions(path[: -len(_ROLES)]))
         if request.method == "POST":
-            return self._act(path)
+            return self._act(path, request)
         address = parse(path)
         if address is None:
             return self._list(path, request)
@@ -125,6 +127,7 @@ class Gateway:
             return not_supported(request.method)
         self._estate.providers.check(address, api_version)
         check_locks(self._estate.resources, address, request.method)
+        self._moves.check(address, request.method)
         if request.method == "PUT":
             self._estate.policies.check(address)
         return answers[request.method]()
@@ -134,7 +137,7 @@ class Gateway:
             return not_supported(request.method)
         return self._estate.listing.handle(path, request)
 
-    def _act(self, path: str) -> Response:
+    def _act(self, path: str, request: Request) -> Response:
         resource_path, _, action = path.rpartition("/")
         address = parse(resource_path)
         if address is None:
@@ -144,11 +147,20 @@ class Gateway:
             self._estate.scopes.check(address, "POST")
             raise resource_not_found(address)
         check_locks(self._estate.resources, address, "POST")
+        if address.is_group and action.lower() == moves.ACTION:
+            return self._move(address, request)
         check_provisioned(resource, done=self._estate.styles[address.type].done)
         result = act(address, action)
         if result is None:
             raise RefusedError(404, "NotFound", f"{address.type} has no {action}.")
         return answer(200, result)
+
+    def _move(self, group: Address, request: Request) -> Response:
+        api_version = request.query["api-version"]
+        operation = self._moves.begin(group, _body(request), api_version)
+        return answer(
+            202, headers=self._estate.monitors.headers(operation, location="")
+        )
 
     def _deleted_vault(self, location: str, name: str, *, purge: bool) -> Response:
         vaults = self._estate.vaults

@@ -191,7 +191,7 @@ def _registry(address: Address, _: JsonObject, __: str) -> JsonObject:
 
 
 def _guid(address: Address, _: JsonObject, __: str) -> JsonObject:
-    return {"resourceGuid": made_up(address, "guid")}
+    return {"resourceGuid": str(uuid.uuid5(_NAMESPACE, f"{address.life}#guid"))}
 
 
 _Make = Callable[[Address, JsonObject, str], JsonObject]

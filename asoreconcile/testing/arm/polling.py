@@ -81,6 +81,8 @@ class Polling:
         if operation.failure is not None:
             failure = operation.failure
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
+        if operation.method == "POST":
+            return answer(204)
         resource = self._resources.find(operation.address.id)
         if operation.method == "DELETE" or resource is None:
             return answer(200)

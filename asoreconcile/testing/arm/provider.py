@@ -277,6 +277,8 @@ class Provider:
     ) -> Resource:
         if present is not None:
             address = present.address  # the casing of the first write stays
+        else:
+            address = self._resources.born(address)
         kept = copy_json(body)
         embedded = {
             name: (kept.get("properties") or {}).pop(name, None) or []

@@ -47,6 +47,7 @@ class Resources:
 
     def __init__(self) -> None:
         self._all: dict[str, Resource] = {}
+        self._lives: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(list(self._all.values()))
@@ -56,6 +57,12 @@ class Resources:
 
     def put(self, resource: Resource) -> None:
         self._all[resource.address.key] = resource
+
+    def born(self, address: Address) -> Address:
+        """The address of a resource that is made now, with a life of its own."""
+        count = self._lives[address.key] = self._lives.get(address.key, 0) + 1
+        life = address.key if count == 1 else f"{address.key}#{count}"
+        return attrs.evolve(address, life=life)
 
     def remove(self, id_: str) -> list[Resource]:
         """Drop a resource and all below it; returns them."""
