@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         Manager,
         ManagerError,
     )
+    from asoreconcile.runtime.options import CacheOptions, ClientOptions
     from asoreconcile.runtime.predicates import (
         Predicate,
         and_,
@@ -139,10 +140,12 @@ __all__ = [
     "Application",
     "AsoError",
     "Assignment",
+    "CacheOptions",
     "CachedClient",
     "Caller",
     "Check",
     "Checks",
+    "ClientOptions",
     "Clock",
     "ClusterConfig",
     "ConflictError",
@@ -318,6 +321,7 @@ _HOMES = {
     "runtime.health": ("Check", "Checks", "Verdict"),
     "runtime.leader": ("LeaderElection", "Timing"),
     "runtime.manager": ("Elector", "LeadershipLostError", "Manager", "ManagerError"),
+    "runtime.options": ("CacheOptions", "ClientOptions"),
     "runtime.predicates": (
         "Predicate",
         "and_",

@@ -10,19 +10,12 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
-from asoreconcile.certificates import Authority
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.runtime.endpoints import Endpoints
+from asoreconcile.runtime.endpoints import Access, Endpoints
 from asoreconcile.runtime.scrapers import Scrapers
-from asoreconcile.webhooks.certificates import (
-    FileCertificates,
-    load_pem,
-    server_context,
-)
-
-_SELF_SIGNED_DAYS = 3650.0
+from asoreconcile.webhooks.certificates import FileCertificates, SelfSignedCertificate
 
 
 class MetricsCertificateError(AsoError):
@@ -42,11 +35,14 @@ def secured(
     folder: of tls.crt and tls.key, looked at again as they change; "" makes a pair that
     nobody can verify, as ASO does. Raises MetricsCertificateError.
     """
+    if folder:
+        tls = _from_files(folder)
+    else:
+        tls = SelfSignedCertificate("asoreconcile metrics", clock=clock).context
     return Endpoints(
         address,
         registry=registry,
-        guard=Scrapers(client, clock=clock).refusal,
-        tls=_from_files(folder) if folder else _self_signed(clock),
+        access=Access(tls, Scrapers(client, clock=clock).refusal),
     )
 
 
@@ -56,12 +52,3 @@ def _from_files(folder: str) -> Callable[[], ssl.SSLContext]:
     except OSError as error:
         message = f"--metrics-cert-dir {folder}: {error}"
         raise MetricsCertificateError(message) from error
-
-
-def _self_signed(clock: Clock) -> Callable[[], ssl.SSLContext]:
-    now = clock.now()
-    authority = Authority.make("asoreconcile metrics", now=now, days=_SELF_SIGNED_DAYS)
-    context = server_context()
-    pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
-    load_pem(context, *pair)
-    return lambda: context

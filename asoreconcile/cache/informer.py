@@ -13,8 +13,8 @@ from asoreconcile.cache.delivery import Registration
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import EventHandler
 from asoreconcile.cache.feed import Feed
-from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, parts
-from asoreconcile.cache.shaping import Shape, Transform
+from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, Transform, parts
+from asoreconcile.cache.shaping import Shape
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.cache.store import IndexFunction

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope
+from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, Transform
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.clock import Clock
@@ -36,15 +36,17 @@ class Informers:
         label_selector: str | None = None,
         field_selector: str | None = None,
         kinds: Mapping[GroupKind, Scope] | None = None,
+        transform: Transform | None = None,
         streaming: bool = True,
     ) -> None:
         """namespaces: the only ones to watch, for kinds that have a namespace; None
-        watches the whole cluster. kinds: what is different for some kinds. streaming:
-        get initial state by stream where the server can, and by lists else. Rule: CA-2.
+        watches the whole cluster. kinds: what is different for some kinds. transform:
+        what is kept of an object, where the kind's scope does not say. streaming: get
+        initial state by stream where the server can, and by lists else. Rule: CA-2.
         """
         self._client = client
         self._clock = clock
-        self._default = Scope(namespaces, label_selector, field_selector)
+        self._default = Scope(namespaces, label_selector, field_selector, transform)
         self._kinds = kinds or {}
         self._streaming = StreamingSupport(expected=streaming)
         self._lock = threading.Lock()
@@ -95,6 +97,7 @@ class Informers:
             label_selector=scope.label_selector if label is None else label,
             field_selector=scope.field_selector if field is None else field,
             default=self._default,
+            transform=scope.transform or self._default.transform,
             streaming=self._streaming,
         )
 

@@ -3,12 +3,16 @@
 Pure. Rules: CA-2, CA-3.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
+from asoreconcile.objects import JsonObject
+
+Transform = Callable[[JsonObject], JsonObject]
+"""Gets an object nobody else holds; returns it, changed, or another one."""
 
 OTHERS = ""
 """In `Scope.namespaces`: all namespaces that are not named beside it."""
@@ -30,12 +34,14 @@ class Scope:
     """What to cache of a kind.
 
     namespaces: the only ones, each with selectors of its own if it has any, and OTHERS
-    for the rest; None is the whole cluster.
+    for the rest; None is the whole cluster. transform: what is kept of an object; must
+    not fail (IN-10).
     """
 
     namespaces: Namespaces | None = None
     label_selector: str | None = None
     field_selector: str | None = None
+    transform: Transform | None = None
 
     def by_namespace(self) -> Mapping[str, Selector] | None:
         """Raises ValueError for no namespaces at all: that would cache nothing."""

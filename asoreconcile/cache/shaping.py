@@ -1,16 +1,12 @@
 """From an object on the wire to what is kept of it: checked, stripped, transformed."""
 
-from collections.abc import Callable
-
 import attrs
 
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.reflector import BadObjectError
+from asoreconcile.cache.scope import Transform
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import JsonObject
-
-Transform = Callable[[JsonObject], JsonObject]
-"""Gets an object nobody else holds; returns it, changed, or another one."""
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PARTIAL = "PartialObjectMetadata"

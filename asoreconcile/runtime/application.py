@@ -8,25 +8,26 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 import threading
+from collections.abc import Callable, Hashable
 from functools import cached_property
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.backoff import RateLimiter
+from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.informers import Informers
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
-from asoreconcile.kube.events import EventRecorder
+from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.assignment import Assignment
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
-from asoreconcile.runtime.endpoints import OFF, Endpoints
+from asoreconcile.runtime.endpoints import Access, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
     Checks,
@@ -34,15 +35,23 @@ from asoreconcile.runtime.health import (
     answered_by,
 )
 from asoreconcile.runtime.leader import LeaderElection
-from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
+from asoreconcile.runtime.options import CacheOptions, ClientOptions
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.scrapers import Scrapers
 from asoreconcile.runtime.service import Group, Service
+from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.version import __version__
+from asoreconcile.webhooks.certificates import Certificates, SelfSignedCertificate
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.server import Certificates, WebhookServer
+from asoreconcile.webhooks.server import (
+    ADMISSION_BYTES,
+    CONVERSION_BYTES,
+    WebhookServer,
+)
 
-_GRACE_SECONDS = 25.0
+_REVIEW_SECONDS = 10.0
 
 
 class Application:
@@ -58,19 +67,30 @@ class Application:
         *,
         cluster: ClusterConfig | str | None = None,
         clock: Clock | None = None,
+        client: ClientOptions | None = None,
+        cache: CacheOptions | None = None,
+        event_api: EventApi = "v1",
         leader_election: LeaderElection | str | None = None,
         metrics_address: str = "0",
+        secure_metrics: bool = False,
+        metrics_certificates: Certificates | None = None,
         health_address: str = "0",
-        grace_seconds: float = _GRACE_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         """name: the user agent, and the source of events.
         cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
         and into the pod. Raises KubeConfigError if there is none.
+        client: how fast, how patiently and as whom `client` asks. cache: which
+        namespaces and objects `informer` watches.
+        event_api: which kind of events `recorder` writes.
         leader_election: wait for this Lease, or one of this name, before anything is
         reconciled; None leads at once. Who loses it may write no more: `client` refuses
         to, and `run` ends with 1.
         metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
         may serve both. Raises ListenError if it is none of these.
+        secure_metrics: serve them over HTTPS, to whom the cluster's roles let (MG-8);
+        metrics_certificates: what with; None makes a pair that nobody can verify.
+        Raises ValueError if probes would have to log in too.
         grace_seconds: the whole budget of a stop.
         """
         self.name = name
@@ -81,40 +101,66 @@ class Application:
         self.metrics = RuntimeMetrics(self.registry)
         if not isinstance(cluster, ClusterConfig):
             cluster = load(cluster)
-        self._elector = self._make_elector(cluster, leader_election)
-        self.client = KubeClient(
+        self._cluster = cluster
+        self._elector = self._make_elector(leader_election)
+        self.client = (client or ClientOptions()).client(
             cluster,
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
             before_write=self._elector.check if self._elector else _anybody,
         )
-        self.recorder = EventRecorder(self.client, name, clock=self.clock)
+        """Asks the server, and writes."""
+        cache = cache or CacheOptions()
+        self._informers = cache.informers(self.client, clock=self.clock)
+        self.cached = CachedClient(self.client, self._informers)
+        """Reads from the informers that were asked for, writes to the server, and never
+        reads anything older than it wrote."""
+        self.recorder = EventRecorder(
+            self.client, name, clock=self.clock, api=event_api
+        )
         self.alive, self.ready = Checks("healthz"), Checks("readyz")
         self.manager = Manager(
             clock=self.clock, elector=self._elector, grace_seconds=grace_seconds
         )
-        self._informers = Informers(self.client, clock=self.clock)
         self._synced = CachesSynced(self.clock)
         self._lock = threading.Lock()
         self._shown: dict[Informer, str] = {}
-        self.endpoints = self._make_endpoints(metrics_address, health_address)
+        self._closing: list[KubeClient] = [self.client]
+        self.endpoints = endpoints_at(
+            metrics_address,
+            health_address,
+            registry=self.registry,
+            checks=(self.alive, self.ready),
+            access=self._make_access(metrics_certificates) if secure_metrics else None,
+        )
         """The servers by address; `port` tells where one listens."""
         self._add_services()
 
     def informer(
-        self, source: ApiResource | Informer, *, metadata_only: bool = False
+        self,
+        source: ApiResource | Informer,
+        *,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
     ) -> Informer:
-        """The cached, watched objects of a kind; one for all who ask.
+        """The cached, watched objects of a kind; one for all who ask for the same.
 
-        An informer of your own making (some namespaces, a label selector) is taken in:
-        started, stopped and reported with the others.
-        metadata_only: of a resource, leave out spec, status and data.
+        An informer of your own making is taken in: started, stopped and reported with
+        the others; the options are of a resource.
+        metadata_only: leave out spec, status and data. label_selector, field_selector:
+        other ones than the application's for the kind, in a cache of their own.
         """
         if isinstance(source, Informer):
             informer = source
         else:
-            informer = self._informers.of(source, metadata_only=metadata_only)
+            informer = self._informers.of(
+                source,
+                metadata_only=metadata_only,
+                label_selector=label_selector,
+                field_selector=field_selector,
+            )
         with self._lock:
             if informer in self._shown:
                 return informer
@@ -134,6 +180,12 @@ class Application:
         max_concurrent_reconciles: int = 1,
         limiter: RateLimiter | None = None,
         deadline_seconds: float | None = None,
+        resync_seconds: float = 0.0,
+        fairness: Callable[[ObjectKey], Hashable] | None = None,
+        throttle: Throttle | None = None,
+        sync_timeout_seconds: float = 120.0,
+        idle_seconds: float = 30.0,
+        needs_leader: bool = True,
     ) -> Assignment:
         """Have a reconciler called for each object of a kind, whenever one changes.
 
@@ -141,6 +193,10 @@ class Application:
         when: which events count; all without it.
         limiter: of retries; default 5 ms doubling to 1000 s for each object.
         deadline_seconds: what `runtime.current.deadline()` tells the reconciler.
+        resync_seconds: how often every object is looked at though nothing changed, 0
+        never; not what `when` hides.
+        needs_leader: False for what every replica does.
+        The others: see `Controller`.
         Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
         Raises ManagerError if the name is taken.
         """
@@ -154,11 +210,16 @@ class Application:
             max_concurrent_reconciles=max_concurrent_reconciles,
             limiter=limiter,
             metrics=self.metrics,
+            fairness=fairness,
             reconcile_deadline_seconds=deadline_seconds,
+            throttle=throttle,
+            sync_timeout_seconds=sync_timeout_seconds,
+            idle_seconds=idle_seconds,
         )
         assignment = Assignment(controller, informer, self.informer)
-        assignment.watches(informer, when=when)
-        self.manager.add(controller)
+        assignment.watches(informer, when=when, resync_seconds=resync_seconds)
+        group = Group.LEADER if needs_leader else Group.OTHERS
+        self.manager.add(controller, group=group)
         self.alive.add(controller.name, controller.progress)
         return assignment
 
@@ -168,19 +229,29 @@ class Application:
         return WebhookMetrics(self.registry)
 
     def webhooks(
-        self, address: str = ":9443", *, certificates: Certificates
+        self,
+        address: str = ":9443",
+        *,
+        certificates: Certificates,
+        max_conversions: int | None = None,
+        max_admission_bytes: int = ADMISSION_BYTES,
+        max_conversion_bytes: int = CONVERSION_BYTES,
     ) -> WebhookServer:
         """A server for what the API server asks: register functions on the answer.
 
         It runs on every replica, and readiness waits for it.
         certificates: `FileCertificates`, or `ManagedCertificates`, which is started
-        and stopped with it. Raises ListenError for what is no address.
+        and stopped with it. The others: see `WebhookServer`. Raises ListenError for
+        what is no address.
         """
         server = WebhookServer(
             address,
             certificates=certificates,
             clock=self.clock,
             metrics=self.webhook_metrics,
+            max_conversions=max_conversions,
+            max_admission_bytes=max_admission_bytes,
+            max_conversion_bytes=max_conversion_bytes,
         )
         if isinstance(certificates, Service):
             self.manager.add(certificates, group=Group.WEBHOOKS)
@@ -196,7 +267,8 @@ class Application:
         try:
             return self.manager.run(signals=signals)
         finally:
-            self.client.close()
+            for client in self._closing:
+                client.close()
 
     def stop(self) -> None:
         """Ask `run` to end. Does not wait."""
@@ -207,16 +279,14 @@ class Application:
         """Whether this process may write now; always, without a leader election."""
         return self._elector is None or self._elector.leads
 
-    def _make_elector(
-        self, cluster: ClusterConfig, wanted: LeaderElection | str | None
-    ) -> LeaseElector | None:
+    def _make_elector(self, wanted: LeaderElection | str | None) -> LeaseElector | None:
         if wanted is None:
             return None
         if isinstance(wanted, str):
             wanted = LeaderElection(wanted)
         return lease_elector(
-            cluster,
-            ObjectKey(wanted.namespace or cluster.namespace, wanted.lease),
+            self._cluster,
+            ObjectKey(wanted.namespace or self._cluster.namespace, wanted.lease),
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
@@ -224,16 +294,22 @@ class Application:
             timing=wanted.timing,
         )
 
-    def _make_endpoints(self, metrics: str, health: str) -> dict[str, Endpoints]:
-        return {
-            address: Endpoints(
-                address,
-                registry=self.registry if address == metrics else None,
-                checks=(self.alive, self.ready) if address == health else (),
-            )
-            for address in (metrics, health)
-            if address not in OFF
-        }
+    def _make_access(self, certificates: Certificates | None) -> Access:
+        """Asks with a client of its own: scrapers come to replicas that may not write,
+        and must not wait behind what reconcilers send.
+        """
+        reviewer = KubeClient(
+            self._cluster,
+            user_agent=self._user_agent,
+            clock=self.clock,
+            metrics=self.metrics,
+            read_seconds=_REVIEW_SECONDS,
+        )
+        self._closing.append(reviewer)
+        if certificates is None:
+            certificates = SelfSignedCertificate(self.name, clock=self.clock)
+        scrapers = Scrapers(reviewer, clock=self.clock)
+        return Access(certificates.context, scrapers.refusal)
 
     def _add_services(self) -> None:
         for endpoints in self.endpoints.values():

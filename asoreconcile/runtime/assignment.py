@@ -47,13 +47,20 @@ class Assignment:
         handler: Handler = enqueue_self,
         *,
         when: Predicate | None = None,
+        resync_seconds: float = 0.0,
     ) -> Self:
         """Also look at a kind; the handler says whom an event concerns.
 
         handler: see `runtime.handlers`, such as `map_to(function)`.
-        when: which events count; all without it.
+        when: which events count; all without it. resync_seconds: how often all objects
+        are told again as updates without a change; 0 is never.
         """
         predicates = () if when is None else (when,)
         informer = self._informer(source)
-        self.controller.watch(informer, handler=handler, predicates=predicates)
+        self.controller.watch(
+            informer,
+            handler=handler,
+            predicates=predicates,
+            resync_seconds=resync_seconds,
+        )
         return self

@@ -105,7 +105,7 @@ class Controller:
             clock, self._workforce.open, timeout_seconds=sync_timeout_seconds
         )
         self._lock = threading.Lock()
-        self._watches: list[tuple[Source, Callable[[Event], None]]] = []
+        self._watches: list[Callable[[], Registration]] = []
         self._registrations: list[Registration] = []
         self._warm = False
         self._started = False
@@ -117,12 +117,17 @@ class Controller:
         *,
         handler: Handler = enqueue_self,
         predicates: Sequence[Predicate] = (),
+        resync_seconds: float = 0.0,
     ) -> None:
         """Let a source's events enqueue requests; before or after `start` (CT-2).
 
         predicates: all must say yes for an event to count. They and the handler run on
         the watch thread: short, and never blocking.
+        resync_seconds: how often the source tells everything again; 0 is never.
         """
+
+        def begin() -> Registration:
+            return source.add_handler(on_event, resync_seconds=resync_seconds)
 
         def on_event(event: Event) -> None:
             if all(predicate(event) for predicate in predicates):
@@ -132,9 +137,9 @@ class Controller:
 
         with self._lock:
             if not self._warm:
-                self._watches.append((source, on_event))
+                self._watches.append(begin)
                 return
-        self._registrations.append(source.add_handler(on_event))
+        self._registrations.append(begin())
 
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0
@@ -153,8 +158,8 @@ class Controller:
             self._warm = True
             watches, self._watches = self._watches, []
         # Without the lock: a source delivers what it holds before it returns.
-        for source, on_event in watches:
-            self._registrations.append(source.add_handler(on_event))
+        for begin in watches:
+            self._registrations.append(begin())
 
     def start(self) -> None:
         """Reconcile, as soon as all sources have synced. Does not block.

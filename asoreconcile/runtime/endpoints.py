@@ -7,6 +7,7 @@ import ssl
 import urllib.parse
 from collections.abc import Callable
 
+import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
@@ -15,6 +16,16 @@ from asoreconcile.runtime.health import Checks, Report
 
 OFF = ("", "0")
 """Addresses that mean: nowhere."""
+
+
+@attrs.frozen
+class Access:
+    """Who may ask, over TLS. tls: as of `listener.Listener`. guard: asked before each
+    answer; what it answers is answered instead (`runtime.scrapers`).
+    """
+
+    tls: Callable[[], ssl.SSLContext] = attrs.field(repr=False)
+    guard: Callable[[Request], Response | None] = attrs.field(repr=False)
 
 
 class Endpoints:
@@ -26,24 +37,25 @@ class Endpoints:
         *,
         registry: CollectorRegistry | None = None,
         checks: tuple[Checks, ...] = (),
-        guard: Callable[[Request], Response | None] | None = None,
-        tls: Callable[[], ssl.SSLContext] | None = None,
+        access: Access | None = None,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and ""
         are off. Raises ListenError if it is none of these.
         registry: served as /metrics. checks: each under its own name.
-        guard: asked before each answer; what it answers is answered instead
-        (`runtime.scrapers`). tls: as of `listener.Listener`; None is plain HTTP.
+        access: None is plain HTTP, for all who come.
         """
         self.name = f"endpoints {address}"
         self._registry = registry
         self._checks = {item.name: item for item in checks}
-        self._guard = guard
+        self._guard = access.guard if access else None
         self._listener: Listener | None = None
         if address not in OFF:
             self._listener = Listener(
-                address, self.answer, tls=tls, read_seconds=read_seconds
+                address,
+                self.answer,
+                tls=access.tls if access else None,
+                read_seconds=read_seconds,
             )
 
     @property
@@ -86,3 +98,30 @@ class Endpoints:
         return checks.report(
             verbose="verbose" in query, exclude=frozenset(query.get("exclude", ()))
         )
+
+
+def endpoints_at(
+    metrics: str,
+    health: str,
+    *,
+    registry: CollectorRegistry,
+    checks: tuple[Checks, ...],
+    access: Access | None = None,
+) -> dict[str, Endpoints]:
+    """The endpoints of a process by address; one address may serve both.
+
+    access: to the metrics. Raises ListenError for what is no address, ValueError if
+    probes, which cannot log in, would have to.
+    """
+    if access is not None and metrics == health and metrics not in OFF:
+        raise ValueError("probes cannot log in: give them an address of their own")
+    return {
+        address: Endpoints(
+            address,
+            registry=registry if address == metrics else None,
+            checks=checks if address == health else (),
+            access=access if address == metrics else None,
+        )
+        for address in (metrics, health)
+        if address not in OFF
+    }

@@ -19,7 +19,7 @@ from asoreconcile.runtime.workforce import start_daemon
 
 _log = Logger(__name__)
 
-_GRACE_SECONDS = 25.0  # pods usually get 30 s
+GRACE_SECONDS = 25.0  # pods usually get 30 s
 
 
 class ManagerError(AsoError):
@@ -61,7 +61,7 @@ class Manager:
         *,
         clock: Clock,
         elector: Elector | None = None,
-        grace_seconds: float = _GRACE_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         """elector: None leads at once.
         grace_seconds: the whole budget of a stop; 0 does not wait. Make it shorter than

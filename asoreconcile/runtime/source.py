@@ -18,8 +18,13 @@ class Registration(Protocol):
 class Source(Protocol):
     """Delivers the events of one kind. Someone else starts and stops it."""
 
-    def add_handler(self, handler: EventHandler) -> Registration:
-        """Deliver what is there now as `Added(initial=True)`, then every change."""
+    def add_handler(
+        self, handler: EventHandler, *, resync_seconds: float = 0.0
+    ) -> Registration:
+        """Deliver what is there now as `Added(initial=True)`, then every change.
+
+        resync_seconds: how often to tell everything again; 0 is never.
+        """
 
     def has_synced(self) -> bool:
         """Whether the first list is in the cache."""

@@ -9,13 +9,25 @@ import ssl
 import tempfile
 import threading
 from pathlib import Path
+from typing import Protocol
 
+from asoreconcile.certificates import Authority
+from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
 
+_SELF_SIGNED_DAYS = 3650.0
+
 _Stamp = tuple[tuple[int, int, int], ...]
+
+
+class Certificates(Protocol):
+    """What a server shows its clients."""
+
+    def context(self) -> ssl.SSLContext:
+        """To greet a connection with now. Raises OSError if there is nothing yet."""
 
 
 class FileCertificates:
@@ -81,6 +93,22 @@ class FileCertificates:
         if self._authority is not None:
             files.append(Path(self._authority))
         return tuple(_stamp_of(file) for file in files)
+
+
+class SelfSignedCertificate:
+    """One that nobody can verify, made on the spot: for scrapers that do not ask."""
+
+    def __init__(self, name: str, *, clock: Clock) -> None:
+        """name: of whom it says to be made."""
+        now = clock.now()
+        authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)
+        self._context = server_context()
+        pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
+        load_pem(self._context, *pair)
+
+    def context(self) -> ssl.SSLContext:
+        """Always the same."""
+        return self._context
 
 
 def server_context() -> ssl.SSLContext:

@@ -16,13 +16,13 @@ import threading
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 from asoreconcile.listener import Listener, Request, Response
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.webhooks.admission import Mutate, Validate, mutating, validating
+from asoreconcile.webhooks.certificates import Certificates
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
 from asoreconcile.webhooks.routes import (
@@ -35,8 +35,8 @@ from asoreconcile.webhooks.routes import (
 OFF = ("", "0")
 """Addresses that mean: nowhere."""
 
-_ADMISSION_BYTES = 7 << 20
-_CONVERSION_BYTES = 64 << 20
+ADMISSION_BYTES = 7 << 20
+CONVERSION_BYTES = 64 << 20
 _CONNECTIONS = 64
 _TIMEOUT_SECONDS = 10.0  # the API server's own default
 _DIAL_SECONDS = 1.0
@@ -44,13 +44,6 @@ _DIAL_SECONDS = 1.0
 
 class WebhookError(AsoError):
     """A webhook cannot be served as asked for."""
-
-
-class Certificates(Protocol):
-    """What the server shows its clients (`webhooks.certificates`)."""
-
-    def context(self) -> ssl.SSLContext:
-        """To greet a connection with now. Raises OSError if there is nothing yet."""
 
 
 class WebhookServer:
@@ -66,8 +59,8 @@ class WebhookServer:
         clock: Clock,
         metrics: WebhookMetrics | None = None,
         max_conversions: int | None = None,
-        max_admission_bytes: int = _ADMISSION_BYTES,
-        max_conversion_bytes: int = _CONVERSION_BYTES,
+        max_admission_bytes: int = ADMISSION_BYTES,
+        max_conversion_bytes: int = CONVERSION_BYTES,
     ) -> None:
         """address: `:9443`, `127.0.0.1:0` (any free port); "0" and "" are off. Raises
         ListenError if it is none of these.

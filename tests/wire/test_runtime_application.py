@@ -2,12 +2,12 @@
 
 import ssl
 import threading
-import time
 import urllib.error
 import urllib.request
 from queue import Queue
 
 import pytest
+from applications import Applications, Noting, until
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.errors import StoppedError, TerminalError
@@ -36,17 +36,6 @@ from asoreconcile.webhooks.managed import ManagedCertificates
 ONE = ObjectKey("default", "one")
 
 
-class Noting:
-    """A reconciler that notes the keys it is called with."""
-
-    def __init__(self):
-        self.keys = Queue()
-
-    def reconcile(self, request):
-        self.keys.put(request.key)
-        return Result()
-
-
 @pytest.fixture
 def cluster(tmp_path):
     with KubeServer() as server:
@@ -56,39 +45,14 @@ def cluster(tmp_path):
 
 @pytest.fixture
 def application(cluster):
-    made, threads = [], []
-
-    class Running:
-        def make(self, **options):
-            app = Application("tests", cluster=cluster, **options)
-            made.append(app)
-            return app
-
-        def start(self, app):
-            codes = Queue()
-            thread = threading.Thread(target=lambda: codes.put(app.run(signals=False)))
-            thread.start()
-            threads.append(thread)
-            return codes
-
-    yield Running()
-    for app in made:
-        app.stop()
-        app.client.close()
-    for thread in threads:
-        thread.join(30)
+    applications = Applications(cluster)
+    yield applications
+    applications.close()
 
 
 def create(app, resource, namespace, name, **meta):
     meta = {"namespace": namespace, "name": name, **meta}
     return app.client.create(resource, {"metadata": meta})
-
-
-def until(condition):
-    poll, deadline = threading.Event(), time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        poll.wait(0.005)
 
 
 def read_any(address):

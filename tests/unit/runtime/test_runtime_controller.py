@@ -34,7 +34,7 @@ class HandSource:
         self.synced = synced
         self.handlers = []
 
-    def add_handler(self, handler):
+    def add_handler(self, handler, *, resync_seconds=0.0):
         self.handlers.append(handler)
         for name in self.initial:
             handler(Added(entry(name), initial=True))

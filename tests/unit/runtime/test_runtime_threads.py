@@ -30,7 +30,7 @@ class Source:
     def __init__(self, *, synced):
         self.synced = synced
 
-    def add_handler(self, handler):
+    def add_handler(self, handler, *, resync_seconds=0.0):
         meta = {"namespace": "ns", "name": "a", "resourceVersion": "1"}
         handler(Added(Entry({"metadata": meta})))
         return self

@@ -1,0 +1,54 @@
+"""Applications of one's own in this process, started and always stopped."""
+
+import threading
+import time
+from queue import Queue
+
+from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.reconciler import Result
+
+
+class Noting:
+    """A reconciler that notes the keys it is called with."""
+
+    def __init__(self):
+        self.keys = Queue()
+
+    def reconcile(self, request):
+        self.keys.put(request.key)
+        return Result()
+
+
+class Applications:
+    """Of one cluster. End with `close`."""
+
+    def __init__(self, kubeconfig):
+        self._kubeconfig = kubeconfig
+        self._made, self._threads = [], []
+
+    def make(self, **options):
+        app = Application("tests", cluster=self._kubeconfig, **options)
+        self._made.append(app)
+        return app
+
+    def start(self, app):
+        """Run it on a thread; a queue of its exit code."""
+        codes = Queue()
+        thread = threading.Thread(target=lambda: codes.put(app.run(signals=False)))
+        thread.start()
+        self._threads.append(thread)
+        return codes
+
+    def close(self):
+        for app in self._made:
+            app.stop()
+            app.client.close()
+        for thread in self._threads:
+            thread.join(30)
+
+
+def until(condition):
+    poll, deadline = threading.Event(), time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        poll.wait(0.005)

@@ -1,0 +1,268 @@
+"""What an application is told reaches the parts that it is made of."""
+
+import ssl
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+from applications import Applications, Noting, until
+
+from asoreconcile import (
+    CONFIG_MAPS,
+    SECRETS,
+    CacheOptions,
+    ClientOptions,
+    ConflictError,
+    GroupKind,
+    Informer,
+    LeaderElection,
+    NotCachedError,
+    NotFoundError,
+    ObjectKey,
+    Request,
+    Result,
+    Scope,
+    Timing,
+)
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.kube import KubeServer
+
+ONE = ObjectKey("default", "one")
+OTHER = ObjectKey("kube-public", "other")
+
+
+@pytest.fixture
+def server():
+    with KubeServer() as server:
+        yield server
+
+
+@pytest.fixture
+def application(server, tmp_path):
+    server.write_kubeconfig(tmp_path / "kubeconfig")
+    applications = Applications(str(tmp_path / "kubeconfig"))
+    yield applications
+    applications.close()
+
+
+def create(app, resource, key, **content):
+    meta = {"namespace": key.namespace, "name": key.name}
+    return app.client.create(resource, {"metadata": meta, **content})
+
+
+def paths(server, resource):
+    return {one.path for one in server.journal if one.resource == resource}
+
+
+def test_ca2_only_the_namespaces_that_are_named_are_watched(application, server):
+    app = application.make(cache=CacheOptions(namespaces=["kube-public"]))
+    noting = Noting()
+    app.reconcile(CONFIG_MAPS, noting)
+    for key in (ONE, OTHER):
+        create(app, CONFIG_MAPS, key)
+    server.journal.clear()
+    application.start(app)
+    assert noting.keys.get(timeout=20) == OTHER
+    assert app.cached.get(CONFIG_MAPS, OTHER)["metadata"]["name"] == "other"
+    with pytest.raises(NotCachedError, match="default"):
+        app.cached.get(CONFIG_MAPS, ONE)
+    # The role of these namespaces is enough.
+    assert all("kube-public" in path for path in paths(server, "configmaps"))
+
+
+def test_ca2_a_kind_has_a_scope_and_a_transform_of_its_own(application):
+    def without_data(obj):
+        obj.pop("data", None)
+        return obj
+
+    mine = Scope(label_selector="app=mine", transform=without_data)
+    app = application.make(cache=CacheOptions(kinds={GroupKind("", "Secret"): mine}))
+    secrets, maps = app.informer(SECRETS), app.informer(CONFIG_MAPS)
+    create(app, CONFIG_MAPS, ONE, data={"a": "b"})
+    create(app, SECRETS, OTHER)
+    labelled = {"namespace": "default", "name": "one", "labels": {"app": "mine"}}
+    app.client.create(SECRETS, {"metadata": labelled, "data": {"a": "Yg=="}})
+    application.start(app)
+    until(lambda: secrets.has_synced() and maps.has_synced())
+    assert secrets.keys() == [ONE]
+    assert "data" not in secrets.get(ONE)
+    assert maps.get(ONE)["data"] == {"a": "b"}
+
+
+def test_ca2_the_general_transform_counts_where_a_kind_has_none(application):
+    def marked(obj):
+        return {**obj, "marked": True}
+
+    app = application.make(
+        cache=CacheOptions(transform=marked, streaming=False, field_selector="")
+    )
+    create(app, CONFIG_MAPS, ONE)
+    maps = app.informer(CONFIG_MAPS)
+    application.start(app)
+    until(maps.has_synced)
+    assert maps.get(ONE)["marked"] is True
+
+
+def test_ca1_selectors_of_one_informer_make_a_cache_of_their_own(application):
+    app = application.make()
+    narrow = app.informer(CONFIG_MAPS, field_selector="metadata.name=one")
+    assert narrow is app.informer(CONFIG_MAPS, field_selector="metadata.name=one")
+    assert narrow is not app.informer(CONFIG_MAPS)
+    for name in ("one", "two"):
+        create(app, CONFIG_MAPS, ObjectKey("default", name))
+    application.start(app)
+    until(narrow.has_synced)
+    assert narrow.keys("default") == [ONE]
+
+
+def test_d21_the_cached_client_reads_what_it_wrote(application):
+    app = application.make()
+    seen = []
+
+    class Reader:
+        def reconcile(self, request: Request) -> Result:
+            answer = app.cached.patch(CONFIG_MAPS, request.key, {"data": {"a": "b"}})
+            found = app.cached.get(CONFIG_MAPS, request.key)
+            seen.append(found["metadata"]["resourceVersion"])
+            assert found["data"] == answer["data"]
+            app.cached.delete(CONFIG_MAPS, request.key)
+            with pytest.raises(NotFoundError):
+                app.cached.get(CONFIG_MAPS, request.key)
+            done.set()
+            return Result()
+
+    done = threading.Event()
+    app.reconcile(CONFIG_MAPS, Reader(), when=lambda event: event.key == ONE)
+    create(app, CONFIG_MAPS, ONE)
+    application.start(app)
+    assert done.wait(20)
+    assert seen
+
+
+def test_cl6_a_rate_of_requests_is_kept(application):
+    clock = FakeClock()
+    app = application.make(clock=clock, client=ClientOptions(qps=0.1, burst=1))
+    create(app, CONFIG_MAPS, ONE)
+    got = threading.Event()
+
+    def get():
+        app.client.get(CONFIG_MAPS, ONE)
+        got.set()
+
+    reader = threading.Thread(target=get)
+    reader.start()
+    clock.until_waiting()
+    clock.advance(9)
+    assert not got.is_set()
+    clock.advance(1)
+    assert got.wait(20)
+    reader.join(20)
+
+
+def test_cl4_writes_say_who_writes(application):
+    """Who owns a field is known by its manager's name."""
+    one, two = (
+        application.make(client=ClientOptions(field_manager=name))
+        for name in ("one", "two")
+    )
+    meta = {"namespace": ONE.namespace, "name": ONE.name}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    body["data"] = {"a": "b"}
+    one.client.patch(CONFIG_MAPS, ONE, body, kind="apply")
+    body["data"]["a"] = "c"
+    with pytest.raises(ConflictError):
+        two.client.patch(CONFIG_MAPS, ONE, body, kind="apply")
+    one.client.patch(CONFIG_MAPS, ONE, body, kind="apply")
+
+
+def test_cl4_a_dry_run_changes_nothing(application):
+    app = application.make(client=ClientOptions(dry_run=True))
+    create(app, CONFIG_MAPS, ONE)
+    with pytest.raises(NotFoundError):
+        app.client.get(CONFIG_MAPS, ONE)
+
+
+def event_paths(server):
+    return [one.path for one in server.journal if one.resource.startswith("events")]
+
+
+@pytest.mark.parametrize(
+    ("api", "path"), [("v1", "/api/v1/"), ("events.k8s.io/v1", "/apis/events.k8s.io/")]
+)
+def test_events_are_of_the_api_that_was_asked_for(application, server, api, path):
+    app = application.make(event_api=api)
+    made = create(app, CONFIG_MAPS, ONE)
+    codes = application.start(app)
+    app.recorder.event(made, "Normal", "Greeted", "hello")
+    until(lambda: any(one.startswith(path) for one in event_paths(server)))
+    app.stop()
+    assert codes.get(timeout=20) == 0
+
+
+def status(url, token=""):
+    context = ssl._create_unverified_context()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_mg8_metrics_are_for_whom_the_cluster_lets(application, server):
+    app = application.make(
+        metrics_address="127.0.0.1:0",
+        health_address="localhost:0",
+        secure_metrics=True,
+    )
+    application.start(app)
+    metrics, health = app.endpoints["127.0.0.1:0"], app.endpoints["localhost:0"]
+    until(lambda: metrics.port and health.port)
+    url = f"https://localhost:{metrics.port}/metrics"
+    assert status(url) == 401
+    assert status(url, "nobody's") == 401
+    assert status(url, server.token) == 200
+    assert status(f"http://localhost:{health.port}/healthz") == 200
+
+
+def test_mg8_probes_are_not_to_log_in(application):
+    with pytest.raises(ValueError, match="an address of their own"):
+        application.make(
+            metrics_address=":8080", health_address=":8080", secure_metrics=True
+        )
+
+
+def test_mg2_what_every_replica_does_waits_for_no_lease(application):
+    timing = Timing(lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05)
+    election = LeaderElection("lease", namespace="kube-public", timing=timing)
+    leader, standby = (application.make(leader_election=election) for _ in range(2))
+    application.start(leader)
+    until(lambda: leader.leads)
+    everywhere, once = Noting(), Noting()
+    standby.reconcile(CONFIG_MAPS, everywhere, name="everywhere", needs_leader=False)
+    standby.reconcile(CONFIG_MAPS, once, name="once")
+    create(leader, CONFIG_MAPS, ONE)
+    application.start(standby)
+    assert everywhere.keys.get(timeout=20) == ONE
+    assert once.keys.empty()
+    assert not standby.leads
+
+
+def test_in8_each_object_comes_again_at_the_time_of_a_resync(application):
+    clock = FakeClock()
+    app = application.make(clock=clock)
+    noting = Noting()
+    create(app, CONFIG_MAPS, ONE)
+    informer = Informer(app.client, CONFIG_MAPS, clock=clock)
+    app.reconcile(informer, noting, resync_seconds=3600)
+    application.start(app)
+    # The gate before the first reconcile looks again and again.
+    until(lambda: clock.advance(0.1) or not noting.keys.empty())
+    assert noting.keys.get(timeout=20) == ONE
+    clock.advance(3000)
+    assert noting.keys.empty()
+    clock.advance(600)
+    assert noting.keys.get(timeout=20) == ONE
