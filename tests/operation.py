@@ -128,6 +128,32 @@ class Operation:
                 field_manager="tests",
                 force=True,
             )
+        self.wait_served(*objs)
+
+    def wait_served(self, *objs):
+        """Block until the kinds of some objects are served, whoever installs them."""
+        resources = {resource_for(obj) for obj in objs}
+        missing = {f"{one.plural}.{one.group}" for one in resources}
+        stream = self.client.watch(
+            CUSTOM_RESOURCE_DEFINITIONS, timeout_seconds=WAIT_SECONDS
+        )
+        with closing(stream):
+            events = iter(stream)
+            while missing:
+                type_, seen = next(events, ("", None))
+                assert seen is not None, f"not served: {missing}\n{self.logs()[-3000:]}"
+                if type_ != "BOOKMARK" and _is_established(seen):
+                    missing.discard(key_of(seen).name)
+        for resource in resources:
+            while not self._is_served(resource):  # comes after established
+                pass
+
+    def _is_served(self, resource):
+        try:
+            self.client.list_page(resource, limit=1)
+        except NotFoundError:
+            return False
+        return True
 
     def apply(self, obj):
         obj["metadata"].setdefault("namespace", "default")
@@ -265,6 +291,13 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def _is_established(crd):
+    conditions = crd.get("status", {}).get("conditions") or ()
+    return any(
+        (one["type"], one["status"]) == ("Established", "True") for one in conditions
+    )
 
 
 def _ready(obj):

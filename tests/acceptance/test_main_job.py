@@ -42,7 +42,12 @@ def operation(tmp_path):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_samples_in_any_order_become_ready_and_go(operation, seed):
+def test_samples_in_any_order_become_ready_and_go(make_cluster, tmp_path, seed):
+    with Operation(tmp_path, cluster=make_cluster()) as operation:
+        samples_become_ready_and_go(operation, seed)
+
+
+def samples_become_ready_and_go(operation, seed):
     objs = samples()
     random.Random(seed).shuffle(objs)
     azure_objs = [obj for obj in objs if obj["kind"] != "Secret"]

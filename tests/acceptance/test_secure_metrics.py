@@ -16,7 +16,6 @@ from asoreconcile.controllers.metrics_endpoint import (
     secured,
 )
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.testing.kube import KubeServer
 
 _RBAC = ("rbac.authorization.k8s.io", "v1")
 ROLES = ApiResource(*_RBAC, "clusterroles", "ClusterRole", namespaced=False)
@@ -27,8 +26,8 @@ SCRAPER = ("monitoring", "scraper")
 
 
 @pytest.fixture
-def operation(tmp_path):
-    with Operation(tmp_path, cluster=KubeServer(rbac=True)) as running:
+def operation(make_cluster, tmp_path):
+    with Operation(tmp_path, cluster=make_cluster(rbac=True)) as running:
         yield running
 
 

@@ -29,9 +29,9 @@ OLD, NEW, STORED = "v1api20240301", "v20250301", "v20250301storage"
 
 
 @pytest.fixture(scope="module")
-def operation(tmp_path_factory):
+def operation(make_cluster, tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("operation")
-    with Operation(tmp_path) as made:
+    with Operation(tmp_path, cluster=make_cluster()) as made:
         authority, folder = certificate_authority(), tmp_path / "certificates"
         folder.mkdir()
         certificate, key = authority.issue(["127.0.0.1"])

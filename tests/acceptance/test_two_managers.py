@@ -2,14 +2,13 @@
 
 import urllib.error
 import urllib.request
-from contextlib import closing
 
 import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, NAMESPACES
-from asoreconcile.objects import ObjectKey, key_of
+from asoreconcile.kube.resources import LEASES, NAMESPACES
+from asoreconcile.objects import ObjectKey
 
 LEASE = ObjectKey(
     "azureserviceoperator-system", "controllers-leader-election-azinfra-generated"
@@ -21,8 +20,8 @@ CRDS = (
 
 
 @pytest.fixture
-def operation(tmp_path):
-    with Operation(tmp_path) as running:
+def operation(make_cluster, tmp_path):
+    with Operation(tmp_path, cluster=make_cluster()) as running:
         running.client.create(NAMESPACES, {"metadata": {"name": LEASE.namespace}})
         yield running
 
@@ -54,21 +53,6 @@ def asked_azure(operation):
     ]
 
 
-def wait_installed(client, count):
-    """Block until so many CRDs are there."""
-    page = client.list_page(CUSTOM_RESOURCE_DEFINITIONS)
-    seen = {key_of(obj) for obj in page.items}
-    stream = client.watch(
-        CUSTOM_RESOURCE_DEFINITIONS,
-        resource_version=page.resource_version,
-        timeout_seconds=WAIT_SECONDS,
-    )
-    with closing(stream):
-        events = iter(stream)
-        while len(seen) < count:
-            seen.add(key_of(next(events)[1]))
-
-
 def readiness(port):
     """The verbose report; "" before it is served."""
     try:
@@ -86,7 +70,7 @@ def test_le5_le10_the_standby_goes_on_where_a_killed_leader_was(operation, start
     """The leader installs the CRDs, and is killed while Azure's answer is under way."""
     group, child = resource_group(), virtual_network()
     first = start("first")
-    wait_installed(operation.client, 2)
+    operation.wait_served(group, child)
     operation.apply(group)
     operation.wait_ready(group)
     port = free_port()

@@ -7,7 +7,6 @@ comparison does not measure this machine's disk.
 
 import base64
 import os
-import secrets
 import socket
 import ssl
 import subprocess
@@ -19,6 +18,9 @@ from pathlib import Path
 
 import attrs
 import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import realserver
 
 START_SECONDS = 60.0
 _EMBEDDED = "from asoreconcile.cmd.asoreconcile import main; main()"
@@ -66,64 +68,14 @@ def embedded(*arguments):
 def real():
     """A kube-apiserver with its etcd; None where the programs are not."""
     assets = Path(os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent"))
-    if not (assets / "kube-apiserver").exists() or not (assets / "etcd").exists():
+    if realserver.missing(assets):
         yield None
         return
-    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        folder, token = Path(name), secrets.token_hex(16)
-        store, peer, port = _free_port(), _free_port(), _free_port()
-        (folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
-        key = ["openssl", "ecparam", "-genkey", "-name", "prime256v1", "-noout"]
-        subprocess.run(
-            [*key, "-out", folder / "accounts.key"], check=True, capture_output=True
-        )
-        clients = f"http://127.0.0.1:{store}"
-        etcd = stack.enter_context(
-            _running(
-                _command(
-                    assets / "etcd",
-                    data_dir=folder / "etcd",
-                    unsafe_no_fsync="true",
-                    log_level="error",
-                    listen_client_urls=clients,
-                    advertise_client_urls=clients,
-                    listen_peer_urls=f"http://127.0.0.1:{peer}",
-                ),
-                folder / "etcd.log",
-            )
-        )
-        _when(etcd, lambda: _listens(store))
-        server = stack.enter_context(
-            _running(
-                _command(
-                    assets / "kube-apiserver",
-                    etcd_servers=clients,
-                    bind_address="127.0.0.1",
-                    secure_port=port,
-                    cert_dir=folder / "certs",
-                    authorization_mode="RBAC",
-                    token_auth_file=folder / "tokens.csv",
-                    service_account_issuer="https://localhost",
-                    service_cluster_ip_range="10.0.0.0/24",
-                    service_account_key_file=folder / "accounts.key",
-                    service_account_signing_key_file=folder / "accounts.key",
-                    # A test's own bursts are measured, not the queues before them.
-                    enable_priority_and_fairness="false",
-                    disable_admission_plugins="ServiceAccount",
-                ),
-                folder / "apiserver.log",
-            )
-        )
-        authority = folder / "certs" / "apiserver.crt"
-        _when(server, lambda: authority.exists() and _listens(port))
-        pem = authority.read_text()
-        pids = (server.pid, etcd.pid)
-        yield Address("kube-apiserver", port, token, pem, pids)
-
-
-def _command(program, **options):
-    stated = (f"--{name.replace('_', '-')}={o}" for name, o in options.items())
-    return [str(program), *stated]
+    # A test's own bursts are measured, not the queues before them.
+    with realserver.running(assets, "--enable-priority-and-fairness=false") as server:
+        port = int(server.url.rpartition(":")[2])
+        trusted = server.authority_pem
+        yield Address("kube-apiserver", port, server.token, trusted, server.pids)
 
 
 @contextmanager
@@ -153,12 +105,6 @@ def _when(process, holds):
 def _listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _decoded(text):

@@ -4,6 +4,7 @@ KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd (`hack/envtest` m
 one): every test then runs on both. ASORECONCILE_CONTRACT_URL, _TOKEN and _CA (a PEM
 file) name a running server instead; its token must be an administrator's. The tests
 speak plain HTTP: what they say of the embedded server they say of a real one.
+`-m real` runs only what needs the real one.
 """
 
 import os
@@ -42,7 +43,9 @@ def targets() -> tuple[str, ...]:
     return TARGETS
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(
+    params=["embedded", pytest.param("real", marks=pytest.mark.real)][: len(TARGETS)]
+)
 def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
     """An administrator's client; the CRD `widgets.contract.example.com` is there."""
     return servers(request.param)

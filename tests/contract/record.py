@@ -9,10 +9,12 @@ import os
 import sys
 from pathlib import Path
 
-import realserver
 from contractclient import Json, Server, widgets_crd
 from goldenform import Form
 from goldenscenarios import SCENARIOS, Scenario
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import realserver
 
 GOLDEN = Path(__file__).with_name("golden.json")
 

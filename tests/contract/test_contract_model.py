@@ -248,6 +248,7 @@ def sides(
     return make
 
 
+@pytest.mark.real  # both servers at once, where there is a real one
 def test_random_writes_have_the_same_outcome(
     sides: Callable[[], tuple[Side, Side]],
 ):

@@ -31,6 +31,7 @@ class Running:
     url: str
     token: str = attrs.field(repr=False)
     authority_pem: str = attrs.field(repr=False)
+    pids: tuple[int, ...]
 
 
 def missing(folder: Path) -> list[str]:
@@ -40,8 +41,11 @@ def missing(folder: Path) -> list[str]:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Running]:
-    """Start both, wait until they are ready, and end them with the block."""
+def running(folder: Path, *options: str) -> Iterator[Running]:
+    """Start both, wait until they are ready, and end them with the block.
+
+    options: more of kube-apiserver's.
+    """
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         store, peer, port = _free_ports(3)
@@ -65,14 +69,16 @@ def running(folder: Path) -> Iterator[Running]:
             *("--service-account-key-file", f"{work}/accounts.key"),
             *("--service-account-signing-key-file", f"{work}/accounts.key"),
             *("--disable-admission-plugins", "ServiceAccount"),
+            *options,
         ]
         with (
-            _process(etcd, work / "etcd.log"),
+            _process(etcd, work / "etcd.log") as store_process,
             _process(server, work / "server.log") as process,
         ):
             url = f"https://127.0.0.1:{port}"
             authority = _await_ready(url, process, work)
-            yield Running(url, token, authority)
+            pids = (process.pid, store_process.pid)
+            yield Running(url, token, authority, pids)
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes], work: Path) -> str:

@@ -1,0 +1,78 @@
+"""The API servers that whole operators are tested on: ours, and a real one.
+
+KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd (`hack/envtest` makes
+one); tests that ask for the fixture `make_cluster` then run on both.
+"""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from ssl import create_default_context
+
+import pytest
+import realserver
+import urllib3
+
+from asoreconcile.testing.kube import KubeServer, kubeconfigs
+
+_ASSETS = "KUBEBUILDER_ASSETS"
+_REAL = pytest.param("real", marks=pytest.mark.real)
+HAS_REAL = bool(os.environ.get(_ASSETS))
+TARGETS = ("embedded", _REAL) if HAS_REAL else ("embedded",)
+
+
+class RealCluster:
+    """A kube-apiserver as `Operation` takes one. Use as a context manager.
+
+    Nothing collects garbage, and it keeps no journal and knows no faults.
+    """
+
+    def __init__(self):
+        self.faults = self
+        self._stack = ExitStack()
+        self._server = None
+
+    def __enter__(self):
+        folder = Path(os.environ[_ASSETS])
+        if lacking := realserver.missing(folder):
+            pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}")
+        self._server = self._stack.enter_context(realserver.running(folder))
+        return self
+
+    def __exit__(self, *exc):
+        self._stack.__exit__(*exc)
+
+    def release_all(self):
+        """There are no faults to let go of."""
+
+    def write_kubeconfig(self, path, token=""):
+        server = self._server
+        document = kubeconfigs.kubeconfig(
+            server.url, server.authority_pem.encode(), token or server.token
+        )
+        kubeconfigs.write(path, kubeconfigs.text(document))
+
+    def add_service_account(self, namespace, name):
+        """A service account's token, signed by the API server; the account is made."""
+        self._post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        self._post(accounts, {"metadata": {"name": name}})
+        answer = self._post(f"{accounts}/{name}/token", {"spec": {}})
+        return answer["status"]["token"]
+
+    def _post(self, path, obj):
+        """The answer's object; of what is there already, the refusal."""
+        context = create_default_context(cadata=self._server.authority_pem)
+        headers = {"Authorization": f"Bearer {self._server.token}"}
+        with urllib3.PoolManager(ssl_context=context, headers=headers) as pool:
+            answer = pool.request("POST", self._server.url + path, json=obj)
+        assert answer.status in (201, 409), answer.data
+        return answer.json()
+
+
+def cluster(target, **options):
+    """An API server that is not started yet.
+
+    options: of the embedded one; the real one has roles as it is.
+    """
+    return KubeServer(**options) if target == "embedded" else RealCluster()
