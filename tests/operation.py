@@ -150,7 +150,7 @@ class Operation:
 
     def _is_served(self, resource):
         try:
-            self.client.list_page(resource, limit=1)
+            self.client.list_page(resource)
         except NotFoundError:
             return False
         return True
