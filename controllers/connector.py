@@ -8,6 +8,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialSource,
+    auxiliary_tenants,
     sign_in_transport,
 )
 from asoreconcile.arm.metrics import ArmMetrics
@@ -60,6 +61,7 @@ class Connector:
             budget=self._budget_of(source),
             user_agent=self._user_agent,
             transport=self._to_arm(cloud),
+            auxiliary_tenants=auxiliary_tenants(source),
         )
         return Connection(client, subscription_id=source.subscription_id, source=name)
 

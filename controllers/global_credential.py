@@ -12,7 +12,12 @@ from asoreconcile.arm.credentials import (
 )
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
-from asoreconcile.arm.credentials_secret import subscription_problem, tenants_in
+from asoreconcile.arm.credentials_secret import (
+    TENANTS,
+    subscription_problem,
+    tenants_in,
+    tenants_problem,
+)
 from asoreconcile.controllers.environment import Environment, flag
 
 _ORIGIN = "the operator's settings"
@@ -69,7 +74,9 @@ def _source(
     client = reader.text("AZURE_CLIENT_ID")
     certificate = reader.raw("AZURE_CLIENT_CERTIFICATE")
     secret = reader.text("AZURE_CLIENT_SECRET")
-    tenants = tenants_in(reader.text("AZURE_ADDITIONAL_TENANTS"))
+    tenants = tenants_in(reader.text(TENANTS))
+    if problem := tenants_problem(tenants):
+        reader.problems.append(f"{TENANTS} {problem}")
     used, unused = _choice(
         USE_WORKLOAD_IDENTITY_AUTH=by_workload,
         AZURE_CLIENT_CERTIFICATE=bool(certificate),
@@ -77,6 +84,8 @@ def _source(
     )
     notices.extend(f"{name} is not used: {used} comes first" for name in unused)
     if not used:
+        if tenants:
+            notices.append(f"{TENANTS} is not used: a managed identity has one tenant")
         return _of_machine(reader, cloud, notices)
     needed = f"needed with {used}"
     tenant = reader.required("AZURE_TENANT_ID", needed)

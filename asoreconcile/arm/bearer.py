@@ -46,7 +46,7 @@ class TokenCache:
     ) -> None:
         self._credential = credential
         self._scope = scope
-        self._tenant = {"tenant_id": tenant_id} if tenant_id else {}
+        self._tenant_id = tenant_id
         self._lock = threading.Lock()
         self._token: AccessToken | None = None
 
@@ -90,12 +90,20 @@ class TokenCache:
             return token
 
     def _fetch(self, claims: str) -> AccessToken:
+        tenant = {"tenant_id": self._tenant_id} if self._tenant_id else {}
         try:
             return self._credential.get_token(
-                self._scope, claims=claims or None, enable_cae=True, **self._tenant
+                self._scope, claims=claims or None, enable_cae=True, **tenant
             )
+        except CredentialError as error:
+            if not self._tenant_id:
+                raise
+            message = str(error)
         except AzureError as error:
-            raise CredentialError(f"no token for Azure: {error.message}") from None
+            message = f"no token for Azure: {error.message}"
+        if self._tenant_id:
+            message = f"{message} (of the additional tenant {self._tenant_id})"
+        raise CredentialError(message)
 
     def __repr__(self) -> str:
         return f"TokenCache({self._scope!r})"

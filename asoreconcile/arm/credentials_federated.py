@@ -23,7 +23,7 @@ from asoreconcile.arm.credentials import (
 TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
 # Kubernetes' tokens have 1-2 kB; a larger file is something else.
 _MAX_TOKEN_BYTES = 65_536
-_TENANT = re.compile(r"[A-Za-z0-9.-]+")
+TENANT = re.compile(r"[A-Za-z0-9.-]+")
 # The machine's own endpoint answers at once or is not there.
 _MACHINE_TIMEOUT_SECONDS = 5
 
@@ -59,6 +59,14 @@ class ManagedIdentity:
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     origin: str = ""
 
+    @property
+    def tenant_id(self) -> str:
+        return ""
+
+    @property
+    def additional_tenants(self) -> tuple[str, ...]:
+        return ()
+
     def credential(self, transport: SignInTransport = None) -> TokenCredential:  # noqa: ARG002 - it asks no authority
         return managed_identity(self)
 
@@ -74,7 +82,7 @@ def workload_identity(
     # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
     from azure.identity import ClientAssertionCredential
 
-    if not _TENANT.fullmatch(source.tenant_id):
+    if not TENANT.fullmatch(source.tenant_id):
         # azure-identity would put it into a URL as it is.
         raise CredentialError(
             "AZURE_TENANT_ID is no tenant id: write the tenant's GUID or its domain"

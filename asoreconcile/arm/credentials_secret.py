@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.arm.credentials import (
+    ANY_TENANT,
     ClientSecret,
     CloudConfig,
     CredentialError,
@@ -18,6 +19,7 @@ from asoreconcile.arm.credentials import (
 )
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import (
+    TENANT,
     TOKEN_FILE,
     ManagedIdentity,
     WorkloadIdentity,
@@ -34,12 +36,14 @@ _IDENTITY_FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
 _SECRET = "AZURE_CLIENT_SECRET"  # noqa: S105 - a key's name
 _CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
 _PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a key's name
-_TENANTS = "AZURE_ADDITIONAL_TENANTS"
+TENANTS = "AZURE_ADDITIONAL_TENANTS"
+# What one request's header holds, as Microsoft documents it.
+_MOST_TENANTS = 3
 _KNOWN = frozenset(
     {
         *REQUIRED,
         *CLOUD,
-        *(_SECRET, _CERTIFICATE, _PASSWORD, _IDENTITY_FILE, _TENANTS, "AUTH_MODE"),
+        *(_SECRET, _CERTIFICATE, _PASSWORD, _IDENTITY_FILE, TENANTS, "AUTH_MODE"),
     }
 )
 # The id becomes a part of paths at Azure: it must not bring parts of its own.
@@ -82,6 +86,20 @@ def tenants_in(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
+def tenants_problem(tenants: tuple[str, ...]) -> str:
+    """Why AZURE_ADDITIONAL_TENANTS cannot be used; "" when it can. Pure. Rule: H5."""
+    strange = [t for t in tenants if t != ANY_TENANT and not TENANT.fullmatch(t)]
+    if strange:
+        # It becomes a part of the token endpoint's path.
+        return f"names what is no tenant's GUID or domain: {_listed(strange)}"
+    if len(tenants) > _MOST_TENANTS:
+        return (
+            f"names {len(tenants)} tenants: Azure takes tokens of {_MOST_TENANTS} "
+            "further ones with a request at most"
+        )
+    return ""
+
+
 def subscription_problem(subscription_id: str) -> str:
     """Why a text cannot be a subscription id; "" when it can. Pure."""
     if _SUBSCRIPTION.fullmatch(subscription_id):
@@ -92,7 +110,9 @@ def subscription_problem(subscription_id: str) -> str:
 def _source(reader: "_Reader", rules: SecretRules, origin: str) -> CredentialSource:
     subscription, tenant, client = reader.required()
     cloud = reader.cloud(rules)
-    tenants = tenants_in(reader.text(_TENANTS))
+    tenants = tenants_in(reader.text(TENANTS))
+    if problem := tenants_problem(tenants):
+        reader.problems.append(f"{TENANTS} {problem}")
     mode = reader.mode()
     if _SECRET in reader:
         secret = reader.filled(_SECRET)

@@ -138,8 +138,25 @@ def test_broken_bodies_are_400(session, group, content):
 
 
 def test_unsupported_methods_are_405(session, group):
-    assert session.patch(f"{group}{NETWORKS}/v", json={}).status_code == 405
+    assert session.options(f"{group}{NETWORKS}/v").status_code == 405
     assert session.put(group + NETWORKS, json={}).status_code == 405
+
+
+def test_patch_changes_what_it_names_and_no_more(azure, session, group):
+    path = f"{group}{NETWORKS}/v"
+    assert refusal(session.patch(path, json={}))[0] == 404
+    body = {**NETWORK_BODY, "tags": {"a": "1", "b": "2"}}
+    session.put(path, json=body)
+    azure.seed(f"{path}/subnets/hand", {"properties": {}})
+    before = session.get(path).json()
+    changed = session.patch(path, json={"tags": {"a": None, "c": "3"}})
+    assert changed.status_code == 200
+    after = session.get(path).json()
+    assert after["tags"] == {"b": "2", "c": "3"}
+    for moot in ("tags", "etag"):
+        before.pop(moot, None)
+        after.pop(moot, None)
+    assert before == after
 
 
 def test_h1_ids_come_back(session, group):

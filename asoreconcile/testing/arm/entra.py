@@ -59,6 +59,7 @@ class Grant:
     client_id: str
     audience: str
     expires_at: float
+    tenant_id: str
 
 
 class SignInError(Exception):
@@ -70,12 +71,15 @@ class SignInError(Exception):
 
 
 class Entra:
-    """One tenant. Gives out tokens and knows them again. Safe from any thread."""
+    """A tenant and those added. Gives out tokens and knows them again. Safe from any
+    thread.
+    """
 
     def __init__(
         self, application: Registered, clock: Clock, *, lifetime_seconds: int
     ) -> None:
         self._tenant_id = application.tenant_id
+        self._tenants = {application.tenant_id.lower()}
         self._clock = clock
         self.lifetime_seconds = lifetime_seconds
         self._lock = threading.Lock()
@@ -89,14 +93,24 @@ class Entra:
         with self._lock:
             self._applications[application.client_id.lower()] = application
 
+    def add_tenant(self, tenant_id: str) -> None:
+        """Let every application sign in to another tenant, too."""
+        with self._lock:
+            self._tenants.add(tenant_id.lower())
+
     def issue(
-        self, client_id: str, *, audience: str = "https://management.azure.com"
+        self,
+        client_id: str,
+        *,
+        audience: str = "https://management.azure.com",
+        tenant_id: str = "",
     ) -> str:
-        """A new token, as a successful sign-in gives out."""
+        """A new token, as a sign-in gives out. tenant_id: "" is the first one."""
         token = secrets.token_urlsafe(48)
         expires_at = self._clock.monotonic() + self.lifetime_seconds
+        tenant = (tenant_id or self._tenant_id).lower()
         with self._lock:
-            self._grants[token] = Grant(client_id, audience, expires_at)
+            self._grants[token] = Grant(client_id, audience, expires_at, tenant)
         return token
 
     def grant(self, token: str) -> Grant | None:
@@ -108,9 +122,13 @@ class Entra:
         return grant
 
     def knows(self, token: str) -> bool:
-        """Whether ARM takes a token."""
+        """Whether ARM takes a token: of the first tenant, the subscription's."""
         grant = self.grant(token)
-        return grant is not None and grant.audience in ARM_AUDIENCES
+        return (
+            grant is not None
+            and grant.audience in ARM_AUDIENCES
+            and grant.tenant_id == self._tenant_id.lower()
+        )
 
     def tokens(self) -> list[str]:
         """Every token given out and not revoked, to look for where none may be."""
@@ -130,19 +148,21 @@ class Entra:
             return self._refusal(refused)
 
     def _route(self, request: Request) -> Response:
-        tenant = request.path.strip("/").split("/")[0]
-        if tenant.lower() != self._tenant_id:
+        tenant = request.path.strip("/").split("/")[0].lower()
+        with self._lock:
+            is_known = tenant in self._tenants
+        if not is_known:
             raise SignInError(
                 400, "invalid_tenant", 90002, f"Tenant '{tenant}' not found."
             )
         if request.path.endswith("/v2.0/.well-known/openid-configuration"):
-            return answer(200, self._configuration())
+            return answer(200, self._configuration(tenant))
         if request.method == "POST" and request.path.endswith("/oauth2/v2.0/token"):
-            return self._token(request)
+            return self._token(request, tenant)
         return answer(404, None)
 
-    def _configuration(self) -> JsonObject:
-        base = f"{self.url}/{self._tenant_id}"
+    def _configuration(self, tenant: str) -> JsonObject:
+        base = f"{self.url}/{tenant}"
         return {
             "issuer": f"{base}/v2.0",
             "authorization_endpoint": f"{base}/oauth2/v2.0/authorize",
@@ -154,7 +174,7 @@ class Entra:
             ],
         }
 
-    def _token(self, request: Request) -> Response:
+    def _token(self, request: Request, tenant: str) -> Response:
         form = dict(urllib.parse.parse_qsl(request.body.decode("utf-8", "replace")))
         _need(form, ("grant_type", "client_id", "scope"))
         if form["grant_type"] != "client_credentials":
@@ -165,15 +185,16 @@ class Entra:
                 "The app requested an unsupported grant type.",
             )
         application = self._application(form["client_id"])
-        self._check_credential(application, form)
+        self._check_credential(application, form, tenant)
         audience = _audience(form["scope"])
+        token = self.issue(application.client_id, audience=audience, tenant_id=tenant)
         return answer(
             200,
             {
                 "token_type": "Bearer",
                 "expires_in": self.lifetime_seconds,
                 "ext_expires_in": self.lifetime_seconds,
-                "access_token": self.issue(application.client_id, audience=audience),
+                "access_token": token,
             },
         )
 
@@ -190,7 +211,9 @@ class Entra:
             )
         return application
 
-    def _check_credential(self, application: Application, form: dict[str, str]) -> None:
+    def _check_credential(
+        self, application: Application, form: dict[str, str], tenant: str
+    ) -> None:
         if "client_assertion" not in form:
             _check_secret(application, form)
             return
@@ -198,7 +221,7 @@ class Entra:
             raise SignInError(
                 400, "invalid_request", 90023, "Unsupported client_assertion_type."
             )
-        base = f"{self.url}/{self._tenant_id}"
+        base = f"{self.url}/{tenant}"
         problem = problem_of(
             form["client_assertion"],
             client_id=application.client_id,

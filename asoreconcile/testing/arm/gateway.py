@@ -2,7 +2,6 @@
 
 import re
 import uuid
-from collections.abc import Callable
 
 import attrs
 import orjson
@@ -43,6 +42,7 @@ _ROLES = "/providers/microsoft.authorization/roledefinitions"
 _SUBSCRIPTION = re.compile(r"^/subscriptions/([^/]+)", re.IGNORECASE)
 _CLASSES: dict[str, Kind] = {"GET": "reads", "HEAD": "reads", "DELETE": "deletes"}
 _BUDGET = "3999"
+_OF_RESOURCES = frozenset({"GET", "HEAD", "PUT", "PATCH", "DELETE"})
 
 
 class Gateway:
@@ -73,7 +73,8 @@ class Gateway:
         left: dict[str, str] = {}
         try:
             left = self._left(request, principal)
-            response = self._route(request)
+            tenants = self._estate.tenants.shown(request)
+            response = self._route(request, tenants)
         except RefusedError as refused:
             address = parse(request.path)
             envelope = self._estate.styles[address.type].envelope if address else "arm"
@@ -88,7 +89,7 @@ class Gateway:
         _, _, query = request.target.partition("?")
         return self._estate.monitors.find(request.path.rstrip("/"), query)
 
-    def _route(self, request: Request) -> Response:
+    def _route(self, request: Request, tenants: frozenset[str]) -> Response:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
             return self._polling.handle(look, request)
@@ -109,28 +110,28 @@ class Gateway:
         address = parse(path)
         if address is None:
             return self._list(path, request)
-        return self._resource(address, request)
+        return self._resource(address, request, tenants)
 
-    def _resource(self, address: Address, request: Request) -> Response:
-        api_version = request.query["api-version"]
-        answers: dict[str, Callable[[], Response]] = {
-            "GET": lambda: self._provider.get(address),
-            "HEAD": lambda: self._provider.head(address),
-            "PUT": lambda: self._provider.put(
-                address, _body(request), api_version, request.headers
-            ),
-            "DELETE": lambda: self._provider.delete(
-                address, api_version, request.headers
-            ),
-        }
-        if request.method not in answers:
-            return not_supported(request.method)
+    def _resource(
+        self, address: Address, request: Request, tenants: frozenset[str]
+    ) -> Response:
+        method, api_version = request.method, request.query["api-version"]
+        if method not in _OF_RESOURCES:
+            return not_supported(method)
         self._estate.providers.check(address, api_version)
-        check_locks(self._estate.resources, address, request.method)
-        self._moves.check(address, request.method)
-        if request.method == "PUT":
-            self._estate.policies.check(address)
-        return answers[request.method]()
+        check_locks(self._estate.resources, address, method)
+        self._moves.check(address, method)
+        if method == "GET":
+            return self._provider.get(address)
+        if method == "HEAD":
+            return self._provider.head(address)
+        if method == "DELETE":
+            return self._provider.delete(address, api_version, request.headers)
+        body = _body(request)
+        self._estate.policies.check(address)
+        self._estate.tenants.check(address, body, tenants)
+        write = self._provider.put if method == "PUT" else self._provider.patch
+        return write(address, body, api_version, request.headers)
 
     def _list(self, path: str, request: Request) -> Response:
         if request.method != "GET":

@@ -9,12 +9,12 @@ from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import Resource, Resources
 
 _LOCKS = "microsoft.authorization/locks"
-_VERBS = {"PUT": "write", "DELETE": "delete", "POST": "action"}
+VERBS = {"PUT": "write", "PATCH": "write", "DELETE": "delete", "POST": "action"}
 
 
 def check_locks(resources: Resources, address: Address, method: str) -> None:
     """Raises RefusedError 409 for what a lock forbids."""
-    if address.type == _LOCKS or method not in _VERBS:
+    if address.type == _LOCKS or method not in VERBS:
         return
     found = [lock for lock in _locks(resources) if _forbids(lock, address, method)]
     if not found:
@@ -23,7 +23,7 @@ def check_locks(resources: Resources, address: Address, method: str) -> None:
     raise RefusedError(
         409,
         "ScopeLocked",
-        f"The scope '{address.id}' cannot perform {_VERBS[method]} operation because "
+        f"The scope '{address.id}' cannot perform {VERBS[method]} operation because "
         f"following scope(s) are locked: {scopes}. Please remove the lock and try "
         "again.",
     )

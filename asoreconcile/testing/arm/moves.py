@@ -12,6 +12,7 @@ import attrs
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.locks import VERBS
 from asoreconcile.testing.arm.operations import Operation, Operations
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
@@ -25,7 +26,6 @@ from asoreconcile.testing.arm.styles import Styles
 ACTION = "moveresources"
 _MOST = 800
 _ANSWER = Answer.of("202 L 15 empty")
-_VERBS = {"PUT": "write", "DELETE": "delete", "POST": "action"}
 
 
 class Moves:
@@ -64,11 +64,11 @@ class Moves:
         """
         self._running = [entry for entry in self._running if not entry[0].is_over]
         held = {group for _, groups in self._running for group in groups}
-        if method in _VERBS and address.group.lower() in held:
+        if method in VERBS and address.group.lower() in held:
             raise RefusedError(
                 409,
                 "ScopeLocked",
-                f"The scope '{address.id}' cannot perform {_VERBS[method]} operation "
+                f"The scope '{address.id}' cannot perform {VERBS[method]} operation "
                 f"because following scope(s) are locked: '{address.group}'. Resources "
                 "are being moved.",
             )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.clock import Clock
+from asoreconcile.kube.patch import apply_merge_patch
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import Address, parse
@@ -34,6 +35,7 @@ from asoreconcile.testing.arm.resources import EMBEDDED, Resource, Resources
 from asoreconcile.testing.arm.scopes import Scopes, check_body
 from asoreconcile.testing.arm.style import Answer, Style
 from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.arm.tenants import Tenants
 from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.arm.vaults import SoftDeletedVaults
 from asoreconcile.testing.arm.views import Views
@@ -58,6 +60,7 @@ class Estate:
     lag: Lag
     listing: Listing
     providers: Providers
+    tenants: Tenants
     throttling: Throttling | None = None
     policies: Policies = attrs.field(factory=Policies)
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)
@@ -97,6 +100,32 @@ class Provider:
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> Response:
         """Create or replace. headers: conditions. Raises RefusedError."""
+        return self._write(address, body, api_version, headers)
+
+    def patch(
+        self,
+        address: Address,
+        body: JsonObject,
+        api_version: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> Response:
+        """Change some members of what is there, such as its tags; children stay.
+
+        headers: conditions. Raises RefusedError.
+        """
+        present = self._existing(address, "PATCH")
+        merged = apply_merge_patch(present.sent, body)
+        return self._write(address, merged, api_version, headers, is_patch=True)
+
+    def _write(
+        self,
+        address: Address,
+        body: JsonObject,
+        api_version: str,
+        headers: Mapping[str, str],
+        *,
+        is_patch: bool = False,
+    ) -> Response:
         self._estate.scopes.check(address, "PUT")
         present = self._resources.find(address.id)
         etag = self._views.etag(present) if present else ""
@@ -110,7 +139,7 @@ class Provider:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
         is_new = present is None
         self._note_write(address, present)
-        resource = self._store(address, body, present)
+        resource = self._store(address, body, present, keeps_children=is_patch)
         if not told.is_slow:
             resource.enter(style.done)
             headers = self._estate.monitors.plain_headers(address, told, api_version)
@@ -273,7 +302,12 @@ class Provider:
         return self._views.response(told.status, resource, headers)
 
     def _store(
-        self, address: Address, body: JsonObject, present: Resource | None
+        self,
+        address: Address,
+        body: JsonObject,
+        present: Resource | None,
+        *,
+        keeps_children: bool = False,
     ) -> Resource:
         if present is not None:
             address = present.address  # the casing of the first write stays
@@ -292,7 +326,7 @@ class Provider:
             present.body, present.sent = shown, copy_json(body)
         present.changed_at = f"{self._estate.clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"
         present.created_at = present.created_at or present.changed_at
-        for name, items in embedded.items():
+        for name, items in () if keeps_children else embedded.items():
             self._replace_children(address, name, items)
         return present
 

@@ -105,21 +105,21 @@ class Resources:
             for resource in self._all.values()
             if not _within(resource.address.key, key)
             and not _within(key, resource.address.key)
-            and any(_within(found, key) for found in _references(resource.sent))
+            and any(_within(found, key) for found in references(resource.sent))
         ]
+
+
+def references(value: Any, name: str = "") -> Iterator[str]:
+    """The ids that a body holds in fields called `id` or `...Id`."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from references(inner, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item, name)
+    elif isinstance(value, str) and name.lower().endswith("id") and parse(value):
+        yield value.lower()
 
 
 def _within(key: str, outer: str) -> bool:
     return key == outer or key.startswith(outer + "/")
-
-
-def _references(value: Any, name: str = "") -> Iterator[str]:
-    """The ids that a body holds in fields called `id` or `...Id`."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _references(inner, key)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _references(item, name)
-    elif isinstance(value, str) and name.lower().endswith("id") and parse(value):
-        yield value.lower()

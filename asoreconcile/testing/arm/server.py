@@ -32,6 +32,7 @@ from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.scripted import plan
 from asoreconcile.testing.arm.session import ArmSession
 from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.arm.tenants import Tenants
 from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.clock import FakeClock
@@ -93,6 +94,7 @@ class ArmServer(Cloud):
             faults=self.faults,
             lag=Lag(clock, read_lag),
             providers=Providers(clock),
+            tenants=Tenants(self.entra),
             listing=Listing(self._arm.url, self._resources, views, page_size=page_size),
             throttling=Throttling(clock) if throttle else None,
         )
@@ -104,6 +106,11 @@ class ArmServer(Cloud):
         """Let a policy refuse writes of resources whose id matches a pattern."""
         with self._lock:
             self._estate.policies.deny(resource, name)
+
+    def add_tenant(self, tenant_id: str, subscription_id: str) -> None:
+        """Let there be another tenant with a subscription, to refer to (H5)."""
+        with self._lock:
+            self._estate.tenants.add(tenant_id, subscription_id)
 
     def style(self, type_: str, name: str) -> None:
         """Let a type answer in a recorded way, W1 to W26. Raises ValueError."""

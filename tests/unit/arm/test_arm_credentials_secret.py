@@ -4,7 +4,12 @@ import traceback
 
 import pytest
 
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig, CredentialError
+from asoreconcile.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+    auxiliary_tenants,
+)
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_secret import SecretRules, credential_in, tenants_in
@@ -86,6 +91,34 @@ def test_additional_tenants_are_a_comma_list(keys):
     source = read(**BASE, **keys, AZURE_ADDITIONAL_TENANTS="one, two,,")
     assert source.additional_tenants == ("one", "two")
     assert tenants_in("") == ()
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ("", ()),
+        ("one, two", ("one", "two")),
+        ("t, one, *", ("one",)),
+        ("one, ONE, T", ("ONE",)),
+    ],
+)
+def test_h5_neither_its_own_tenant_nor_any_is_a_further_one(listed, expected):
+    keys = {**BASE, "AZURE_TENANT_ID": "t", "AZURE_ADDITIONAL_TENANTS": listed}
+    assert auxiliary_tenants(read(**keys)) == expected
+    assert auxiliary_tenants(read(**keys, AUTH_MODE="podidentity")) == ()
+
+
+@pytest.mark.parametrize(
+    ("listed", "problem"),
+    [
+        ("a, b, c, d", "names 4 tenants"),
+        ("a, ../b", "no tenant's GUID or domain: ../b"),
+        ("a b", "no tenant's GUID or domain: a b"),
+    ],
+)
+def test_h5_further_tenants_that_cannot_be_are_named(listed, problem):
+    with pytest.raises(CredentialError, match=f"AZURE_ADDITIONAL_TENANTS.*{problem}"):
+        read(**BASE, AZURE_ADDITIONAL_TENANTS=listed)
 
 
 def test_the_token_file_is_the_operators_choice():

@@ -93,6 +93,18 @@ def test_workload_identity_wins():
     assert any("AZURE_CLIENT_SECRET is not used" in n for n in settings.notices)
 
 
+def test_h5_further_tenants_of_the_settings_are_checked():
+    found = problems(**GLOBAL, AZURE_CLIENT_SECRET="s", AZURE_ADDITIONAL_TENANTS="a/b")
+    assert list(found) == [
+        "AZURE_ADDITIONAL_TENANTS names what is no tenant's GUID or domain: a/b"
+    ]
+
+
+def test_h5_a_managed_identity_has_no_further_tenants():
+    settings = from_environment({**GLOBAL, "AZURE_ADDITIONAL_TENANTS": "x"})
+    assert any("AZURE_ADDITIONAL_TENANTS is not" in n for n in settings.notices)
+
+
 def test_a_certificate_is_checked_at_the_start():
     found = problems(
         **GLOBAL,

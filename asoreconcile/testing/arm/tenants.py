@@ -1,0 +1,66 @@
+"""Other tenants: what a request may refer to there, shown their tokens (H5).
+
+A request runs as the token of the home tenant says. A body that names a resource in
+another tenant's subscription needs that tenant's token beside it, in
+`x-ms-authorization-auxiliary: Bearer a, Bearer b`: three at most, all of them good.
+"""
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.entra import ARM_AUDIENCES, Entra
+from asoreconcile.testing.arm.refusals import RefusedError
+from asoreconcile.testing.arm.resources import references
+from asoreconcile.testing.http import Request
+
+HEADER = "x-ms-authorization-auxiliary"
+_MOST = 3
+
+
+class Tenants:
+    """The caller holds the server's lock."""
+
+    def __init__(self, entra: Entra) -> None:
+        self._entra = entra
+        self._by_subscription: dict[str, str] = {}
+
+    def add(self, tenant_id: str, subscription_id: str) -> None:
+        """Let there be another tenant, where every application may sign in."""
+        self._entra.add_tenant(tenant_id)
+        self._by_subscription[subscription_id.lower()] = tenant_id.lower()
+
+    def shown(self, request: Request) -> frozenset[str]:
+        """The tenants whose tokens a request shows beside its own.
+
+        Raises RefusedError 401.
+        """
+        tokens = [part.strip() for part in request.headers.get(HEADER, "").split(",")]
+        tokens = [token for token in tokens if token]
+        if len(tokens) > _MOST:
+            raise _bad_token(f"{len(tokens)} tokens are more than {_MOST}.")
+        return frozenset(self._tenant(token) for token in tokens)
+
+    def check(self, address: Address, body: JsonObject, shown: frozenset[str]) -> None:
+        """Raises RefusedError 403 for what a body names in a tenant not shown."""
+        for id_ in references(body):
+            found = parse(id_)
+            subscription = found.subscription.lower() if found else ""
+            tenant = self._by_subscription.get(subscription)
+            if tenant is not None and tenant not in shown:
+                raise RefusedError(
+                    403,
+                    "LinkedAuthorizationFailed",
+                    "The client has permission to perform the action on scope "
+                    f"'{address.id}', however the current tenant is not authorized "
+                    f"to access linked subscription '{subscription}'.",
+                )
+
+    def _tenant(self, token: str) -> str:
+        scheme, _, value = token.partition(" ")
+        grant = self._entra.grant(value)
+        if scheme != "Bearer" or grant is None or grant.audience not in ARM_AUDIENCES:
+            raise _bad_token("An auxiliary token is invalid or expired.")
+        return grant.tenant_id
+
+
+def _bad_token(message: str) -> RefusedError:
+    return RefusedError(401, "InvalidAuthenticationToken", message)
