@@ -41,6 +41,7 @@ from asoreconcile.objects import (
     copy_json,
     gvk_of,
     key_of,
+    uid_of,
 )
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import ArmServer
@@ -251,6 +252,10 @@ class World:
     def restart(self):
         """Forget all that a process keeps in memory, as a crash does."""
         self._kinds = {gk: self._kind(kind.version) for gk, kind in self._kinds.items()}
+
+    def remembers(self, obj):
+        """Whether a PUT that was accepted for an object is still kept in memory."""
+        return self._kinds[gvk_of(obj).group_kind].accepted.of(uid_of(obj)) is not None
 
     def ready(self, obj):
         present = self.read(obj)

@@ -32,6 +32,7 @@ from asoreconcile.arm.transport import (
     ArmTransport,
     BodyLimitError,
     advice,
+    plainly,
     read_body,
     sent,
 )
@@ -182,7 +183,8 @@ def _transport_error(
 ) -> ArmTransportError:
     # Not chained: azure-core's and requests' exceptions hold the request's headers.
     return ArmTransportError(
-        f"no answer: {type(error).__name__}: {error}{advice(error)}",
+        f"no answer from {urlsplit(request.url).netloc}: {plainly(error)}"
+        f"{advice(error)}",
         sent=state,
         method=request.method,
         url=request.url,

@@ -7,6 +7,7 @@ Rules: L19, V8, V10, T10.
 """
 
 import os
+import re
 import ssl
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -38,6 +39,8 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
 _CHUNK_BYTES = 65_536
 _MAX_WRAPPERS = 5
+# How urllib3 begins its messages: the repr of a connection or a pool.
+_OWN_OBJECT = re.compile(r"^(?:<[^>]*>|\w+\([^)]*\)): ")
 # requests' two, then OpenSSL's: the first that is set wins.
 _BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
@@ -119,6 +122,17 @@ def advice(error: BaseException) -> str:
             "endpoint's host, and the CA bundle in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
         )
     return ""
+
+
+def plainly(error: BaseException) -> str:
+    """What went wrong at the bottom, in its own words, for people to read.
+
+    azure-core, requests and urllib3 each wrap it in the names of their own objects.
+    """
+    *_, cause = error, *_causes(error)
+    texts = [str(a) for a in cause.args if isinstance(a, str | BaseException)]
+    told = (_OWN_OBJECT.sub("", text).rstrip(".") for text in texts or [str(cause)])
+    return ": ".join(text for text in told if text) or type(cause).__name__
 
 
 def sent(error: AzureError) -> Sent:

@@ -5,6 +5,7 @@ that it is none of our business. A failure is never final: nobody can edit a del
 object back into order (reconcile-semantics section 5).
 """
 
+from asoreconcile.arm import ids
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
@@ -32,6 +33,7 @@ def begin_delete(work: Work) -> Outcome:
     """Ask Azure to delete; recorded at once if it takes time (R5.5)."""
     work.session.set_ready(deleting(work.session.generation))
     work.require_subscription(work.arm_id)
+    _require_of_kind(work)
     chain = work.operator.extensions.chain(DELETE, work.kind.group_kind)
     work.log.info("Deleting resource", armId=work.arm_id)
     try:
@@ -61,6 +63,7 @@ def delete_resource(request: Delete) -> DeleteResult:
 def monitor_delete(work: Work) -> Outcome:
     """One poll of a running DELETE."""
     work.session.set_ready(deleting(work.session.generation))
+    work.event("Normal", "MonitorDelete", f'Asking Azure whether "{work.arm_id}" went')
     try:
         token = load_poller(work)
     except TokenError as error:
@@ -115,6 +118,24 @@ def let_go(work: Work) -> Outcome:
             {"finalizers": [f for f in present if f != FINALIZER]}
         )
     return Finished()
+
+
+def _require_of_kind(work: Work) -> None:
+    """The id comes from an annotation: a slip in it must not delete something else, nor
+    pass for a resource that is gone.
+    """
+    try:
+        found = ids.parse(work.arm_id).type
+    except ids.ArmIdError:
+        found = ""
+    if found.lower() == work.version.arm_type.lower():
+        return
+    raise ConditionError(
+        f"nothing is deleted: annotation {RESOURCE_ID} is {work.arm_id!r}, which is no "
+        f"{work.version.arm_type}: correct it, or set {RECONCILE_POLICY} to "
+        "detach-on-delete to let only this object go",
+        reason="Failed",
+    )
 
 
 def _name_what_stays(work: Work) -> None:

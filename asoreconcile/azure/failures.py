@@ -15,7 +15,8 @@ from asoreconcile.runtime.outcome import in_chain
 
 # The API refuses events over 1,024 characters; the id at the end is what support asks
 # for first, so it is the message that is cut.
-_MAX_EVENT = 900
+_MAX_EVENT = 1_000
+_NOT_LET_IN = frozenset({401, 403})
 # The verdicts of the Kubernetes API that a person has to know; any other is trouble of
 # the moment, or a race that the next pass wins.
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
@@ -48,17 +49,24 @@ def failure_of(work: Work, error: Exception) -> ConditionError | None:
             )
 
 
-def event_text(error: ConditionError) -> str:
-    """What the event of a failure says: reason, message, and Azure's id of the request,
-    if Azure refused one.
+def event_text(work: Work, error: ConditionError) -> str:
+    """What the event of a failure says: reason, message, and of a request that Azure
+    refused its id, and whose credential it does not let in.
     """
     text = f"{error.reason}: {error}"
     fault = in_chain(error, ArmError)
-    if fault is None or not fault.correlation_id:
+    if fault is None:
         return text
-    if len(text) > _MAX_EVENT:
-        text = text[: _MAX_EVENT - 3] + "..."
-    return f"{text} (correlation id {fault.correlation_id})"
+    told = []
+    if fault.status in _NOT_LET_IN:
+        told.append(f"credential from {work.connection.source}")
+    if fault.correlation_id:
+        told.append(f"correlation id {fault.correlation_id}")
+    if not told:
+        return text
+    tail = f" ({', '.join(told)})"
+    room = _MAX_EVENT - len(tail)
+    return (text if len(text) <= room else text[: room - 3] + "...") + tail
 
 
 def _refused(error: ApiError) -> ConditionError:

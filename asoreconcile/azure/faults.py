@@ -3,7 +3,12 @@
 from http import HTTPStatus
 from typing import Literal
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError, classify
+from asoreconcile.arm.faults import (
+    NO_MESSAGE,
+    ArmError,
+    ArmTransportError,
+    classify,
+)
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.errors import ConditionError, RetryClass, Severity
@@ -46,7 +51,7 @@ def unreachable(work: Work, error: ArmTransportError) -> ConditionError:
     work.log.warning("Azure did not answer", reason=str(error))
     found = classify(error)
     return ConditionError(
-        f"Azure could not be reached; it is tried again. {found.message}",
+        f"Azure did not answer, so it is asked again: {found.message}",
         reason=found.code,
         severity=found.severity,
         retry=found.retry,
@@ -70,7 +75,7 @@ def _classified(
     found = chain(ClassifyError(version=work.version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
     failed = ConditionError(
-        work.references.hide(found.message),
+        work.references.hide(_told(found.message, error)),
         reason=found.code,
         severity=severity,
         retry=found.retry,
@@ -78,6 +83,16 @@ def _classified(
     )
     failed.__cause__ = error  # its ids go into the event
     return failed
+
+
+def _told(message: str, error: ArmError) -> str:
+    """Azure's message to the letter; where none is stated, what came instead."""
+    answered = f"Azure answered {error.status} {_phrase(error.status)}".rstrip()
+    if message == NO_MESSAGE:
+        return f"{message}: {answered} and said no more"
+    if not error.understood and error.body:
+        return f"{answered}, not as its API does: {message}"
+    return message
 
 
 def describe(error: ArmError) -> str:

@@ -8,6 +8,7 @@ import attrs
 
 from asoreconcile.arm import ids
 from asoreconcile.azure.owner import Owner
+from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
@@ -82,11 +83,13 @@ def _subscription(work: Work) -> str:
 
 def _same(claimed: str, arm_id: str) -> bool:
     try:
-        return ids.same(claimed, arm_id)
+        ids.parse(claimed)
     except ids.ArmIdError as error:
         raise _failed(
-            f"annotation resource-id is no ARM id ({error}): remove the annotation"
+            f"annotation {RESOURCE_ID} is no ARM id ({error}): remove it, and it is "
+            "written anew"
         ) from error
+    return ids.same(claimed, arm_id)
 
 
 def _failed(message: str) -> ConditionError:

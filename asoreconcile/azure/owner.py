@@ -18,7 +18,7 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.conditions import is_ready
+from asoreconcile.conditions import find_ready, is_ready
 from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.objects import (
     GroupKind,
@@ -27,6 +27,7 @@ from asoreconcile.objects import (
     annotations,
     key_of,
     spec,
+    status,
     uid_of,
 )
 
@@ -119,8 +120,13 @@ def require_ready(owner: Owner | None) -> None:
     """
     if owner is None or owner.obj is None or is_ready(owner.obj):
         return
-    kind, name = str(owner.obj.get("kind")), key_of(owner.obj).name
-    raise waiting(f"owner {kind} {name!r} is not Ready: see its Ready condition")
+    who = f"owner {owner.obj.get('kind')} {key_of(owner.obj).name!r}"
+    ready = find_ready(status(owner.obj).get("conditions")) or {}
+    if ready.get("severity") in {"Warning", "Error"}:
+        raise waiting(
+            f"{who} is not Ready ({ready.get('reason')}): see its Ready condition"
+        )
+    raise waiting(f"{who} is not Ready yet: it is waited for")
 
 
 def waiting(message: str) -> ConditionError:

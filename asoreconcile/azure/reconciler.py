@@ -202,7 +202,7 @@ class ArmReconciler:
         if after != before:
             # A new trouble is an event; the same one again is only a condition.
             action = "Delete" if is_deleting(work.obj) else "CreateOrUpdate"
-            work.event("Warning", f"{action}ActionError", event_text(error))
+            work.event("Warning", f"{action}ActionError", event_text(work, error))
             work.log.warning(
                 "Pass failed",
                 reason=error.reason,

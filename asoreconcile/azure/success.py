@@ -5,7 +5,10 @@ from asoreconcile.azure.drift import learn
 from asoreconcile.azure.export import export
 from asoreconcile.azure.lives import MADE_AGAIN, is_another, what_to_do
 from asoreconcile.azure.outcome import Again, Outcome, Settled
-from asoreconcile.azure.wire import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.wire import (
+    LATEST_RECONCILED_GENERATION,
+    RECONCILE_POLICY,
+)
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.status import status_of
 from asoreconcile.errors import ConditionError
@@ -63,9 +66,10 @@ def observe_skipped(work: Work) -> Outcome:
         _show(work)
     except _AbsentError as error:
         raise ConditionError(
-            f"the resource {work.arm_id} does not exist in Azure, and reconcile-policy "
-            "skip keeps it from being created; if it was moved to another resource "
-            "group, delete this object and apply it anew under that owner",
+            f"the resource {work.arm_id} does not exist in Azure, and the policy skip "
+            f"keeps it from being created: set {RECONCILE_POLICY} to manage, or delete "
+            "this object; if the resource was moved to another resource group, apply "
+            "it anew under that owner",
             reason="AzureResourceNotFound",
         ) from error
     _check_and_export(work)

@@ -4,6 +4,7 @@ One manager process serves all tests of this file; each has resources of its own
 """
 
 import pytest
+from argohealth import argo_health
 from operation import Operation
 from world import postgres_server, resource_group, role_assignment, virtual_network
 
@@ -319,16 +320,6 @@ def test_what_exists_already_is_adopted(operation, ready):
     assert operation.azure.resources()[id_]["tags"] == {"made": "to order"}
 
 
-def argo_health(obj):
-    """The health script of the documents, in Python."""
-    for condition in ((obj or {}).get("status") or {}).get("conditions") or ():
-        if condition["type"] == "Ready" and condition["status"] == "False":
-            return "Degraded", condition["message"]
-        if condition["type"] == "Ready" and condition["status"] == "True":
-            return "Healthy", condition.get("message", "")
-    return "Progressing", ""
-
-
 def test_argo_s_health_script_tells_the_three_states_apart(operation):
     obj = virtual_network("argo", owner="not-there-yet")
     applied = operation.apply(obj)
@@ -338,4 +329,4 @@ def test_argo_s_health_script_tells_the_three_states_apart(operation):
     assert state == "Degraded"
     assert "not-there-yet" in message
     operation.apply(resource_group("not-there-yet"))
-    assert argo_health(operation.wait_ready(obj)) == ("Healthy", "")
+    assert argo_health(operation.wait_ready(obj))[0] == "Healthy"

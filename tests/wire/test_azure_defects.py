@@ -213,7 +213,12 @@ def test_an_operation_that_was_not_recorded_is_not_taken_for_another_spec(
     with pytest.raises(TransportError):
         world.run(claimed)
     world.apply(virtual_network(tags={"edited": "yes"}))
+    world.run(claimed)
+    # It is asked for at once, and nothing is put over it (L27).
+    assert len(world.requests("GET", "/operations/")) == 1
+    assert len(world.requests("PUT", "virtualNetworks")) == 2
     world.settle(claimed)
+    assert len(world.requests("PUT", "virtualNetworks")) == 3
     assert bodies(world, "virtualNetworks")[-1]["tags"] == {"edited": "yes"}
 
 

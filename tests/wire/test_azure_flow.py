@@ -336,6 +336,7 @@ def test_r4_5_refused_delete_is_a_warning_and_is_tried_again(world, group):
     world.run(group)
     ready = world.ready(group)
     assert (ready["severity"], ready["reason"]) == ("Warning", "LocationRequired")
+    assert world.events[-1][1:3] == ("Warning", "DeleteActionError")
     assert world.settle(group) is None
 
 

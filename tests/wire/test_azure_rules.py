@@ -51,7 +51,9 @@ def test_an_edit_that_breaks_a_rule_is_not_sent_and_keeps_nobody(world):
 
     world.run(obj)
 
-    assert world.ready(obj)["reason"] == "Failed"
+    ready = world.ready(obj)
+    assert ready["reason"] == "Failed"
+    assert ready["message"].startswith("spec.ipAllocations[0].reference: set group")
     assert len(world.requests("PUT", "virtualNetworks")) == 1
     assert FINALIZER in finalizers(world.read(obj))
     world.delete(obj)

@@ -1,0 +1,161 @@
+"""What an object shows, and what is remembered of it, while work is under way."""
+
+import pytest
+from world import World, postgres_server, resource_group, virtual_network
+
+from asoreconcile.azure.wire import FINALIZER, LATEST_RECONCILED_GENERATION
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.middleware.points import POST_RECONCILE
+from asoreconcile.objects import GroupKind, annotations, finalizers, key_of, uid_of
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+OPERATIONS = "/operations/"
+
+
+class Meanwhile:
+    """Something that happens in the middle of a pass, after the PUT."""
+
+    def __init__(self):
+        self.happens = None
+        self.set = ExtensionSet("meanwhile")
+        self.set.on(POST_RECONCILE, GroupKind("resources.azure.com", "ResourceGroup"))(
+            self._check
+        )
+
+    def _check(self, request, call_next):
+        if self.happens is not None:
+            self.happens()
+        return call_next(request)
+
+
+@pytest.fixture
+def meanwhile():
+    return Meanwhile()
+
+
+@pytest.fixture
+def world(tmp_path, meanwhile):
+    with World(
+        tmp_path, extensions=[meanwhile.set], lro=30.0, retry_after=10
+    ) as running:
+        running.install(GROUPS, NETWORKS, SERVERS)
+        yield running
+
+
+@pytest.fixture
+def group(world):
+    obj = resource_group()
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+def reasons(world, name):
+    return [
+        reason
+        for of, type_, reason, _ in world.events
+        if of == name and (type_, reason) != ("Normal", "CredentialFrom")
+    ]
+
+
+def vanish(world, obj):
+    """The object goes at once, whatever its finalizers say."""
+    nothing = {"metadata": {"finalizers": None}}
+    world.client.patch(world.resource_for(obj), key_of(world.read(obj)), nothing)
+    world.delete(obj)
+
+
+def test_r3_3_what_was_missing_and_came_gives_way_to_reconciling(world, group):
+    server = postgres_server()
+    world.apply(server)
+    world.run(server)
+    assert world.ready(server)["reason"] == "SecretNotFound"
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db-admin"},
+        "stringData": {"password": "Sesame-1"},
+    }
+    world.apply(secret)
+    world.run(server)
+    ready = world.ready(server)
+    assert (ready["reason"], ready["severity"]) == ("Reconciling", "Info")
+
+
+def test_r3_6_an_edit_during_an_operation_is_shown_as_under_way_at_once(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    world.apply(virtual_network(tags={"a": "b"}))
+    world.run(child)
+    ready = world.ready(child)
+    assert (ready["reason"], ready["observedGeneration"]) == ("Reconciling", 2)
+    assert annotations(world.read(child))[LATEST_RECONCILED_GENERATION] == "1"
+
+
+def test_a_sync_gives_way_to_what_users_change(world, group):
+    assert world.run(group).priority == LOW_PRIORITY
+    child = virtual_network()
+    world.apply(child)
+    assert world.run(child).priority != LOW_PRIORITY
+
+
+def test_events_tell_the_course_of_a_deletion(world, group):
+    """Of the reasons ASO's users look for."""
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    path = "virtualNetworks/vnet"
+    world.azure.faults.answer("DELETE", path, 409, code="InUse", message="Not yet.")
+    world.delete(child)
+    assert world.settle(child) is None
+    told = reasons(world, "vnet")
+    assert told[0] == "BeginCreateOrUpdate"
+    assert told[1:3] == ["DeleteActionError", "BeginDelete"]
+    polls = [r for r in world.requests("GET", OPERATIONS) if r.at is not None]
+    assert set(told[3:]) == {"MonitorDelete"}
+    assert 1 <= told[3:].count("MonitorDelete") <= len(polls)
+
+
+def test_r1_17_an_object_that_goes_during_its_put_leaves_nothing_behind(
+    world, meanwhile
+):
+    """The status write finds nothing: no error, no requeue, and it is forgotten."""
+    obj = resource_group()
+    made = world.apply(obj)
+    meanwhile.happens = lambda: vanish(world, obj)
+    assert world.run(obj).requeue_after_seconds is None
+    assert world.read(obj) is None
+    assert not world.remembers(made)
+
+
+def test_what_was_accepted_for_an_object_that_went_is_forgotten(world, group):
+    """Its operation could not be recorded, and then it was gone."""
+    child = virtual_network()
+    world.apply(child)
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.run(child)
+    claimed = world.read(child)
+    assert FINALIZER in finalizers(claimed)
+    world.cluster.faults.drop("PATCH", "virtualnetworks/vnet$")
+    with pytest.raises(TransportError):
+        world.run(child)
+    assert world.remembers(claimed)
+    vanish(world, child)
+    assert world.run(child, stale=claimed).requeue_after_seconds is None
+    assert not world.remembers(claimed)
+    assert uid_of(claimed)
+
+
+def test_a_refused_put_notes_the_generation_it_was_made_from(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    world.apply(virtual_network(tags={"a": "b"}))
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.run(child)
+    assert annotations(world.read(child))[LATEST_RECONCILED_GENERATION] == "2"

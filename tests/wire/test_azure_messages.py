@@ -1,0 +1,151 @@
+"""What the on-call person reads at night: what happened, to what, and what to do."""
+
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.wire import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.objects import annotations, key_of
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path) as one:
+        one.install(GROUPS, NETWORKS)
+        yield one
+
+
+@pytest.fixture
+def group(world):
+    obj = resource_group()
+    world.apply(obj)
+    world.settle(obj)
+    return obj
+
+
+@pytest.fixture
+def network(world, group):
+    obj = virtual_network()
+    world.apply(obj)
+    return obj
+
+
+def refuse(world, status, *, path="virtualNetworks", **more):
+    world.azure.faults.answer("PUT", path, status, **more)
+
+
+def said(world, obj):
+    """The message of the condition after one more pass."""
+    world.run(obj)
+    return world.ready(obj)["message"]
+
+
+def annotate(world, obj, **notes):
+    body = {"metadata": {"annotations": notes}}
+    world.client.patch(world.resource_for(obj), key_of(obj), body)
+
+
+def test_an_owner_that_fails_is_named_with_its_reason(world):
+    group, child = resource_group(), virtual_network()
+    world.apply(group)
+    world.apply(child)
+    assert said(world, child) == (
+        "owner ResourceGroup 'rg' has no Azure resource id yet: see its Ready condition"
+    )
+    refuse(world, 403, path="resourceGroups", code="AuthorizationFailed", message="No.")
+    world.run(group)
+    assert said(world, child) == (
+        "owner ResourceGroup 'rg' is not Ready (AuthorizationFailed): see its Ready "
+        "condition"
+    )
+
+
+def test_an_owner_at_work_is_waited_for(world, group):
+    owner = virtual_network()
+    world.apply(owner)
+    world.install("network.azure.com/VirtualNetworksSubnet")
+    world.azure.faults.hang_operation("virtualNetworks")
+    child = {
+        "apiVersion": "network.azure.com/v20250301",
+        "kind": "VirtualNetworksSubnet",
+        "metadata": {"name": "web"},
+        "spec": {"owner": {"name": "vnet"}, "addressPrefix": "10.0.1.0/24"},
+    }
+    world.apply(child)
+    world.run(owner)
+    expected = "owner VirtualNetwork 'vnet' is not Ready yet: it is waited for"
+    assert said(world, child) == expected
+
+
+def test_an_answer_that_is_no_arm_error_is_said_to_be_none(world, network):
+    refuse(world, 502, body="<html>Bad gateway</html>")
+    assert said(world, network) == (
+        "Azure answered 502 Bad Gateway, not as its API does: <html>Bad gateway</html>"
+    )
+
+
+def test_a_refusal_without_a_message_says_what_is_known(world, network):
+    refuse(world, 409, code="Conflict", message="")
+    assert said(world, network) == (
+        "There was an unknown deployment error: Azure answered 409 Conflict and said "
+        "no more"
+    )
+    assert world.ready(network)["reason"] == "Conflict"
+
+
+def test_no_answer_names_the_host_and_the_cause_in_plain_words(world, network):
+    world.azure.faults.drop("PUT", "virtualNetworks")
+    host = world.azure.url.removeprefix("https://")
+    assert said(world, network) == (
+        f"Azure did not answer, so it is asked again: no answer from {host}: "
+        "Connection aborted: Remote end closed connection without response"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [(401, True), (403, True), (409, False), (500, False)]
+)
+def test_who_is_not_let_in_is_in_the_event(world, network, status, told):
+    refuse(world, status, code="Refused", message="No.")
+    assert said(world, network) == "No."
+    (text,) = [text for _, type_, _, text in world.events if type_ == "Warning"]
+    source = "credential from azure-operator/aso-controller-settings"
+    assert (source in text) is told
+
+
+def test_what_is_skipped_and_absent_says_how_to_have_it(world, network):
+    annotate(world, network, **{RECONCILE_POLICY: "skip"})
+    text = said(world, network)
+    assert f"{annotations(world.read(network))[RESOURCE_ID]} does not exist" in text
+    assert f"set {RECONCILE_POLICY} to manage, or delete this object" in text
+
+
+def test_an_id_that_somebody_spoiled_is_said_to_be_and_heals(world, network):
+    world.settle(network)
+    annotate(world, network, **{RESOURCE_ID: "garbage"})
+    puts = len(world.requests("PUT"))
+    assert f"annotation {RESOURCE_ID} is no ARM id" in said(world, network)
+    assert world.ready(network)["severity"] == "Error"
+    assert len(world.requests("PUT")) == puts
+    annotate(world, network, **{RESOURCE_ID: None})
+    world.settle(network)
+
+
+@pytest.mark.parametrize("id_", ["garbage", "/subscriptions/{}/resourceGroups/rg"])
+def test_an_id_of_another_kind_is_neither_deleted_nor_taken_for_gone(
+    world, network, id_
+):
+    """A slip in an annotation must not cost a resource group."""
+    whole = annotations(world.settle(network))[RESOURCE_ID]
+    wrong = id_.format(world.azure.subscription_id)
+    annotate(world, network, **{RESOURCE_ID: wrong})
+    world.delete(network)
+    text = said(world, network)
+    assert text.startswith(f"nothing is deleted: annotation {RESOURCE_ID} is {wrong!r}")
+    assert world.ready(network)["severity"] == "Warning"
+    assert world.requests("DELETE") == []
+    annotate(world, network, **{RESOURCE_ID: whole})
+    assert world.settle(network) is None
+    assert len(world.requests("DELETE", "virtualNetworks/vnet")) == 1
