@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connection import HTTPConnection
 
+from asoreconcile.http1 import PlainConnection, TlsConnection
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 
 _POOL = 64
@@ -91,7 +92,7 @@ _Hooks = tuple[
 ]
 
 
-class _PlainConnection(HTTPConnection):
+class _PlainConnection(PlainConnection):
     """Tells of its socket, and keeps it in reach while an answer is read from it."""
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
@@ -105,12 +106,12 @@ class _PlainConnection(HTTPConnection):
         self.open_socket = self.sock
         self._after(self.sock)
 
-    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
+    def going_out(self, method: str, target: str) -> str:
         self._sending(method)
-        super().putrequest(method, *args, **options)
+        return target
 
 
-class _TlsConnection(HTTPSConnection):
+class _TlsConnection(TlsConnection):
     """The same over TLS: urllib3 wants its own class for each."""
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
@@ -124,9 +125,9 @@ class _TlsConnection(HTTPSConnection):
         self.open_socket = self.sock
         self._after(self.sock)
 
-    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
+    def going_out(self, method: str, target: str) -> str:
         self._sending(method)
-        super().putrequest(method, *args, **options)
+        return target
 
 
 def socket_of(answer: urllib3.BaseHTTPResponse) -> socket.socket | None:
