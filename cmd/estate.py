@@ -14,6 +14,7 @@ from asoreconcile.catalogue.kinds import (
 )
 from asoreconcile.catalogue.manifests import Manifest, read_manifests
 from asoreconcile.catalogue.validation import problems
+from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.conditions import find_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.kind_set import resource_of
@@ -75,9 +76,19 @@ class Row:
 class Estate:
     """Some manifests and the cluster they go to."""
 
-    def __init__(self, catalogue: Catalogue, manifests: Sequence[Manifest]) -> None:
-        """Raises EstateError with every problem of every manifest."""
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        manifests: Sequence[Manifest],
+        *,
+        all_versions: bool = False,
+    ) -> None:
+        """all_versions: a kind may be here in several of its versions.
+
+        Raises EstateError with every problem of every manifest.
+        """
         self._manifests = manifests
+        self._all_versions = all_versions
         self._versions: dict[GroupKind, KindVersion] = {}
         found = [p for m in manifests for p in self._problems(catalogue, m)]
         if found:
@@ -90,14 +101,17 @@ class Estate:
     def kind_count(self) -> int:
         return len(self._versions)
 
-    def install_kinds(self, client: KubeClient) -> None:
+    def install_kinds(
+        self, client: KubeClient, *, conversion: WebhookClient | None = None
+    ) -> None:
         """Apply the CRDs of the kinds and of their owners.
 
-        At the versions the manifests are in, else at the storage version.
+        At the versions the manifests are in, else at the storage version; with someone
+        who converts at all versions.
         """
         for group_kind, version in sorted(self._versions.items(), key=str):
             kind = self._catalogue.kind(group_kind)
-            document = crds.manifest(kind, version.gvk.version)
+            document = crds.manifest(kind, version.gvk.version, conversion=conversion)
             client.patch(
                 CUSTOM_RESOURCE_DEFINITIONS,
                 key_of(document),
@@ -164,10 +178,10 @@ class Estate:
             yield f"{where}: {error}"
             return
         known = self._versions.setdefault(gvk.group_kind, version)
-        if known.gvk != version.gvk:
+        if known.gvk != version.gvk and not self._all_versions:
             yield (
                 f"{where}: {gvk.kind} is here at {gvk.version} and elsewhere at "
-                f"{known.gvk.version}: use one version of a kind"
+                f"{known.gvk.version}: use one version of a kind, or --all-versions"
             )
         title = f"{gvk.kind} {metadata(obj).get('name', '')}"
         for problem in problems(version, obj):
@@ -182,12 +196,14 @@ class Estate:
     def _resource(self, obj: JsonObject) -> ApiResource:
         group_kind = gvk_of(obj).group_kind
         built_in = _BUILT_IN.get(group_kind)
-        return built_in or resource_of(self._versions[group_kind])
+        return built_in or resource_of(self._catalogue.version(gvk_of(obj)))
 
 
-def read(catalogue: Catalogue, paths: Iterable[str | Path]) -> Estate:
+def read(
+    catalogue: Catalogue, paths: Iterable[str | Path], *, all_versions: bool = False
+) -> Estate:
     """An estate from files and folders. Raises ManifestError, EstateError."""
-    return Estate(catalogue, read_manifests(paths))
+    return Estate(catalogue, read_manifests(paths), all_versions=all_versions)
 
 
 def _row(obj: JsonObject, requests: Mapping[str, int], now: datetime) -> Row:

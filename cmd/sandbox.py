@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from asoreconcile.cmd.conversion_endpoint import ConversionEndpoint
 from asoreconcile.cmd.estate import Estate, Row, read
 from asoreconcile.cmd.estate_view import Lines, LiveTable, View
 from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
@@ -17,6 +18,7 @@ from asoreconcile.errors import AsoError
 
 _SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
 _LOOK_SECONDS = 0.5
+_START_SECONDS = 30.0
 
 
 @click.command()
@@ -49,8 +51,19 @@ _LOOK_SECONDS = 0.5
     metavar="SECONDS",
     help="How long Azure's long-running operations take.",
 )
+@click.option(
+    "--all-versions",
+    is_flag=True,
+    help="Serve every version of each kind, so that manifests may mix them. "
+    "Default: the version that the manifests are in.",
+)
 def sandbox(
-    *, files: tuple[str, ...], exit_when_ready: bool, timeout: float, lro: float
+    *,
+    files: tuple[str, ...],
+    exit_when_ready: bool,
+    timeout: float,
+    lro: float,
+    all_versions: bool,
 ) -> None:
     """Run a Kubernetes API, a simulated Azure and the operator, and apply manifests.
 
@@ -64,15 +77,14 @@ def sandbox(
     Exit codes: 0 at Ctrl-C or once all is Ready, 1 if something failed or is not Ready
     in time, 2 for manifests that cannot be applied.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
-    estate = _estate(files)
+    estate = _estate(files, all_versions=all_versions)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     options = AzureOptions(lro=lro, retry_after=1)
     try:
         with Surroundings(options) as surroundings:
-            estate.install_kinds(surroundings.client)
-            surroundings.start_manager()
+            _run_kinds(estate, surroundings, all_versions=all_versions)
             estate.apply(surroundings.client)
             click.echo(f"export KUBECONFIG={surroundings.kubeconfig}\n")
             limit = timeout if exit_when_ready else None
@@ -88,11 +100,26 @@ def sandbox(
     sys.exit(1 if unready else 0)
 
 
-def _estate(files: tuple[str, ...]) -> Estate:
+def _run_kinds(
+    estate: Estate, surroundings: Surroundings, *, all_versions: bool
+) -> None:
+    """Have the estate's kinds served and run. Raises ApiError, ChildError."""
+    if not all_versions:
+        estate.install_kinds(surroundings.client)
+        surroundings.start_manager()
+        return
+    endpoint = ConversionEndpoint.make(surroundings.folder / "webhooks")
+    estate.install_kinds(surroundings.client, conversion=endpoint.client)
+    surroundings.start_manager(*endpoint.arguments)
+    # The first object is converted as it is written.
+    endpoint.wait(surroundings.check, _START_SECONDS)
+
+
+def _estate(files: tuple[str, ...], *, all_versions: bool) -> Estate:
     if not files and not _SAMPLES.is_dir():
         raise click.UsageError("there are no samples beside this installation: use -f")
     try:
-        return read(builtin(), files or (_SAMPLES,))
+        return read(builtin(), files or (_SAMPLES,), all_versions=all_versions)
     except AsoError as error:
         raise click.UsageError(str(error)) from error
 

@@ -169,6 +169,42 @@ def test_sandbox_exits_when_all_is_ready(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+MIXED = """
+apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: mixed}
+spec: {location: westeurope}
+---
+apiVersion: network.azure.com/v1api20240301
+kind: VirtualNetwork
+metadata: {name: old}
+spec:
+  owner: {name: mixed}
+  location: westeurope
+  addressSpace: {addressPrefixes: [10.0.0.0/16]}
+---
+apiVersion: network.azure.com/v20250301
+kind: VirtualNetwork
+metadata: {name: new}
+spec:
+  owner: {name: mixed}
+  location: westeurope
+  addressSpace: {addressPrefixes: [10.1.0.0/16]}
+"""
+
+
+def test_sandbox_takes_manifests_of_several_versions_if_told_to(tmp_path):
+    mixed = tmp_path / "mixed.yaml"
+    mixed.write_text(MIXED)
+    refused = _sandbox(tmp_path, "-f", str(mixed))
+    assert refused.returncode == 2
+    assert "use one version of a kind, or --all-versions" in refused.stderr
+    done = _sandbox(tmp_path, "-f", str(mixed), "--all-versions")
+    assert done.returncode == 0, done.stderr
+    for name in ("old", "new"):
+        assert f"VirtualNetwork default/{name}: Ready=True Succeeded" in done.stdout
+
+
 def test_sandbox_names_what_is_not_ready(tmp_path):
     done = _sandbox(tmp_path, "-f", str(SAMPLES / "redis.yaml"), "--timeout", "8")
     assert done.returncode == 1
