@@ -1,7 +1,17 @@
 """Bodies, paths and queries that are too much, too deep, or nothing at all."""
 
 import pytest
-from contractclient import GROUP, config_maps, widgets
+from contractclient import (
+    APPLY,
+    GROUP,
+    JSON_PATCH,
+    MERGE,
+    STRATEGIC,
+    config_maps,
+    widgets,
+)
+
+UNREADABLE = "couldn't get version/kind; json parse error: "
 
 
 def text(kind, version, name, more=b""):
@@ -107,3 +117,57 @@ def test_a_path_leads_nowhere_else(server, namespace):
 def test_a_method_there_is_not_is_refused(server, namespace):
     for method in ("FOO", "OPTIONS", "TRACE"):
         server.call(method, config_maps(namespace)).refused(405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{", f"{UNREADABLE}unexpected end of JSON input"),
+        (b"{} x", f"{UNREADABLE}invalid character 'x' after top-level value"),
+        (b"x", f"{UNREADABLE}invalid character 'x' looking for beginning of value"),
+        (b"[" * 10_001, f"{UNREADABLE}invalid character '[' exceeded max depth"),
+        (
+            b'{"preconditions":[]}',
+            (
+                "json: cannot unmarshal array into Go struct field "
+                "DeleteOptions.preconditions of type v1.Preconditions"
+            ),
+        ),
+        (
+            b'{"dryRun":"All"}',
+            (
+                "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of "
+                "type []string"
+            ),
+        ),
+        (
+            b'{"gracePeriodSeconds":true}',
+            (
+                "json: cannot unmarshal bool into Go struct field "
+                "DeleteOptions.gracePeriodSeconds of type int64"
+            ),
+        ),
+    ],
+    ids=["open", "trailing", "word", "deep", "preconditions", "dryRun", "grace"],
+)
+def test_what_is_no_delete_options_deletes_nothing(server, namespace, body, message):
+    server.post(config_maps(namespace), {"metadata": {"name": "one"}}).expect(201)
+    answer = server.delete(config_maps(namespace, "one"), body)
+    assert answer.refused(400, "BadRequest")["message"] == message
+    server.get(config_maps(namespace, "one")).expect(200)
+
+
+@pytest.mark.parametrize(
+    ("sort", "status", "message"),
+    [
+        (MERGE, 400, "Invalid JSON Patch"),
+        (JSON_PATCH, 200, ""),
+        (STRATEGIC, 200, ""),
+        (APPLY, 400, "invalid object type: /, Kind="),
+    ],
+)
+def test_a_patch_that_is_null(server, namespace, sort, status, message):
+    server.post(config_maps(namespace), {"metadata": {"name": "one"}}).expect(201)
+    path = config_maps(namespace, "one")
+    answer = server.patch(path, b"null", sort, fieldManager="me").expect(status)
+    assert answer.json.get("message", "") == message

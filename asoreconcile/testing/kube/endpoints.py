@@ -19,7 +19,7 @@ from asoreconcile.testing.kube.kinds.targets import Target
 from asoreconcile.testing.kube.reading import watching
 from asoreconcile.testing.kube.reading.reads import Dress, Reads, form_of
 from asoreconcile.testing.kube.store.storage import Storage
-from asoreconcile.testing.kube.wire import answers, bodies
+from asoreconcile.testing.kube.wire import answers, bodies, complaints
 from asoreconcile.testing.kube.wire.status import (
     JSON_TYPE,
     PageNotFoundError,
@@ -45,6 +45,7 @@ _APPLY_PATCH = "application/apply-patch+yaml"
 _BUILT_IN_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH, _APPLY_PATCH)
 _CUSTOM_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _APPLY_PATCH)
 _SCALE = "scale"
+_MAP = "map[string]interface {}"
 
 
 class Endpoints:
@@ -153,14 +154,14 @@ class Endpoints:
             raise unsupported_media_type(allowed)
         applies = sort == _APPLY_PATCH
         options = write_options(request, "Patch", user=user, applies=applies)
-        patch = bodies.patch(request, is_yaml=applies)
+        patch = _document(request, sort)
         if applies and target.subresource != _SCALE:
             if self._storage.get(resource.table, target.key) is None:
                 self._access.check_may_create(user, request)
             written = self._writes.apply(
                 resource,
                 target.key,
-                _as_object(patch),
+                _as_configuration(patch),
                 options,
                 subresource=target.subresource,
             )
@@ -229,18 +230,33 @@ class Endpoints:
         return Dress(target.resource, form_of(accept), self._clock, rows), sort
 
 
+def _document(request: Request, sort: str) -> Any:
+    """What a patch's body holds."""
+    try:
+        return bodies.patch(request, is_yaml=sort == _APPLY_PATCH)
+    except StatusError as error:
+        if sort not in (_JSON_PATCH, _MERGE_PATCH) or error.code != 400:
+            raise
+        raise bad_request(f"error decoding patch: {error}") from error
+
+
 def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
     """What a patch makes of an object."""
     if sort == _JSON_PATCH:
-        if not isinstance(patch, list):
+        operations = [] if patch is None else patch
+        if not isinstance(operations, list):
             raise _undecodable(patch, "[]handlers.jsonPatchOp")
-        for operation in patch:
+        for operation in operations:
             if not isinstance(operation, dict):
                 raise _undecodable(operation, "handlers.jsonPatchOp")
-        return lambda before: _as_object(patches.json_patch(before, patch))
+        return lambda before: _as_object(patches.json_patch(before, operations))
+    if sort == _STRATEGIC_PATCH:
+        wanted = _as_strategic(patch)
+        return lambda before: _as_object(patches.strategic(before, wanted))
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
     wanted = _as_object(patch)
-    merge = patches.strategic if sort == _STRATEGIC_PATCH else patches.merge
-    return lambda before: _as_object(merge(before, wanted))
+    return lambda before: _as_object(patches.merge(before, wanted))
 
 
 def _scaled(
@@ -255,14 +271,23 @@ def _scaled(
 
 def _as_object(found: Any) -> JsonObject:
     if not isinstance(found, dict):
-        raise _undecodable(found, "map[string]interface {}")
+        raise _undecodable(found, _MAP)
     return found
 
 
+def _as_strategic(found: Any) -> JsonObject:
+    if not isinstance(found, (dict, type(None))):
+        raise bad_request(complaints.of_type(found, _MAP))
+    return found or {}
+
+
+def _as_configuration(found: Any) -> JsonObject:
+    """The document of an apply."""
+    if not isinstance(found, (dict, type(None))):
+        why = f"while decoding JSON: {complaints.of_type(found, _MAP)}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: {why}")
+    return found or {}
+
+
 def _undecodable(found: Any, wanted: str) -> StatusError:
-    kind = {dict: "object", list: "array", str: "string", bool: "bool"}
-    shown = kind.get(type(found), "number")
-    return bad_request(
-        f"error decoding patch: json: cannot unmarshal {shown} into Go value of type "
-        f"{wanted}"
-    )
+    return bad_request(f"error decoding patch: {complaints.of_type(found, wanted)}")

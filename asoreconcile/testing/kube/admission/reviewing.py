@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
-import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.admission.webhooks import Admitted, Write, wanted
@@ -20,6 +19,7 @@ from asoreconcile.testing.kube.kinds import versions
 from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds, Resource
 from asoreconcile.testing.kube.rules import conditions
 from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.hooks import HookError, Services
 from asoreconcile.testing.kube.wire.status import StatusError
 
@@ -77,7 +77,7 @@ class Admission:
         try:
             if response.get("patchType") != "JSONPatch":
                 raise HookError("invalid patch type, expected JSONPatch")
-            patch = orjson.loads(base64.b64decode(response["patch"]))
+            patch = deepjson.loads(base64.b64decode(response["patch"]))
             shown = versions.shown(version, write.obj)
             made = patches.json_patch(shown, patch)
             if not isinstance(made, dict):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError, bad_request
 
 # Lists of built-in kinds that strategic merge joins by a key instead of replacing.
@@ -78,7 +79,7 @@ def json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> Any:
     """RFC 6902, on a copy."""
     result: Any = copy_json(document)
     for operation in operations:
-        result = _operate(result, operation)
+        result = deepjson.settled(_operate(result, operation))
     return result
 
 

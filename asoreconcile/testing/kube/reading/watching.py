@@ -15,6 +15,7 @@ from asoreconcile.testing.kube.reading import listing
 from asoreconcile.testing.kube.reading.reads import Dress
 from asoreconcile.testing.kube.reading.selectors import Matches, selected
 from asoreconcile.testing.kube.store.storage import Change, Storage, in_namespace
+from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import expired
 
 _LONGEST_SECONDS = 1800.0
@@ -161,4 +162,4 @@ def _told(watch: Watch, changes: list[Change]) -> Iterator[bytes]:
 
 
 def _line(type_: str, obj: JsonObject) -> bytes:
-    return orjson.dumps({"type": type_, "object": obj}) + b"\n"
+    return deepjson.dumps({"type": type_, "object": obj}) + b"\n"

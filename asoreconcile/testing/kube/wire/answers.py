@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import attrs
-import orjson
 import yaml
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Response
+from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.bodies import YAML_TYPE
 from asoreconcile.testing.kube.wire.protobuf import MEDIA_TYPE
 from asoreconcile.testing.kube.wire.status import (
@@ -26,10 +26,10 @@ def document(
     status: int, content: JsonObject, content_type: str = JSON_TYPE
 ) -> Response:
     """A JSON answer, or a YAML one for that content type."""
-    if content_type == YAML_TYPE:
+    if content_type == YAML_TYPE and not deepjson.is_deep(content):
         body = yaml.dump(content, Dumper=_Dumper, sort_keys=True).encode()
     else:
-        body = orjson.dumps(content)
+        body = deepjson.dumps(content)  # which is YAML as well
     return Response(status, body, {"Content-Type": content_type})
 
 

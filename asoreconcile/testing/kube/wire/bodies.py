@@ -14,7 +14,7 @@ import yaml
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request
-from asoreconcile.testing.kube.wire import protobuf
+from asoreconcile.testing.kube.wire import complaints, deepjson, protobuf
 from asoreconcile.testing.kube.wire.status import (
     JSON_TYPE,
     StatusError,
@@ -25,10 +25,17 @@ from asoreconcile.testing.kube.wire.status import (
 YAML_TYPE = "application/yaml"
 _LIMIT_BYTES = 3 << 20
 _MOST_ALIASES = 1000
-_DEEPEST = 200
-_TOO_DEEP = "depth limit exceeded"
+_NO_KIND = "couldn't get version/kind; json parse error: "
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 _ACCEPTED = (JSON_TYPE, YAML_TYPE, protobuf.MEDIA_TYPE)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _DeepError(ValueError):
+    """YAML nested deeper than is read as YAML."""
 
 
 @attrs.frozen
@@ -50,24 +57,19 @@ def read(request: Request, kind: str, *, built_in: bool) -> Body:
     if sort and sort not in accepted:
         raise unsupported_media_type(_ACCEPTED)
     if sort == protobuf.MEDIA_TYPE:
-        return Body(_checked(protobuf.decode(_limited(request)), kind))
-    return _read(request, kind, is_yaml=sort == YAML_TYPE)
+        return Body(protobuf.decode(_limited(request)))
+    return _read(request, kind, is_yaml=sort == YAML_TYPE, built_in=built_in)
 
 
 def options(request: Request) -> JsonObject:
     """The DeleteOptions of a DELETE, {} without a body."""
     if not request.body:
         return {}
+    body = _limited(request)
     if media_type(request) == protobuf.MEDIA_TYPE:
-        found = protobuf.decode(_limited(request))
+        found = protobuf.decode(body)
     else:
-        is_yaml = media_type(request) == YAML_TYPE
-        try:
-            found = _read(request, "DeleteOptions", is_yaml=is_yaml).obj
-        except StatusError as error:
-            if error.code != 400:
-                raise
-            raise StatusError(500, "", str(error)) from error
+        found = _stated_options(body, is_yaml=media_type(request) == YAML_TYPE)
     if found.get("kind", "DeleteOptions") != "DeleteOptions":
         raise bad_request(
             f'no kind "{found["kind"]}" is registered for version '
@@ -76,18 +78,33 @@ def options(request: Request) -> JsonObject:
     return found
 
 
+def _stated_options(body: bytes, *, is_yaml: bool) -> JsonObject:
+    try:
+        found = _yaml(body) if is_yaml else _json(body)
+    except (yaml.YAMLError, ValueError) as error:
+        raise bad_request(_no_json(error, body)) from error
+    if not isinstance(found, (dict, type(None))):
+        raise bad_request(f"{_NO_KIND}{complaints.of_type(found, _TYPE_META)}")
+    stated: JsonObject = found or {}
+    return stated
+
+
 def patch(request: Request, *, is_yaml: bool = False) -> Any:
-    """The document of a PATCH: any JSON value, or with is_yaml any YAML one."""
+    """The document of a PATCH: any JSON value, or with is_yaml any YAML one.
+
+    Raises StatusError 400 with the parser's words.
+    """
     body = _limited(request)
     try:
-        return _json(body)
+        return deepjson.loads(body) if is_yaml else _json(body)
     except ValueError as error:
         if not is_yaml:
-            raise bad_request(f"error decoding patch: {error}") from error
+            raise bad_request(complaints.of_json(error, body)) from error
     try:
         return _yaml(body)
     except (yaml.YAMLError, ValueError) as error:
-        raise bad_request(f"error decoding YAML: {error}") from error
+        why = f"error converting YAML to JSON: {_yaml_words(error)}"
+        raise bad_request(f"error decoding YAML: {why}") from error
 
 
 def _limited(request: Request) -> bytes:
@@ -100,85 +117,91 @@ def _limited(request: Request) -> bytes:
     return request.body
 
 
-def _read(request: Request, kind: str, *, is_yaml: bool) -> Body:
+def _read(request: Request, kind: str, *, is_yaml: bool, built_in: bool) -> Body:
     body = _limited(request)
     try:
         found = _yaml(body) if is_yaml else _json(body)
-    except (yaml.YAMLError, ValueError) as error:
-        raise _unrecognized(
-            kind, f"couldn't get version/kind; json parse error: {error}"
-        ) from error
-    obj = _checked(found, kind)
+    except yaml.YAMLError as error:
+        raise _unrecognized(kind, _yaml_words(error), body) from error
+    except ValueError as error:
+        raise _unrecognized(kind, _no_json(error, body), body) from error
+    if found is None and built_in and not is_yaml:
+        found = {}
+    obj = _checked(found, kind, body)
     if is_yaml or body.count(b":") == orjson.dumps(obj).count(b":"):
         return Body(obj)
     # A colon less than was sent: some field was there twice, or is escaped oddly.
-    return Body(obj, tuple(_repeated(body)))
+    sealed = deepjson.shallow(body) if deepjson.is_deep(obj) else body
+    return Body(obj, tuple(_repeated(sealed)))
 
 
-def _checked(found: Any, kind: str) -> JsonObject:
+def _checked(found: Any, kind: str, body: bytes) -> JsonObject:
     if isinstance(found, dict):
         return found
     if found is None:
-        raise _unrecognized(kind, "Object 'Kind' is missing in 'null'")
-    raise _unrecognized(
-        kind, "couldn't get version/kind; json parse error: it is no JSON object"
-    )
+        stated = body.decode(errors="replace")
+        raise _unrecognized(kind, f"Object 'Kind' is missing in '{stated}'", body)
+    why = f"{_NO_KIND}{complaints.of_type(found, _TYPE_META)}"
+    raise _unrecognized(kind, why, body)
 
 
-def _unrecognized(kind: str, why: str) -> StatusError:
-    return bad_request(
-        f"the object provided is unrecognized (must be of type {kind}): {why}"
-    )
+def _unrecognized(kind: str, why: str, body: bytes) -> StatusError:
+    what = f"the object provided is unrecognized (must be of type {kind})"
+    return bad_request(f"{what}: {why} {complaints.excerpt(body)}")
+
+
+def _no_json(error: Exception, body: bytes) -> str:
+    if isinstance(error, _DeepError):
+        return str(error)
+    if isinstance(error, yaml.YAMLError):
+        return _yaml_words(error)
+    why = complaints.of_json(error, body) if isinstance(error, ValueError) else error
+    return f"{_NO_KIND}{why}"
+
+
+def _yaml_words(error: Exception) -> str:
+    """One line: where, and what of it."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        text = str(error).partition("\n")[0].rpartition(": ")[2]
+        return str(error) if isinstance(error, _DeepError) else f"yaml: {text}"
+    line = f"line {error.problem_mark.line}: " if error.problem_mark else ""
+    return f"yaml: {line}{error.problem}"
 
 
 def _json(body: bytes) -> Any:
     """A JSON document; bytes that are no UTF-8 become marks. Raises ValueError."""
     try:
-        found = orjson.loads(body)
-    except ValueError as error:
-        if _TOO_DEEP in str(error):
-            raise ValueError("exceeded max depth") from error
+        return deepjson.loads(body)
+    except ValueError:
         readable = body.decode(errors="replace").encode()
         if readable == body:
             raise
-        found = orjson.loads(readable)
-    if body.count(b"{") + body.count(b"[") > _DEEPEST:
-        _check_depth(found)
-    return found
-
-
-def _check_depth(found: Any) -> None:
-    """Raises ValueError for what is nested deeper than answers can be."""
-    level = [found]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for value in level
-            if isinstance(value, (dict, list))
-            for inner in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return
-    raise ValueError("exceeded max depth")
+        return deepjson.loads(readable)
 
 
 def _check_nesting(body: bytes) -> None:
-    """Raises ValueError for YAML nested so deep that libyaml would end this process."""
+    """Raises _DeepError for YAML nested so deep that libyaml would end this process."""
     depth = 0
     for event in yaml.parse(body, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > _DEEPEST:
-            raise ValueError("exceeded max depth")
+        if depth > deepjson.LEVELS:
+            raise _DeepError(f"yaml: exceeded max depth of {deepjson.MOST}")
 
 
 def _yaml(body: bytes) -> Any:
     """A YAML document as JSON has it: dates are text, keys are text."""
     if body.count(b"*") > _MOST_ALIASES:
         raise ValueError("too many aliases")
-    _check_nesting(body)
+    try:
+        _check_nesting(body)
+    except _DeepError as deep:
+        try:
+            return _json(body)  # all JSON is YAML
+        except ValueError:
+            raise deep from None
     try:
         return orjson.loads(
             orjson.dumps(

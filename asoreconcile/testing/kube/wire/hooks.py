@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 import attrs
-import orjson
 import urllib3
 
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.kube.wire import deepjson
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _DEFAULT_PORT = 443
@@ -64,7 +64,7 @@ class Services:
                 answer = pool.request(
                     "POST",
                     f"{target.path or '/'}?{target.query}",
-                    body=orjson.dumps(review),
+                    body=deepjson.dumps(review),
                     headers=_HEADERS,
                 )
         except (urllib3.exceptions.HTTPError, OSError, binascii.Error) as error:
@@ -74,7 +74,7 @@ class Services:
             told = _told(answer.status, answer.data)
             raise HookError(f"failed to call webhook: {told}")
         try:
-            found = orjson.loads(answer.data)
+            found = deepjson.loads(answer.data)
         except ValueError as error:
             raise HookError(
                 "failed to call webhook: couldn't get version/kind; json parse error: "

@@ -8,6 +8,7 @@ import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.wire import complaints
 from asoreconcile.testing.kube.wire.status import (
     Cause,
     StatusError,
@@ -25,7 +26,8 @@ def check_kind(resource: Resource, obj: JsonObject) -> None:
             text = orjson.dumps(obj).decode()
             raise bad_request(
                 "the object provided is unrecognized (must be of type "
-                f"{resource.kind}): Object 'Kind' is missing in '{text}'"
+                f"{resource.kind}): Object 'Kind' is missing in '{text}' "
+                f"{complaints.excerpt(text.encode())}"
             )
         if version != resource.api_version:
             raise bad_request(
@@ -37,9 +39,11 @@ def check_kind(resource: Resource, obj: JsonObject) -> None:
         return
     expected = (resource.kind, resource.api_version)
     if (kind or resource.kind, version or resource.api_version) != expected:
+        short = str(version or "").rpartition("/")[2]
         raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: no '
-            f'kind "{kind}" is registered for version "{version}"'
+            f'{kind} in version "{short}" cannot be handled as a {resource.kind}: no '
+            f'kind "{kind}" is registered for version "{version}" in scheme '
+            '"pkg/runtime/scheme.go:111"'
         )
 
 

@@ -12,13 +12,22 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.users import ADMIN, User
-from asoreconcile.testing.kube.wire import bodies
+from asoreconcile.testing.kube.wire import bodies, complaints
 from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
 
 _GROUP = "meta.k8s.io"
 _LONGEST_MANAGER = 128
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _POLICIES = ("Foreground", "Background", "Orphan")
+_TYPES: dict[str, tuple[type, str]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "preconditions": (dict, "v1.Preconditions"),
+    "preconditions.uid": (str, "types.UID"),
+    "preconditions.resourceVersion": (str, "string"),
+    "orphanDependents": (bool, "bool"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "dryRun": (list, "[]string"),
+}
 
 
 @attrs.frozen
@@ -79,6 +88,7 @@ def write_options(
 def delete_options(request: Request, *, user: User) -> DeleteOptions:
     """Of the body, or without one of the query."""
     body = bodies.options(request)
+    _check_types(body)
     query = {} if request.body else request.query
     dry_runs = _dry_runs(query, body)
     propagation = _text(body.get("propagationPolicy") or query.get("propagationPolicy"))
@@ -97,8 +107,6 @@ def delete_options(request: Request, *, user: User) -> DeleteOptions:
     if found:
         raise invalid("DeleteOptions", _GROUP, "", found)
     preconditions = body.get("preconditions") or {}
-    if not isinstance(preconditions, dict):
-        raise bad_request("json: cannot unmarshal into DeleteOptions.preconditions")
     return DeleteOptions(
         preconditions={
             name: str(value)
@@ -109,6 +117,23 @@ def delete_options(request: Request, *, user: User) -> DeleteOptions:
         dry_run=bool(dry_runs),
         user=user,
     )
+
+
+def _check_types(body: JsonObject) -> None:
+    """Raises StatusError 400 for the first field of DeleteOptions of another type."""
+    stated: list[tuple[str, Any]] = list(body.items())
+    if isinstance(body.get("preconditions"), dict):
+        inner = body["preconditions"].items()
+        stated += [(f"preconditions.{name}", value) for name, value in inner]
+    for field, value in stated:
+        if value is None or field not in _TYPES:
+            continue
+        type_, name = _TYPES[field]
+        if isinstance(value, bool) is not (type_ is bool) or not isinstance(
+            value, type_
+        ):
+            where = f"DeleteOptions.{field}"
+            raise bad_request(complaints.of_field(value, where, name))
 
 
 def _dry_runs(query: Mapping[str, str], body: JsonObject) -> list[str]:
