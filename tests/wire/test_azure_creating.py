@@ -212,7 +212,7 @@ def test_each_create_and_update_says_which_build_did_it(world, network, make):
     world.run(make(), operator=newer)
     label = labels(world.read(make()))[LAST_RECONCILED_VERSION]
     assert label == ("newer-" + "x" * 100)[:63]
-    world.settle(make())
+    world.clock.advance(60.0)
     world.apply(make(tags={"a": "b"}))
     world.run(make(), operator=attrs.evolve(world.operator, build="newest"))
     assert labels(world.read(make()))[LAST_RECONCILED_VERSION] == "newest"
