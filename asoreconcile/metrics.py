@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import attrs
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from asoreconcile.durations import DurationFamily, Durations
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 _RESULTS: tuple[ReconcileResult, ...] = (
@@ -50,27 +52,6 @@ class QueueSnapshot:
     longest_seconds: float
 
 
-class Durations:
-    """One series of a histogram, made when the first duration comes.
-
-    A series is some forty locked values: with every kind installed, those of kinds
-    without objects would be a tenth of the process.
-    """
-
-    __slots__ = ("_make", "observe")
-
-    observe: Callable[[float], None]
-    """Add a duration in seconds."""
-
-    def __init__(self, make: Callable[[], Histogram]) -> None:
-        self._make = make
-        self.observe = self._observe_first
-
-    def _observe_first(self, seconds: float) -> None:
-        self.observe = self._make().observe
-        self.observe(seconds)
-
-
 @attrs.frozen
 class QueueMetrics:
     """One queue's part."""
@@ -100,14 +81,14 @@ class RuntimeMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self._queue_seconds = Histogram(
+        self._queue_seconds = DurationFamily(
             "workqueue_queue_duration_seconds",
             "How long a key stays in the queue before it is taken",
             _QUEUE_LABELS,
             buckets=_QUEUE_BUCKETS,
             registry=registry,
         )
-        self._work_seconds = Histogram(
+        self._work_seconds = DurationFamily(
             "workqueue_work_duration_seconds",
             "How long processing a key takes",
             _QUEUE_LABELS,
@@ -135,8 +116,8 @@ class RuntimeMetrics:
     def queue(self, name: str) -> QueueMetrics:
         """The series of the queue of the controller `name`."""
         return QueueMetrics(
-            queue_seconds=Durations(lambda: self._queue_seconds.labels(name, name)),
-            work_seconds=Durations(lambda: self._work_seconds.labels(name, name)),
+            queue_seconds=self._queue_seconds.of(name, name),
+            work_seconds=self._work_seconds.of(name, name),
             expose=lambda snapshot: self._queues.expose(name, snapshot),
         )
 
@@ -198,7 +179,7 @@ class _ControllerFamilies:
         self._timeouts = counter(
             "reconcile_timeouts_total", "Reconciles that outlived their deadline"
         )
-        self._seconds = Histogram(
+        self._seconds = DurationFamily(
             "controller_runtime_reconcile_time_seconds",
             "Time of one reconcile",
             ("controller",),
@@ -215,7 +196,7 @@ class _ControllerFamilies:
             terminal_errors=self._terminal.labels(name),
             panics=self._panics.labels(name),
             timeouts=self._timeouts.labels(name),
-            seconds=Durations(lambda: self._seconds.labels(name)),
+            seconds=self._seconds.of(name),
             max_concurrent=self._max.labels(name),
             active_workers=self._active.labels(name),
         )

@@ -1,4 +1,5 @@
-"""One key's place in a queue, from its first add until it is handed out.
+"""One key of a queue, from its first add until no worker holds it and nobody asks for
+it again.
 
 Changed only by the queue that owns it, under that queue's lock.
 """
@@ -11,24 +12,29 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class State(Enum):
-    """WAITING for its time, READY to be handed out, or LOCKED: ready, but its key is
-    still being processed.
+    """UNQUEUED: with a worker and not asked for again, or new.
+    WAITING for its time, in the heap.
+    READY: in its line, or, while a worker holds the key, to enter it at `done`.
+    GONE: another entry of the key goes on in its place, and its slot is stale.
     """
 
-    WAITING = 1
-    READY = 2
-    LOCKED = 3
+    UNQUEUED = 1
+    WAITING = 2
+    READY = 3
+    GONE = 4
 
 
-_WAITING = State.WAITING
+_UNQUEUED, _GONE = State.UNQUEUED, State.GONE
 
 
 class Queued(Generic[Key]):
-    """A key that is queued. All times are `Clock.monotonic` seconds.
+    """A key and how it stands. All times are `Clock.monotonic` seconds.
 
-    order: the place among entries of one priority, and at the same time the stamp by
-    which a heap tells its live slot of this entry from stale ones: an entry that leaves
-    a heap takes a new one before it enters again.
+    order: the place among entries of one priority.
+    taken_at: when a worker took the key that now holds it; None if none does.
+    ready_since: when it became ready, if it has been since it was taken.
+    ready_at: when it will be ready; not_before: no add makes it so earlier. These two
+    are there while it is WAITING.
     """
 
     __slots__ = (
@@ -39,15 +45,24 @@ class Queued(Generic[Key]):
         "ready_at",
         "ready_since",
         "state",
+        "taken_at",
     )
 
-    def __init__(
-        self, key: Key, priority: int, order: int, ready_since: float = 0.0
-    ) -> None:
+    order: int
+    ready_at: float
+    not_before: float
+
+    def __init__(self, key: Key, priority: int, ready_since: float) -> None:
         self.key = key
         self.priority = priority
-        self.order = order
         self.ready_since = ready_since
-        self.state = _WAITING
-        self.ready_at = 0.0
-        self.not_before = 0.0
+        self.state = _UNQUEUED
+        self.taken_at: float | None = None
+
+    def replaced(self) -> "Queued[Key]":
+        """An unqueued entry to go on in the place of this one, which is GONE."""
+        self.state = _GONE
+        successor = Queued(self.key, self.priority, self.ready_since)
+        successor.order = self.order
+        successor.taken_at = self.taken_at
+        return successor

@@ -6,22 +6,25 @@ next key has been ready for longest, so that a steady stream of urgent keys star
 nobody (PQ-10).
 
 A plain structure: the queue holds its lock around every call. Every reconcile passes
-here, so the way of a key that meets no other is kept short.
+here, so the way of a key that meets no other is kept short: the last level, and in it
+the last line, stay when they are empty, until another one opens.
 """
 
-from bisect import insort
 from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic
 
 from asoreconcile.queue.entry import Key, Queued, State
 
+MAX_LABELS = 25
+"""More distinct priorities than these share a label in the metrics."""
+
 _SLACK = 64
-_READY, _LOCKED = State.READY, State.LOCKED
+_UNQUEUED, _READY = State.UNQUEUED, State.READY
 
 
 class ReadyOrder(Generic[Key]):
-    """Ready entries. An entry's priority and order may change only outside of it."""
+    """Ready entries by priority. Each level has some; the only one may have none."""
 
     def __init__(
         self, group_of: Callable[[Key], Hashable] | None, oldest_every: int
@@ -33,58 +36,69 @@ class ReadyOrder(Generic[Key]):
         self._group_of = group_of
         self._oldest_every = oldest_every
         self._levels: dict[int, _Level[Key]] = {}
-        self._priorities: list[int] = []  # of the levels, negated: highest first
+        self._top: _Level[Key] = _Level()
         self._passed_over = 0
-        self.live = 0
-        """How many entries are ready."""
+        self.priorities: dict[int, None] = {}
+        """The first that came, up to the number that have a label of their own."""
+
+    def __len__(self) -> int:
+        if len(self._levels) == 1:
+            return self._top.live
+        return sum(level.live for level in self._levels.values())
 
     def push(self, entry: Queued[Key]) -> None:
-        """Take an entry in, behind all that are here: its order is the highest."""
+        """Take in an unqueued entry, behind all that are here: its order is highest."""
         entry.state = _READY
-        self.live += 1
         level = self._levels.get(entry.priority)
         if level is None:
             level = self._open(entry.priority)
         group = None if self._group_of is None else self._group_of(entry.key)
-        level.live += 1
-        level.slots += 1
         line = level.lines.get(group)
         if line is None:
-            level.open(group, entry)
-        else:
-            line.append((entry.order, entry))
+            line = level.open(group)
+        line.append(entry)
+        level.live += 1
 
     def push_in_place(self, entry: Queued[Key]) -> None:
-        """Take an entry in where its order says; it must not have been here before."""
+        """Take in an unqueued entry where its order says."""
         self.push(entry)
         group = None if self._group_of is None else self._group_of(entry.key)
-        self._levels[entry.priority].sort_last(group)
+        line = self._levels[entry.priority].lines[group]
+        place = len(line) - 1
+        while place and line[place - 1].order > entry.order:
+            place -= 1
+        line.insert(place, line.pop())
 
-    def remove(self, entry: Queued[Key], *, order: int) -> None:
-        """Take an entry out of turn; `order` is its new one."""
+    def remove(self, entry: Queued[Key]) -> Queued[Key]:
+        """Take an entry out of turn; returns the one that goes on in its place."""
         level = self._levels[entry.priority]
-        entry.order = order
         level.live -= 1
-        self.live -= 1
-        if not level.live:
-            self._drop(entry.priority)
-        elif level.slots > 2 * level.live + _SLACK:
+        level.stale += 1
+        successor = entry.replaced()
+        if not level.live and len(self._levels) > 1:
+            self._close(entry.priority)
+        elif level.stale > level.live + _SLACK:
             level.sweep()
+        return successor
 
     def pop(self) -> Queued[Key] | None:
-        """Take out the next entry; None if there is none. Its state becomes LOCKED."""
-        if not self.live:
+        """Take out the next entry, if there is one; it is unqueued then."""
+        level = self._top
+        if not level.live:
             return None
-        priority = -self._priorities[0]
-        if len(self._priorities) > 1 and self._is_turn_of_oldest():
-            priority = min(self._levels, key=lambda p: self._levels[p].peek().order)
-        level = self._levels[priority]
+        several = len(self._levels) > 1
+        if several and self._is_turn_of_oldest():
+            level = min(self._levels.values(), key=_order_of_next)
         entry = level.pop()
-        entry.state = _LOCKED
-        self.live -= 1
-        if not level.live and len(self._levels) > 1:
-            self._drop(priority)
+        entry.state = _UNQUEUED
+        if several and not level.live:
+            self._close(entry.priority)
         return entry
+
+    def note(self, priority: int) -> None:
+        """A key of this priority is ready."""
+        if len(self.priorities) < MAX_LABELS:
+            self.priorities[priority] = None
 
     def _is_turn_of_oldest(self) -> bool:
         self._passed_over += 1
@@ -94,90 +108,85 @@ class ReadyOrder(Generic[Key]):
         return True
 
     def _open(self, priority: int) -> "_Level[Key]":
-        """A new level. The last one stays when it is empty, until another comes."""
-        for other, level in list(self._levels.items()):
-            if not level.live:
-                self._drop(other)
-        insort(self._priorities, -priority)
+        if not self._top.live:
+            self._levels.clear()
+        self.note(priority)
         level = self._levels[priority] = _Level()
+        self._top = self._levels[max(self._levels)]
         return level
 
-    def _drop(self, priority: int) -> None:
+    def _close(self, priority: int) -> None:
+        """A level has become empty, and there are others."""
         del self._levels[priority]
-        self._priorities.remove(-priority)
+        self._top = self._levels[max(self._levels)]
 
 
 class _Level(Generic[Key]):
     """The entries of one priority: a line for each fairness group, served in turn.
 
-    lines: first come, first served; a slot of an entry that was removed is stale.
-    live: the level's entries. slots: those and the stale slots.
+    lines: first come, first served; none is empty while the level has entries.
+    live: the entries. stale: slots in the lines of entries that are gone.
     """
 
-    __slots__ = ("_turns", "lines", "live", "slots")
+    __slots__ = ("lines", "live", "stale", "turns")
 
     def __init__(self) -> None:
-        self.lines: dict[Hashable, deque[tuple[int, Queued[Key]]]] = {}
-        self._turns: deque[Hashable] = deque()
+        self.lines: dict[Hashable, deque[Queued[Key]]] = {}
+        self.turns: deque[tuple[Hashable, deque[Queued[Key]]]] = deque()
         self.live = 0
-        self.slots = 0
+        self.stale = 0
 
-    def open(self, group: Hashable, entry: Queued[Key]) -> None:
-        """Begin a group's line with its first entry."""
-        self.lines[group] = deque(((entry.order, entry),))
-        self._turns.append(group)
-
-    def sort_last(self, group: Hashable) -> None:
-        """Move a line's last entry up to where its order says."""
-        line = self.lines[group]
-        slot = line.pop()
-        place = len(line)
-        while place and line[place - 1][0] > slot[0]:
-            place -= 1
-        line.insert(place, slot)
-
-    def peek(self) -> Queued[Key]:
-        """The next entry in turn; there must be a live one."""
-        while True:
-            line = self.lines[self._turns[0]]
-            while line:
-                order, entry = line[0]
-                if entry.order == order and entry.state is _READY:
-                    return entry
-                line.popleft()
-                self.slots -= 1
-            self._drop()
+    def open(self, group: Hashable) -> deque[Queued[Key]]:
+        """A new line, last in turn."""
+        if not self.live:
+            self.lines.clear()
+            self.turns.clear()
+            self.stale = 0
+        line: deque[Queued[Key]] = deque()
+        self.lines[group] = line
+        self.turns.append((group, line))
+        return line
 
     def pop(self) -> Queued[Key]:
         """Take out the next entry in turn, and let the next group have its turn."""
-        entry = self.peek()
-        turns = self._turns
-        line = self.lines[turns[0]]
-        line.popleft()
-        self.slots -= 1
+        if self.stale:
+            self.skip_stale()
+        turns = self.turns
+        group, line = turns[0]
+        entry = line.popleft()
         self.live -= 1
         if len(turns) > 1:
             if line:
                 turns.rotate(-1)
             else:
-                self._drop()
+                turns.popleft()
+                del self.lines[group]
         return entry
+
+    def skip_stale(self) -> None:
+        """Let a live entry be the first in turn; there must be one."""
+        while True:
+            group, line = self.turns[0]
+            while line:
+                if line[0].state is _READY:
+                    return
+                line.popleft()
+                self.stale -= 1
+            self.turns.popleft()
+            del self.lines[group]
 
     def sweep(self) -> None:
         """Drop the stale slots, and the groups left without any (TH-1)."""
-        lines = {
-            group: deque(slot for slot in line if _is_live(slot))
-            for group, line in self.lines.items()
-        }
-        self.lines = {group: line for group, line in lines.items() if line}
-        self._turns = deque(group for group in self._turns if group in self.lines)
-        self.slots = self.live
-
-    def _drop(self) -> None:
-        """The first group in turn has nothing left."""
-        del self.lines[self._turns.popleft()]
+        turns = [
+            (group, deque(entry for entry in line if entry.state is _READY))
+            for group, line in self.turns
+        ]
+        self.turns = deque((group, line) for group, line in turns if line)
+        self.lines = dict(self.turns)
+        self.stale = 0
 
 
-def _is_live(slot: tuple[int, Queued[Key]]) -> bool:
-    order, entry = slot
-    return entry.order == order and entry.state is _READY
+def _order_of_next(level: _Level[Key]) -> int:
+    if level.stale:
+        level.skip_stale()
+    return level.turns[0][1][0].order

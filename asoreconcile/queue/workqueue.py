@@ -6,8 +6,17 @@ again after `done`. The rules are client-go's dirty/processing contract (WQ-*, D
 controller-runtime's priority queue (PQ-*), with their defects left out: adds are
 synchronous, shutting down twice is harmless, a drain waits for queued keys too.
 
+    agenda.py    each key's entry from add to done, and what holds of it between calls
+    ready.py     in which order those that are ready are taken
+    delayed.py   those that wait for their time
+    here         the lock, who waits in `get`, the timer, shutting down
+
 One lock guards a queue's whole state. Inside it nothing else runs: no logging, no
-timers, no caller's code but the fairness function (TH-1).
+timers, no metrics, no caller's code but the fairness function and the clock's reading
+(TH-1). What only a scrape needs is computed by the scrape.
+
+Every reconcile passes here, so `add`, `get` and `done` take the lock with `acquire` and
+`release`, which costs half of a `with` statement in Python 3.11.
 """
 
 import threading
@@ -17,11 +26,9 @@ from typing import Generic, NamedTuple, TypeVar
 from asoreconcile.backoff import ItemExponential, RateLimiter
 from asoreconcile.clock import Clock
 from asoreconcile.metrics import QueueMetrics, QueueSnapshot
+from asoreconcile.queue.agenda import NEVER, Agenda
 from asoreconcile.queue.alarm import Alarm
-from asoreconcile.queue.delayed import Delayed
-from asoreconcile.queue.entry import Queued, State
-from asoreconcile.queue.ready import ReadyOrder
-from asoreconcile.queue.tally import Tally
+from asoreconcile.queue.snapshot import snapshot_of
 
 LOW_PRIORITY = -100
 """For what nobody waits for: initial lists and resyncs. Rule: PQ-1."""
@@ -31,7 +38,6 @@ Key = TypeVar("Key", bound=Hashable)
 _BASE_SECONDS = 0.005
 _MAX_SECONDS = 1000.0
 _OLDEST_EVERY = 16
-_LOCKED = State.LOCKED
 
 
 class Item(NamedTuple, Generic[Key]):
@@ -74,12 +80,9 @@ class WorkQueue(Generic[Key]):
         self._on_ready = on_ready
         self._lock = threading.Lock()
         self._available = threading.Condition(self._lock)
-        self._entries: dict[Key, Queued[Key]] = {}
-        self._processing: dict[Key, float] = {}
-        self._ready: ReadyOrder[Key] = ReadyOrder(fairness, oldest_every)
-        self._delayed: Delayed[Key] = Delayed()
-        self._tally = Tally()
-        self._orders = 0
+        self._agenda: Agenda[Key] = Agenda(fairness, oldest_every)
+        self._ready = self._agenda.ready
+        self._retries = 0
         self._waiting = 0
         self._fewest_waiting = 0
         self._dismissed = 0
@@ -96,25 +99,14 @@ class WorkQueue(Generic[Key]):
         the earlier time stay. Rules: WQ-2, WQ-5, PQ-2, PQ-3, PQ-4.
         """
         now = self._monotonic()
-        with self._lock:
+        self._lock.acquire()
+        try:
             if self._shutting_down:
                 return
-            if is_new := key not in self._entries:
-                # The common case, without the questions that a merge asks.
-                self._orders = order = self._orders + 1
-                entry = Queued(key, priority, order, now)
-                self._entries[key] = entry
-                self._tally.entered(priority)
-                if key in self._processing:
-                    entry.state = _LOCKED
-                else:
-                    self._ready.push(entry)
-                    if self._waiting:
-                        self._available.notify()
-            unattended = self._ready.live - self._waiting
-        if not is_new:
-            self._admit(key, 0.0, priority)
-        elif unattended > 0 and self._on_ready is not None:
+            unattended = self._offer(self._agenda.add(key, priority, now))
+        finally:
+            self._lock.release()
+        if unattended and self._on_ready is not None:
             self._on_ready()
 
     def add_after(
@@ -163,18 +155,20 @@ class WorkQueue(Generic[Key]):
         None: the queue is shut down and nothing is ready, or this worker was
         dismissed; it should end. Rules: WQ-3, PQ-3, PQ-5.
         """
-        with self._lock:
+        self._lock.acquire()
+        try:
             while (entry := self._ready.pop()) is None:
                 if self._shutting_down or self._dismissed:
                     self._dismissed = max(0, self._dismissed - 1)
                     return None
                 self._wait()
-            key, priority = entry.key, entry.priority
-            del self._entries[key]
-            self._processing[key] = now = self._monotonic()
-            self._tally.left(priority)
+            entry.taken_at = taken_at = self._monotonic()
+            # Now: an add that comes meanwhile changes the entry.
+            key, priority, ready_since = entry.key, entry.priority, entry.ready_since
+        finally:
+            self._lock.release()
         if self._metrics is not None:
-            self._metrics.queue_seconds.observe(now - entry.ready_since)
+            self._metrics.queue_seconds.observe(taken_at - ready_since)
         return Item(key, priority)
 
     def done(self, key: Key) -> None:
@@ -183,19 +177,22 @@ class WorkQueue(Generic[Key]):
         If it was added meanwhile, it joins the tail of its priority. A key nobody
         holds is ignored.
         """
-        with self._lock:
-            since = self._processing.pop(key, None)
-            if since is None:
+        drained: list[threading.Event] = []
+        self._lock.acquire()
+        try:
+            taken_at = self._agenda.finish(key)
+            if taken_at is None:
                 return
-            entry = self._entries.get(key)
-            if entry is not None and entry.state is _LOCKED:
-                entry.order = self._next_order()
-                self._ready.push(entry)
-                self._notify()
-            drained = self._if_drained() if self._drainers else ()
-        _set_all(drained)
+            if self._waiting and self._ready:
+                self._available.notify()
+            if self._drainers:
+                drained = self._if_drained()
+        finally:
+            self._lock.release()
+        if drained:
+            _set_all(drained)
         if self._metrics is not None:
-            self._metrics.work_seconds.observe(self._monotonic() - since)
+            self._metrics.work_seconds.observe(self._monotonic() - taken_at)
 
     def shut_down(self) -> None:
         """Refuse adds, drop what waits for its time, and let every `get` return.
@@ -235,12 +232,12 @@ class WorkQueue(Generic[Key]):
         wait for their time. Rule: PQ-6.
         """
         with self._lock:
-            return len(self._entries) - len(self._delayed)
+            return len(self._ready) + self._agenda.locked
 
     def unattended(self) -> int:
         """Ready keys that no worker standing in `get` will take."""
         with self._lock:
-            return self._unattended()
+            return max(0, len(self._ready) - self._waiting)
 
     def dismiss_idle(self) -> int:
         """Let go the workers that `get` never needed since the last call (TH-8).
@@ -256,10 +253,9 @@ class WorkQueue(Generic[Key]):
 
     def snapshot(self) -> QueueSnapshot:
         """The queue's numbers now; each scrape asks."""
-        now = self._clock.monotonic()
+        now = self._monotonic()
         with self._lock:
-            ages = [max(0.0, now - since) for since in self._processing.values()]
-            return self._tally.snapshot(ages)
+            return snapshot_of(self._agenda, now=now, retries=self._retries)
 
     def _admit(
         self,
@@ -269,88 +265,31 @@ class WorkQueue(Generic[Key]):
         *,
         hold_seconds: float = 0.0,
     ) -> None:
-        now = self._clock.monotonic()
+        now = self._monotonic()
         ready_at = now + max(0.0, delay_seconds)
+        not_before = now + hold_seconds if hold_seconds > 0 else NEVER
         with self._lock:
             if self._shutting_down:
                 return
             if delay_seconds > 0:
-                self._tally.retries += 1
-            entry = self._entries.get(key)
-            if entry is None:
-                entry = Queued(key, priority, self._next_order())
-                self._entries[key] = entry
-            else:
-                if priority > entry.priority:
-                    self._raise(entry, priority)
-                if entry.state is State.WAITING:
-                    ready_at = min(ready_at, entry.ready_at)
-                else:
-                    ready_at = now
-            if hold_seconds > 0:
-                entry.not_before = max(entry.not_before, now + hold_seconds)
-            ready_at = max(ready_at, entry.not_before)
-            self._place(entry, ready_at, now)
-            alarm_at = self._delayed.earliest() if ready_at > now else None
-            unattended = self._unattended()
+                self._retries += 1
+            unattended = self._offer(
+                self._agenda.admit(key, priority, now, ready_at, not_before)
+            )
+            alarm_at = None
+            if max(ready_at, not_before) > now:
+                alarm_at = self._agenda.delayed.earliest()
         if alarm_at is not None:
             self._alarm.set(alarm_at)
         if unattended and self._on_ready is not None:
             self._on_ready()
 
-    def _place(self, entry: Queued[Key], ready_at: float, now: float) -> None:
-        """Put an entry where it belongs. Caller holds the lock."""
-        if ready_at <= now:
-            if entry.state is State.WAITING:
-                if entry.ready_at:
-                    self._delayed.remove(entry)
-                self._make_ready(entry, now, in_place=True)
-        elif ready_at != entry.ready_at:
-            if entry.state is not State.WAITING:
-                self._tally.left(entry.priority)
-                if entry.state is State.READY:
-                    self._ready.remove(entry, order=self._next_order())
-            self._delayed.push(entry, ready_at)
-
-    def _make_ready(
-        self, entry: Queued[Key], now: float, *, in_place: bool = False
-    ) -> None:
-        """Caller holds the lock."""
-        entry.ready_since = now
-        self._tally.entered(entry.priority)
-        if entry.key in self._processing:
-            entry.state = State.LOCKED
-            return
-        if in_place:
-            self._ready.push_in_place(entry)
-        else:
-            self._ready.push(entry)
-        self._notify()
-
-    def _raise(self, entry: Queued[Key], priority: int) -> None:
-        """A raised entry goes to the tail of its new priority (PQ-3). Caller holds the
-        lock.
-        """
-        if entry.state is State.READY:
-            self._ready.remove(entry, order=self._next_order())
-            self._tally.moved(entry.priority, priority)
-            entry.priority = priority
-            self._ready.push(entry)
-            return
-        if entry.state is State.LOCKED:
-            self._tally.moved(entry.priority, priority)
-        entry.order = self._next_order()
-        entry.priority = priority
-
     def _promote(self) -> None:
         """Make ready what is due; runs on the timer thread."""
-        now = self._clock.monotonic()
+        now = self._monotonic()
         with self._lock:
-            for entry in self._delayed.pop_due(now):
-                entry.order = self._next_order()
-                self._make_ready(entry, now)
-            alarm_at = self._delayed.earliest()
-            unattended = self._unattended()
+            unattended = self._offer(self._agenda.promote(now))
+            alarm_at = self._agenda.delayed.earliest()
         if alarm_at is not None:
             self._alarm.set(alarm_at)
         if unattended and self._on_ready is not None:
@@ -359,12 +298,23 @@ class WorkQueue(Generic[Key]):
     def _close(self) -> None:
         with self._lock:
             self._shutting_down = True
-            for entry in self._delayed.clear():
-                self._entries.pop(entry.key, None)
+            self._agenda.drop_waiting()
             self._available.notify_all()
             drained = self._if_drained()
         _set_all(drained)
         self._alarm.cancel()
+
+    def _offer(self, takeable: int) -> bool:
+        """Wake workers for keys that became ready. Caller holds the lock.
+
+        Returns whether ready keys are left that no worker in `get` will take.
+        """
+        if not takeable:
+            return False
+        if not self._waiting:
+            return True
+        self._available.notify(takeable)
+        return len(self._ready) > self._waiting
 
     def _wait(self) -> None:
         """Caller holds the lock, and gets it back."""
@@ -375,19 +325,8 @@ class WorkQueue(Generic[Key]):
             self._waiting -= 1
             self._fewest_waiting = min(self._fewest_waiting, self._waiting)
 
-    def _notify(self) -> None:
-        if self._waiting:
-            self._available.notify()
-
-    def _unattended(self) -> int:
-        return max(0, self._ready.live - self._waiting)
-
-    def _next_order(self) -> int:
-        self._orders += 1
-        return self._orders
-
     def _is_busy(self) -> bool:
-        return bool(self._entries or self._processing)
+        return bool(self._agenda.entries)
 
     def _if_drained(self) -> list[threading.Event]:
         """Who waits for the drain, once it is over. Caller holds the lock."""

@@ -109,7 +109,7 @@ def test_dq4_one_timer_is_armed_for_the_earliest_key(queue, clock):
 def test_dq4_many_replaced_delays_do_not_pile_up(queue, clock):
     for step in range(10_000):
         queue.add_after("a", 20_000 - step)
-    assert len(queue._delayed._heap) < 100
+    assert len(queue._agenda.delayed._heap) < 100
     clock.advance(10_001)
     assert take(queue) == ["a"]
 

@@ -138,7 +138,8 @@ def until(condition):
 
 
 def settled(controller):
-    until(lambda: not controller._queue._processing)
+    entries = controller._queue._agenda.entries
+    until(lambda: all(entry.taken_at is None for entry in [*entries.values()]))
 
 
 def test_ct1_nothing_is_reconciled_before_the_sources_have_synced(make, script, clock):
@@ -266,7 +267,7 @@ def test_ct3_requeue_after_clears_the_back_off_and_comes_back(
     result = Result(requeue_after_seconds=30, priority=override)
     run_once(controller, script, result, priority=7)
     assert controller._queue.retries(KEY) == 0
-    assert controller._queue._entries[KEY].priority == priority
+    assert controller._queue._agenda.entries[KEY].priority == priority
     until(lambda: value("reconcile_total", result="requeue_after") == 1)
     clock.advance(30)
     assert script.seen() == "a"
@@ -294,7 +295,7 @@ def test_ct3_an_error_backs_off_and_keeps_the_priority(make, script, clock, valu
     controller = make()
     run_once(controller, script, AsoError("no"), priority=7)
     assert controller._queue.retries(KEY) == 1
-    assert controller._queue._entries[KEY].priority == 7
+    assert controller._queue._agenda.entries[KEY].priority == 7
     until(lambda: value("reconcile_errors_total") == 1)
     assert value("reconcile_total", result="error") == 1
     assert value("reconcile_panics_total") == 0

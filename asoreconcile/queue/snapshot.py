@@ -1,0 +1,42 @@
+"""A queue's numbers, computed when a scrape asks."""
+
+from collections.abc import Hashable
+from types import MappingProxyType
+from typing import TypeVar
+
+from asoreconcile.metrics import QueueSnapshot
+from asoreconcile.queue.agenda import Agenda
+from asoreconcile.queue.entry import State
+from asoreconcile.queue.ready import MAX_LABELS
+
+Key = TypeVar("Key", bound=Hashable)
+
+_OTHERS = "exceeded_cardinality_limit"
+
+
+def snapshot_of(agenda: Agenda[Key], *, now: float, retries: int) -> QueueSnapshot:
+    """now: `Clock.monotonic` seconds. The caller holds the queue's lock.
+
+    A priority that once had a ready key stays in the depth, with 0.
+    """
+    counts = dict.fromkeys(agenda.ready.priorities, 0)
+    others = 0
+    ages = []
+    for entry in agenda.entries.values():
+        if entry.state is State.READY:
+            if entry.priority in counts:
+                counts[entry.priority] += 1
+            else:
+                others += 1
+        if entry.taken_at is not None:
+            ages.append(max(0.0, now - entry.taken_at))
+    depth = {str(priority): count for priority, count in counts.items()}
+    if len(depth) == MAX_LABELS:
+        depth[_OTHERS] = others
+    return QueueSnapshot(
+        depth=MappingProxyType(depth),
+        adds=agenda.adds,
+        retries=retries,
+        unfinished_seconds=sum(ages),
+        longest_seconds=max(ages, default=0.0),
+    )
