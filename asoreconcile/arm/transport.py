@@ -22,16 +22,15 @@ import requests
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import HttpRequest, RequestsTransport
 from requests.adapters import HTTPAdapter
-from requests.structures import CaseInsensitiveDict
 from requests.utils import should_bypass_proxies
 from urllib3 import HTTPResponse
+from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from asoreconcile.arm.faults import Sent
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
-from asoreconcile.http1 import TlsConnection
 
 CONNECT_TIMEOUT_SECONDS = 10
 READ_TIMEOUT_SECONDS = 90
@@ -173,52 +172,17 @@ def read_body(raw: HTTPResponse, clock: Clock) -> bytes:
     return b"".join(chunks)
 
 
-class _Session(requests.Session):
-    """Hands requests of bytes to the adapter as they are.
-
-    There is nothing to merge from the environment, no redirect to look for and no
-    cookie to keep; doing all of it for each request costs as much as sending one.
-    """
-
-    def request(
-        self,
-        method: Any,
-        url: Any,
-        *args: Any,
-        headers: Any = None,
-        data: Any = None,
-        **options: Any,
-    ) -> requests.Response:
-        if args or options.get("files") or not isinstance(data, bytes | None):
-            options |= {"headers": headers, "data": data}
-            return super().request(method, url, *args, **options)
-        prepared = requests.PreparedRequest()
-        prepared.method, prepared.url, prepared.body = method, url, data
-        common: Any = self.headers
-        prepared.headers = CaseInsensitiveDict(common)
-        prepared.headers.update(headers or {})
-        if data is not None or method not in _READS:
-            prepared.headers["Content-Length"] = str(len(data or b""))
-        return self.get_adapter(url).send(
-            prepared,
-            stream=options.get("stream", False),
-            timeout=options.get("timeout"),
-            proxies=self.proxies,
-        )
-
-
-class _Connection(TlsConnection):
+class _Connection(HTTPSConnection):
     """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
 
-    def going_out(self, method: str, target: str) -> str:
+    def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         sending = _SENDING.get()
-        if sending is None:
-            return target
-        told, before_write = sending
-        # Here, because a handshake may have taken the time that a leader had left.
-        if method not in _READS:
-            before_write()
-        return told
+        if sending is not None:
+            url, before_write = sending
+            # Here, because a handshake may have taken the time that a leader had left.
+            if method not in _READS:
+                before_write()
+        super().putrequest(method, url, *args, **kwargs)
 
 
 class _Pool(HTTPSConnectionPool):
@@ -273,7 +237,7 @@ def _inner(error: BaseException) -> BaseException | None:
 
 
 def _session(url: str, connections: int) -> requests.Session:
-    session = _Session()
+    session = requests.Session()
     # Read here once; requests would read files and the environment on every call.
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))

@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.connection import HTTPConnection
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from asoreconcile.http1 import PlainConnection, TlsConnection
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 
 _POOL = 64
@@ -92,7 +91,7 @@ _Hooks = tuple[
 ]
 
 
-class _PlainConnection(PlainConnection):
+class _PlainConnection(HTTPConnection):
     """Tells of its socket, and keeps it in reach while an answer is read from it."""
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
@@ -106,12 +105,12 @@ class _PlainConnection(PlainConnection):
         self.open_socket = self.sock
         self._after(self.sock)
 
-    def going_out(self, method: str, target: str) -> str:
+    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
         self._sending(method)
-        return target
+        super().putrequest(method, *args, **options)
 
 
-class _TlsConnection(TlsConnection):
+class _TlsConnection(HTTPSConnection):
     """The same over TLS: urllib3 wants its own class for each."""
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
@@ -125,9 +124,9 @@ class _TlsConnection(TlsConnection):
         self.open_socket = self.sock
         self._after(self.sock)
 
-    def going_out(self, method: str, target: str) -> str:
+    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
         self._sending(method)
-        return target
+        super().putrequest(method, *args, **options)
 
 
 def socket_of(answer: urllib3.BaseHTTPResponse) -> socket.socket | None:

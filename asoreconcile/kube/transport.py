@@ -20,7 +20,6 @@ CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 16 << 20
-_NO_RETRIES = urllib3.Retry.from_int(False, redirect=False)
 
 
 @attrs.frozen
@@ -52,7 +51,7 @@ class Transport:
         self._authorization = config.authorization
         self._renew = config.renew
         self._user_agent = user_agent
-        self._timeout = _timeout(read_seconds)
+        self._read_seconds = read_seconds
         self._connections = Connections(config, before_write=before_write)
         self._pool = self._connections.pool
 
@@ -70,17 +69,16 @@ class Transport:
         target: path and query. read_seconds: None is the transport's own.
         """
         try:
-            answer = self._pool.urlopen(
+            answer = self._pool.request(
                 method,
                 self._prefix + target,
                 body=body,
                 headers=self._headers(headers),
-                timeout=self._timeout
-                if read_seconds is None
-                else _timeout(read_seconds),
-                retries=_NO_RETRIES,
+                timeout=_timeout(
+                    self._read_seconds if read_seconds is None else read_seconds
+                ),
+                retries=False,
                 redirect=False,
-                assert_same_host=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise _failure(f"{method} {self.host}", error) from error
