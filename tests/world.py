@@ -207,6 +207,11 @@ class World:
             force=True,
         )
 
+    def annotate(self, obj, **notes):
+        """Set annotations by hand, and with None remove them."""
+        body = {"metadata": {"annotations": notes}}
+        return self.client.patch(self.resource_for(obj), _key(obj), body)
+
     def resource_for(self, obj):
         builtins = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
         return builtins.get(obj["kind"]) or self._kinds[gvk_of(obj).group_kind].resource
@@ -229,6 +234,12 @@ class World:
 
     def reader(self, kind):
         return _Reader(lambda key: self._read(kind.resource, key))
+
+    def settled(self, obj):
+        """Apply an object and see it Ready; the manifest."""
+        self.apply(obj)
+        self.settle(obj)
+        return obj
 
     def settle(self, obj, *, passes=20):
         """Run passes, moving time on as each one asks, until it is Ready or gone."""

@@ -54,9 +54,7 @@ def world(tmp_path, spy):
     with World(tmp_path, extensions=[spy.set], retry_after=1) as running:
         names = (GROUP, NETWORK, SUBNET)
         running.install(*(f"{kind.group}/{kind.kind}" for kind in names))
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

@@ -11,9 +11,7 @@ NETWORK = "network.azure.com/v20250301"
 def world(tmp_path):
     with World(tmp_path, retry_after=1) as running:
         running.install(GROUPS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

@@ -21,12 +21,6 @@ def azure():
 
 
 @pytest.fixture
-def session(azure):
-    with azure.session() as signed_in:
-        yield signed_in
-
-
-@pytest.fixture
 def control(azure, tmp_path):
     azure.write_ca(tmp_path / "ca.pem")
     with requests.Session() as plain:

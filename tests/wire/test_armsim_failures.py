@@ -24,19 +24,6 @@ def azure(clock):
         yield server
 
 
-@pytest.fixture
-def session(azure):
-    with azure.session() as signed_in:
-        yield signed_in
-
-
-@pytest.fixture
-def group(azure):
-    path = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
-    azure.seed(path, {"location": "westeurope"})
-    return path
-
-
 def test_w13_status_reads_break_and_mend(azure, session, clock, group):
     created = session.put(f"{group}{NETWORKS}/v", json=BODY)
     monitor = created.headers["Azure-AsyncOperation"]

@@ -17,19 +17,6 @@ def azure():
 
 
 @pytest.fixture
-def session(azure):
-    with azure.session() as signed_in:
-        yield signed_in
-
-
-@pytest.fixture
-def group(azure):
-    path = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
-    azure.seed(path, {"location": "westeurope"})
-    return path
-
-
-@pytest.fixture
 def account(azure, group):
     path = f"{group}/providers/Microsoft.Storage/storageAccounts/account"
     azure.seed(path, BODY)

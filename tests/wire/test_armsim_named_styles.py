@@ -48,13 +48,6 @@ def client(azure, clock, tmp_path_factory):
     made.close()
 
 
-@pytest.fixture
-def group(azure):
-    path = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
-    azure.seed(path, {"location": "westeurope"})
-    return path
-
-
 class Driver:
     """Drives one resource to an end as the operator does, without a cluster."""
 

@@ -21,19 +21,6 @@ def azure(clock):
 
 
 @pytest.fixture
-def session(azure):
-    with azure.session() as signed_in:
-        yield signed_in
-
-
-@pytest.fixture
-def group(azure):
-    path = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
-    azure.seed(path, {"location": "westeurope"})
-    return path
-
-
-@pytest.fixture
 def make(azure, session, group):
     """PUT a new resource of a type: (its path, the answer). Parents are there."""
 

@@ -24,9 +24,7 @@ ASSIGNMENTS = "authorization.azure.com/RoleAssignment"
 def world(tmp_path):
     with World(tmp_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS, NETWORKS, SUBNETS, SERVERS, ASSIGNMENTS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 
@@ -188,9 +186,7 @@ def test_kusto_database_of_a_busy_cluster_is_not_even_read(tmp_path):
     }
     with World(tmp_path, lro=5.0, retry_after=1) as world:
         world.install(GROUPS, "kusto.azure.com/Cluster", "kusto.azure.com/Database")
-        group = resource_group()
-        world.apply(group)
-        world.settle(group)
+        world.settled(resource_group())
         world.apply(cluster)
         world.settle(cluster)
         arm_id = annotations(world.read(cluster))[RESOURCE_ID]

@@ -68,19 +68,13 @@ def world(tmp_path, checks):
 
 @pytest.fixture
 def group(world):
-    obj = resource_group()
-    world.apply(obj)
-    world.settle(obj)
-    return obj
+    return world.settled(resource_group())
 
 
 @pytest.fixture
 def network(world, group):
     """A network that is Ready."""
-    obj = virtual_network()
-    world.apply(obj)
-    world.settle(obj)
-    return obj
+    return world.settled(virtual_network())
 
 
 def edit(world, obj, body):

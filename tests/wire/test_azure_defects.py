@@ -54,10 +54,7 @@ def world(tmp_path, gate):
 
 @pytest.fixture
 def group(world):
-    obj = resource_group()
-    world.apply(obj)
-    world.settle(obj)
-    return obj
+    return world.settled(resource_group())
 
 
 def edit(world, obj, body):

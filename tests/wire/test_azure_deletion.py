@@ -26,24 +26,14 @@ MONITORS = "/operation"
 def world(tmp_path):
     with World(tmp_path, lro=30.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS, ACCOUNTS, SERVICES)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 
 @pytest.fixture
 def network(world):
     """A network that is Ready."""
-    obj = virtual_network()
-    world.apply(obj)
-    world.settle(obj)
-    return obj
-
-
-def annotate(world, obj, **notes):
-    body = {"metadata": {"annotations": notes}}
-    return world.client.patch(world.resource_for(obj), key_of(obj), body)
+    return world.settled(virtual_network())
 
 
 def deletes(world):
@@ -52,7 +42,7 @@ def deletes(world):
 
 def test_r5_1_skip_and_detach_ask_azure_nothing(world, network):
     asked = len(world.azure.journal)
-    annotate(world, network, **{RECONCILE_POLICY: "skip"})
+    world.annotate(network, **{RECONCILE_POLICY: "skip"})
     world.delete(network)
     world.run(network)
     assert world.read(network) is None
@@ -123,7 +113,7 @@ def group_id(world):
 def test_r5_8_the_owner_s_absence_does_not_spare_the_delete(world, network):
     group = resource_group()
     group["metadata"]["namespace"] = "default"
-    annotate(world, group, **{RECONCILE_POLICY: "detach-on-delete"})
+    world.annotate(group, **{RECONCILE_POLICY: "detach-on-delete"})
     orphaned = {"metadata": {"ownerReferences": None}}
     world.client.patch(world.resource_for(network), key_of(network), orphaned)
     world.delete(group)
@@ -232,7 +222,7 @@ def test_r5_9_a_kind_without_delete_goes_when_it_is_detached(world, blobs):
     world.apply(blobs)
     world.delete(blobs)
     world.run(blobs)
-    annotate(world, blobs, **{RECONCILE_POLICY: "detach-on-delete"})
+    world.annotate(blobs, **{RECONCILE_POLICY: "detach-on-delete"})
     world.run(blobs)
     assert world.read(blobs) is None
     assert world.requests("DELETE", "blobServices") == []

@@ -28,10 +28,7 @@ def world(tmp_path):
 @pytest.fixture
 def group(world):
     """A resource group that is Ready."""
-    obj = resource_group(tags=TAGS)
-    world.apply(obj)
-    world.settle(obj)
-    return obj
+    return world.settled(resource_group(tags=TAGS))
 
 
 def arm_id(world, obj):

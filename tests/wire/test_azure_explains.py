@@ -25,9 +25,7 @@ ID = "0c7b3a52-6c35-4b4b-a8f3-3d5a0f5f1f11"
 def world(tmp_path):
     with World(tmp_path, lro=30.0, retry_after=10) as one:
         one.install(GROUPS, NETWORKS, SERVERS)
-        group = resource_group()
-        one.apply(group)
-        one.settle(group)
+        one.settled(resource_group())
         yield one
 
 

@@ -37,9 +37,7 @@ def redis(**operator_spec):
 def world(tmp_path):
     with World(tmp_path, retry_after=1) as running:
         running.install("resources.azure.com/ResourceGroup", "cache.azure.com/Redis")
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

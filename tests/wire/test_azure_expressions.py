@@ -36,9 +36,7 @@ REASON = "FailedWritingAdditionalKubernetesObjects"
 def world(tmp_path):
     with World(tmp_path) as running:
         running.install(GROUPS, ACCOUNTS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

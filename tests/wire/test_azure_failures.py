@@ -16,9 +16,7 @@ SYNC_SECONDS = 3600.0
 def world(tmp_path):
     with World(tmp_path, lro=30.0, retry_after=7) as running:
         running.install(GROUPS, NETWORKS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

@@ -31,10 +31,7 @@ def world(tmp_path):
 
 @pytest.fixture
 def group(world):
-    obj = resource_group()
-    world.apply(obj)
-    world.settle(obj)
-    return obj
+    return world.settled(resource_group())
 
 
 def test_r1_1_absent_object_asks_nothing(world):

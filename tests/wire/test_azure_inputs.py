@@ -25,9 +25,7 @@ def world(tmp_path):
                 "stringData": {"password": "Sesame-1"},
             },
         )
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

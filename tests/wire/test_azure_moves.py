@@ -135,9 +135,7 @@ def test_i6_a_move_costs_no_request_more(world, network):
 
 
 def test_i6_a_group_that_is_made_again_is_said_at_the_put(world):
-    group = resource_group()
-    world.apply(group)
-    world.settle(group)
+    group = world.settled(resource_group())
     world.azure.remove(arm_id(world, group))
     sync(world, group)
     assert len(told(world)) == 1

@@ -25,28 +25,18 @@ NETWORKS = "network.azure.com/VirtualNetwork"
 def world(tmp_path):
     with World(tmp_path, lro=30.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 
 @pytest.fixture
 def network(world):
     """A network that is Ready."""
-    obj = virtual_network()
-    world.apply(obj)
-    world.settle(obj)
-    return obj
-
-
-def annotate(world, obj, **notes):
-    body = {"metadata": {"annotations": notes}}
-    return world.client.patch(world.resource_for(obj), key_of(obj), body)
+    return world.settled(virtual_network())
 
 
 def set_policy(world, obj, policy):
-    annotate(world, obj, **{RECONCILE_POLICY: policy})
+    world.annotate(obj, **{RECONCILE_POLICY: policy})
 
 
 def set_namespace_policy(world, policy):
@@ -142,7 +132,7 @@ def test_what_is_skipped_and_gone_is_said_and_not_made_again(world, network):
 def test_r1_2_another_operator_s_object_is_left_alone_while_it_is_deleted(
     world, network
 ):
-    annotate(world, network, **{OPERATOR_NAMESPACE: "elsewhere"})
+    world.annotate(network, **{OPERATOR_NAMESPACE: "elsewhere"})
     asked, version = len(world.azure.journal), world.read(network)["metadata"]
     world.events.clear()
     world.delete(network)

@@ -15,9 +15,7 @@ HALF = [{"reference": {"name": "x"}}]
 def world(tmp_path):
     with World(tmp_path, lro=5.0, retry_after=1) as running:
         running.install("resources.azure.com/ResourceGroup", NETWORKS, ASSIGNMENTS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

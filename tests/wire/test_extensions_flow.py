@@ -16,9 +16,7 @@ GROUPS = "resources.azure.com/ResourceGroup"
 def world(tmp_path):
     with World(tmp_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS)
-        group = resource_group()
-        running.apply(group)
-        running.settle(group)
+        running.settled(resource_group())
         yield running
 
 

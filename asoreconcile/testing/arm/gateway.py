@@ -10,10 +10,11 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.locks import check_locks
 from asoreconcile.testing.arm.monitors import Look
 from asoreconcile.testing.arm.polling import Polling
-from asoreconcile.testing.arm.provider import Estate, Provider
+from asoreconcile.testing.arm.provider import Provider
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
     answer,

@@ -9,21 +9,14 @@ from collections.abc import Mapping
 
 import attrs
 
-from asoreconcile.clock import Clock
 from asoreconcile.kube.patch import apply_merge_patch
-from asoreconcile.objects import JsonObject, copy_json
-from asoreconcile.testing.arm import outputs
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.arm.address import Address
 from asoreconcile.testing.arm.dependants import check_unused
-from asoreconcile.testing.arm.faults import ArmFaults
-from asoreconcile.testing.arm.lag import Lag
-from asoreconcile.testing.arm.listing import Listing
-from asoreconcile.testing.arm.monitors import Monitors
-from asoreconcile.testing.arm.names import check_name
-from asoreconcile.testing.arm.operations import Failure, Operation, Operations
-from asoreconcile.testing.arm.policies import Policies
+from asoreconcile.testing.arm.estate import Estate
+from asoreconcile.testing.arm.keeping import Keeper
+from asoreconcile.testing.arm.operations import Failure, Operation
 from asoreconcile.testing.arm.preconditions import check_delete, check_preconditions
-from asoreconcile.testing.arm.providers import Providers
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
     answer,
@@ -31,39 +24,12 @@ from asoreconcile.testing.arm.refusals import (
     not_supported,
     resource_not_found,
 )
-from asoreconcile.testing.arm.resources import EMBEDDED, Resource, Resources
-from asoreconcile.testing.arm.scopes import Scopes, check_body
+from asoreconcile.testing.arm.resources import Resource
 from asoreconcile.testing.arm.style import Answer, Style
-from asoreconcile.testing.arm.styles import Styles
-from asoreconcile.testing.arm.tenants import Tenants
-from asoreconcile.testing.arm.throttling import Throttling
-from asoreconcile.testing.arm.vaults import SoftDeletedVaults
-from asoreconcile.testing.arm.views import Views
+from asoreconcile.testing.arm.writes import Writes
 from asoreconcile.testing.http import Response
 
 _NO_HEADERS: Mapping[str, str] = {}
-
-
-@attrs.frozen
-class Estate:
-    """What a server's parts share. Everything in it is guarded by the server's lock."""
-
-    tenant_id: str
-    clock: Clock
-    styles: Styles
-    resources: Resources
-    views: Views
-    operations: Operations
-    monitors: Monitors
-    scopes: Scopes
-    faults: ArmFaults
-    lag: Lag
-    listing: Listing
-    providers: Providers
-    tenants: Tenants
-    throttling: Throttling | None = None
-    policies: Policies = attrs.field(factory=Policies)
-    vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)
 
 
 class Provider:
@@ -75,6 +41,12 @@ class Provider:
         self._resources = estate.resources
         self._views = estate.views
         self._operations = estate.operations
+        self._keeper = Keeper(estate)
+        self._writes = Writes(estate)
+
+    def seed(self, address: Address, body: JsonObject, *, state: str = "") -> None:
+        """Put a resource there without a request. state: "" is what it ends in."""
+        self._keeper.seed(address, body, state=state)
 
     def get(self, address: Address) -> Response:
         """Raises RefusedError 404."""
@@ -130,7 +102,7 @@ class Provider:
         present = self._resources.find(address.id)
         etag = self._views.etag(present) if present else ""
         check_preconditions(headers, address, etag, present)
-        self._check_put(address, body, present)
+        self._writes.check(address, body, present)
         style = self._styles[address.type]
         told = style.create if present is None else style.update
         self._check_planned("PUT", address)
@@ -139,7 +111,7 @@ class Provider:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
         is_new = present is None
         self._note_write(address, present)
-        resource = self._store(address, body, present, keeps_children=is_patch)
+        resource = self._keeper.store(address, body, present, keeps_children=is_patch)
         if not told.is_slow:
             resource.enter(style.done)
             headers = self._estate.monitors.plain_headers(address, told, api_version)
@@ -180,7 +152,7 @@ class Provider:
                     409, failure.code, failure.message, from_gateway=False
                 )
             self._note_write(address, resource)
-            self._remove(resource)
+            self._keeper.remove(resource)
             return _deleted(told)
         running = self._operations.running(address.key)
         if running is None or running.method != "DELETE":
@@ -213,14 +185,6 @@ class Provider:
         if refused is not None:
             raise refused
 
-    def store_seed(
-        self, address: Address, body: JsonObject, *, state: str = ""
-    ) -> None:
-        """Put a resource there without a request. state: "" is what it ends in."""
-        present = self._resources.find(address.id)
-        resource = self._store(address, body, present)
-        resource.enter(state or self._styles[address.type].done)
-
     def _absent_delete(self, address: Address, style: Style) -> Response:
         if address.is_group:
             raise group_not_found(address.name)
@@ -243,54 +207,6 @@ class Provider:
             return RefusedError(404, code, message, from_gateway=False)
         return resource_not_found(address)
 
-    def _check_put(
-        self, address: Address, body: JsonObject, present: Resource | None
-    ) -> None:
-        check_body(address, body, present)
-        if present is None:
-            check_name(self._resources, address)
-        group = self._resources.find(address.group) if address.group else None
-        if group is not None and group.state == "Deleting" and present is None:
-            raise RefusedError(
-                409,
-                "ResourceGroupBeingDeleted",
-                f"The resource group '{group.address.name}' is in deprovisioning state "
-                "and cannot perform this operation.",
-            )
-        self._estate.vaults.check_put(address, body)
-        self._check_idle(address, body, present)
-
-    def _check_idle(
-        self, address: Address, body: JsonObject, present: Resource | None
-    ) -> None:
-        running = self._operations.running(address.key)
-        if running is not None and (present is None or present.sent != body):
-            raise RefusedError(
-                409,
-                "AnotherOperationInProgress",
-                "Another operation on this or dependent resource is in progress.",
-                from_gateway=False,
-            )
-        if not self._styles[address.type].is_exclusive or not address.parent:
-            return
-        parent = address.parent.lower()
-        busy = self._operations.running(parent) or self._operations.running_below(
-            f"{parent}/"
-        )
-        if busy is not None and busy.address.key != address.key:
-            code = "RetryableErrorDueToAnotherOperation"
-            message = (
-                f"Operation ({busy.id}) is updating resource {busy.address.id}. "
-                "The call can be retried."
-            )
-            raise RefusedError(
-                429,
-                "RetryableError",
-                "A retryable error occurred.",
-                from_gateway=False,
-                extra={"details": [{"code": code, "message": message}]},
-            )
-
     def _begun(self, operation: Operation, resource: Resource) -> Response:
         told = operation.answer
         headers = self._estate.monitors.headers(operation, location=_location(resource))
@@ -301,55 +217,13 @@ class Provider:
             return answer(told.status, body, headers)
         return self._views.response(told.status, resource, headers)
 
-    def _store(
-        self,
-        address: Address,
-        body: JsonObject,
-        present: Resource | None,
-        *,
-        keeps_children: bool = False,
-    ) -> Resource:
-        if present is not None:
-            address = present.address  # the casing of the first write stays
-        else:
-            address = self._resources.born(address)
-        kept = copy_json(body)
-        embedded = {
-            name: (kept.get("properties") or {}).pop(name, None) or []
-            for name in EMBEDDED.get(address.type, ())
-        }
-        shown = outputs.shown(address, kept, tenant_id=self._estate.tenant_id)
-        if present is None:
-            present = Resource(address, shown, copy_json(body))
-            self._resources.put(present)
-        else:
-            present.body, present.sent = shown, copy_json(body)
-        present.changed_at = f"{self._estate.clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"
-        present.created_at = present.created_at or present.changed_at
-        for name, items in () if keeps_children else embedded.items():
-            self._replace_children(address, name, items)
-        return present
-
-    def _replace_children(
-        self, parent: Address, collection: str, items: list[JsonObject]
-    ) -> None:
-        wanted = {str(item.get("name")).lower() for item in items}
-        for child in self._resources.children(parent, collection):
-            if child.address.name.lower() not in wanted:
-                check_unused(self._resources, child.address)
-                self._remove(child)
-        for item in items:
-            address = parse(f"{parent.id}/{collection}/{item.get('name')}")
-            if address is not None:
-                self.store_seed(address, item)
-
     def _end_put(
         self, resource: Resource, failed: Failure | None, *, is_new: bool
     ) -> None:
         style = self._styles[resource.address.type]
         if failed is not None:
             if is_new and not style.keeps_failed:
-                self._remove(resource)
+                self._keeper.remove(resource)
             resource.enter(failed.status if style.done else "")
             return
         resource.enter(style.done)
@@ -359,16 +233,9 @@ class Provider:
 
     def _end_delete(self, resource: Resource, failed: Failure | None) -> None:
         if failed is None:
-            self._remove(resource)
+            self._keeper.remove(resource)
         else:
             resource.enter(self._styles[resource.address.type].done)
-
-    def _remove(self, resource: Resource) -> None:
-        key = resource.address.key
-        for gone in self._resources.remove(key):
-            self._estate.vaults.note_removed(gone)
-        self._operations.drop(key)
-        self._operations.forget(f"{key}/")
 
 
 def _deleted(told: Answer, headers: dict[str, str] | None = None) -> Response:

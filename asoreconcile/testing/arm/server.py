@@ -16,6 +16,7 @@ from asoreconcile.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.cloud import Cloud, bearer_token
 from asoreconcile.testing.arm.control import PREFIX, Control
+from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway
 from asoreconcile.testing.arm.journal import Exchange, exchange, matching
@@ -25,7 +26,6 @@ from asoreconcile.testing.arm.machine import Machine
 from asoreconcile.testing.arm.monitors import Monitors
 from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
-from asoreconcile.testing.arm.provider import Estate
 from asoreconcile.testing.arm.providers import Providers
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
@@ -165,7 +165,7 @@ class ArmServer(Cloud):
             raise ValueError(message)
         state = str(dig(body, "properties.provisioningState") or "")
         with self._lock:
-            self._gateway.provider.store_seed(address, body, state=state)
+            self._gateway.provider.seed(address, body, state=state)
 
     def remove(self, id_: str) -> None:
         """Take a resource away with all below it, as somebody else would have."""

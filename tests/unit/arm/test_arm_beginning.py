@@ -1,7 +1,7 @@
 """First answers: done, failed, or what to watch. One line a rule of the contract."""
 
-import orjson
 import pytest
+from armanswers import ID, answer, resource
 
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.beginning import begun
@@ -10,24 +10,10 @@ from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape
 
 HOST = "https://management.azure.com"
-ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
 URL = f"{HOST}{ID}?api-version=2024-01-01"
 AAO = f"{HOST}/subscriptions/s/providers/Microsoft.Net/locations/l/operations/o?t=1"
 LOC = f"{HOST}/subscriptions/s/providers/Microsoft.Net/locations/l/results/o?t=1"
 ENDPOINT = Endpoint(HOST)
-
-
-def answer(status, body=None, **headers):
-    names = {"aao": "azure-asyncoperation", "loc": "location", "ra": "retry-after"}
-    content = b"" if body is None else orjson.dumps(body)
-    return Answer(
-        status, {names[key]: value for key, value in headers.items()}, content
-    )
-
-
-def resource(state=None, **more):
-    properties = {} if state is None else {"provisioningState": state}
-    return {"id": ID, "properties": properties, **more}
 
 
 def first(method, given):

@@ -3,6 +3,7 @@
 import attrs
 import orjson
 import pytest
+from armanswers import ID, answer, resource
 
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.endpoint import Endpoint
@@ -19,7 +20,6 @@ from asoreconcile.arm.polling import MAX_BAD_READS, judged, polled, unanswered
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
 
 HOST = "https://management.azure.com"
-ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
 URL = f"{HOST}{ID}?api-version=2024-01-01"
 MONITOR = f"{HOST}/subscriptions/s/providers/Microsoft.Net/operations/o?t=1"
 RESULT = f"{HOST}/subscriptions/s/providers/Microsoft.Net/results/o?t=1"
@@ -34,19 +34,6 @@ LOCATION = Token(Shape.LOCATION, RESOURCE, RESULT, "InProgress")
 LOCATION_REMOVAL = attrs.evolve(LOCATION, type=DELETE)
 BODY = Token(Shape.BODY, RESOURCE, URL, "Creating")
 ACCEPTED = attrs.evolve(BODY, state="InProgress")
-
-
-def answer(status, body=None, **headers):
-    names = {"aao": "azure-asyncoperation", "loc": "location", "ra": "retry-after"}
-    content = b"" if body is None else orjson.dumps(body)
-    return Answer(
-        status, {names[key]: value for key, value in headers.items()}, content
-    )
-
-
-def resource(state=None, **more):
-    properties = {} if state is None else {"provisioningState": state}
-    return {"id": ID, "properties": properties, **more}
 
 
 def poll(token, given, **progress):

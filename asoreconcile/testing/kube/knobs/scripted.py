@@ -7,10 +7,10 @@
 VERB RESOURCE WHAT [xCOUNT]; `*` is any verb or resource; see `HELP` for what there is.
 """
 
-import re
 from collections.abc import Callable
 
 from asoreconcile.testing.mishaps import Mishap
+from asoreconcile.testing.scripts import parse_line
 
 HELP = (
     ("STATUS[:REASON[:RETRY_AFTER]]", "this refusal instead of an answer"),
@@ -47,30 +47,15 @@ _WHATS: dict[str, Callable[[str], dict[str, object]]] = {
 }
 
 
-def parse_script(line: str) -> Mishap:
+def parse_script(text: str) -> Mishap:
     """Read one line; without a count the fault strikes once. Raises ValueError."""
-    words = line.split()
-    times = 1
-    if words and (match := re.fullmatch(r"[xX](\d+)", words[-1])):
-        times = int(match[1])
-        words.pop()
-    if len(words) != 3:
-        message = f"{line!r} is not VERB RESOURCE WHAT [xCOUNT]"
-        raise ValueError(message)
-    verb, resource, what = words
-    if verb.lower() not in _VERBS:
-        message = f"{verb!r} is none of {', '.join(_VERBS)}"
-        raise ValueError(message)
-    name, _, argument = what.partition(":")
-    stated: dict[str, object] = {"times": times, "verb": _VERBS[verb.lower()]}
-    stated["resource"] = "" if resource == "*" else resource
-    if name.isdigit():
-        reason, _, after = argument.partition(":")
-        stated |= {"status": int(name), "reason": reason}
-        stated["retry_after"] = int(after) if after else None
-    elif name.lower() in _WHATS:
-        stated |= _WHATS[name.lower()](argument)
+    line = parse_line(text, form="VERB RESOURCE WHAT", verbs=_VERBS, whats=_WHATS)
+    stated: dict[str, object] = {"times": line.times, "verb": _VERBS[line.verb]}
+    stated["resource"] = "" if line.target == "*" else line.target
+    if line.status is None:
+        stated |= _WHATS[line.what](line.argument)
     else:
-        message = f"{what!r} is no status and none of {', '.join(_WHATS)}"
-        raise ValueError(message)
+        reason, _, after = line.argument.partition(":")
+        stated |= {"status": line.status, "reason": reason}
+        stated["retry_after"] = int(after) if after else None
     return Mishap(**stated)  # type: ignore[arg-type] # checked by its validators

@@ -1,0 +1,41 @@
+"""What the parts of one simulated Azure share."""
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.testing.arm.faults import ArmFaults
+from asoreconcile.testing.arm.lag import Lag
+from asoreconcile.testing.arm.listing import Listing
+from asoreconcile.testing.arm.monitors import Monitors
+from asoreconcile.testing.arm.operations import Operations
+from asoreconcile.testing.arm.policies import Policies
+from asoreconcile.testing.arm.providers import Providers
+from asoreconcile.testing.arm.resources import Resources
+from asoreconcile.testing.arm.scopes import Scopes
+from asoreconcile.testing.arm.styles import Styles
+from asoreconcile.testing.arm.tenants import Tenants
+from asoreconcile.testing.arm.throttling import Throttling
+from asoreconcile.testing.arm.vaults import SoftDeletedVaults
+from asoreconcile.testing.arm.views import Views
+
+
+@attrs.frozen
+class Estate:
+    """What a server's parts share. Everything in it is guarded by the server's lock."""
+
+    tenant_id: str
+    clock: Clock
+    styles: Styles
+    resources: Resources
+    views: Views
+    operations: Operations
+    monitors: Monitors
+    scopes: Scopes
+    faults: ArmFaults
+    lag: Lag
+    listing: Listing
+    providers: Providers
+    tenants: Tenants
+    throttling: Throttling | None = None
+    policies: Policies = attrs.field(factory=Policies)
+    vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)

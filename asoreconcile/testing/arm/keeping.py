@@ -1,0 +1,75 @@
+"""Resources put down and taken away, with what goes along: children, deleted vaults."""
+
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.arm import outputs
+from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.dependants import check_unused
+from asoreconcile.testing.arm.estate import Estate
+from asoreconcile.testing.arm.resources import EMBEDDED, Resource
+
+
+class Keeper:
+    """The caller holds the server's lock."""
+
+    def __init__(self, estate: Estate) -> None:
+        self._tenant_id = estate.tenant_id
+        self._clock = estate.clock
+        self._styles = estate.styles
+        self._resources = estate.resources
+        self._operations = estate.operations
+        self._vaults = estate.vaults
+
+    def seed(self, address: Address, body: JsonObject, *, state: str = "") -> None:
+        """Put a resource there without a request. state: "" is what it ends in."""
+        present = self._resources.find(address.id)
+        resource = self.store(address, body, present)
+        resource.enter(state or self._styles[address.type].done)
+
+    def store(
+        self,
+        address: Address,
+        body: JsonObject,
+        present: Resource | None,
+        *,
+        keeps_children: bool = False,
+    ) -> Resource:
+        if present is not None:
+            address = present.address  # the casing of the first write stays
+        else:
+            address = self._resources.born(address)
+        kept = copy_json(body)
+        embedded = {
+            name: (kept.get("properties") or {}).pop(name, None) or []
+            for name in EMBEDDED.get(address.type, ())
+        }
+        shown = outputs.shown(address, kept, tenant_id=self._tenant_id)
+        if present is None:
+            present = Resource(address, shown, copy_json(body))
+            self._resources.put(present)
+        else:
+            present.body, present.sent = shown, copy_json(body)
+        present.changed_at = f"{self._clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"
+        present.created_at = present.created_at or present.changed_at
+        for name, items in () if keeps_children else embedded.items():
+            self._replace_children(address, name, items)
+        return present
+
+    def _replace_children(
+        self, parent: Address, collection: str, items: list[JsonObject]
+    ) -> None:
+        wanted = {str(item.get("name")).lower() for item in items}
+        for child in self._resources.children(parent, collection):
+            if child.address.name.lower() not in wanted:
+                check_unused(self._resources, child.address)
+                self.remove(child)
+        for item in items:
+            address = parse(f"{parent.id}/{collection}/{item.get('name')}")
+            if address is not None:
+                self.seed(address, item)
+
+    def remove(self, resource: Resource) -> None:
+        key = resource.address.key
+        for gone in self._resources.remove(key):
+            self._vaults.note_removed(gone)
+        self._operations.drop(key)
+        self._operations.forget(f"{key}/")

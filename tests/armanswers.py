@@ -1,0 +1,20 @@
+"""Answers of ARM for tables: a status, a body, and headers by short names."""
+
+import orjson
+
+from asoreconcile.arm.answers import Answer
+
+ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
+
+
+def answer(status, body=None, **headers):
+    names = {"aao": "azure-asyncoperation", "loc": "location", "ra": "retry-after"}
+    content = b"" if body is None else orjson.dumps(body)
+    return Answer(
+        status, {names[key]: value for key, value in headers.items()}, content
+    )
+
+
+def resource(state=None, **more):
+    properties = {} if state is None else {"provisioningState": state}
+    return {"id": ID, "properties": properties, **more}
