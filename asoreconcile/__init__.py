@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     )
     from asoreconcile.kube.selection import Place, Selection
     from asoreconcile.kube.writes import Write, Writes
-    from asoreconcile.listener import ListenError
     from asoreconcile.metrics import RuntimeMetrics
     from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, ObjectKey
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
@@ -106,6 +105,7 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.service import Group, Service, Standby, Step, Task
     from asoreconcile.runtime.tenure import NotLeadingError
     from asoreconcile.runtime.throttle import Throttle
+    from asoreconcile.serving.listener import ListenError
     from asoreconcile.version import __version__
     from asoreconcile.webhooks.admission import (
         AdmissionRequest,
@@ -308,7 +308,6 @@ _HOMES = {
     ),
     "kube.selection": ("Place", "Selection"),
     "kube.writes": ("Write", "Writes"),
-    "listener": ("ListenError",),
     "metrics": ("RuntimeMetrics",),
     "objects": ("GroupKind", "GroupVersionKind", "JsonObject", "ObjectKey"),
     "queue.workqueue": ("LOW_PRIORITY", "Item", "WorkQueue"),
@@ -338,6 +337,7 @@ _HOMES = {
     "runtime.service": ("Group", "Service", "Standby", "Step", "Task"),
     "runtime.tenure": ("NotLeadingError",),
     "runtime.throttle": ("Throttle",),
+    "serving.listener": ("ListenError",),
     "version": ("__version__",),
     "webhooks.admission": (
         "AdmissionRequest",

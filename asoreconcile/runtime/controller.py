@@ -7,39 +7,24 @@ threads. Rules: CT-*.
 """
 
 import threading
-import uuid
 from collections.abc import Callable, Hashable, Sequence
 
 from asoreconcile.backoff import RateLimiter
-from asoreconcile.cache.events import Event
 from asoreconcile.clock import Clock
-from asoreconcile.log import Logger, bound
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
-from asoreconcile.queue.workqueue import Item, WorkQueue
-from asoreconcile.runtime.current import running
-from asoreconcile.runtime.handlers import Handler, enqueue_self, priority_of
+from asoreconcile.queue.workqueue import WorkQueue
+from asoreconcile.runtime.handlers import Handler, enqueue_self
 from asoreconcile.runtime.health import Verdict
-from asoreconcile.runtime.outcome import (
-    Finished,
-    GiveUp,
-    Outcome,
-    Retry,
-    Stopped,
-    judge,
-    label_of,
-)
-from asoreconcile.runtime.passes import Passes
+from asoreconcile.runtime.intake import Intake
 from asoreconcile.runtime.predicates import Predicate
-from asoreconcile.runtime.reconciler import Reconciler, Request, Result
-from asoreconcile.runtime.source import Registration, Source
+from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.reconciling import Reconciling
+from asoreconcile.runtime.source import Source
 from asoreconcile.runtime.syncing import SyncGate
 from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.runtime.workforce import StartThread, Workforce, start_daemon
 
-_log = Logger(__name__)
-
-_STUCK_AFTER_SECONDS = 300.0
 _NO_PROGRESS_SECONDS = 900.0
 
 
@@ -72,11 +57,6 @@ class Controller:
         idle_seconds: how long an unneeded worker stays.
         """
         self.name = name
-        self._kind = kind or name
-        self._reconciler = reconciler
-        self._clock = clock
-        self._deadline_seconds = reconcile_deadline_seconds
-        self._throttle = throttle
         self._max_concurrent = max_concurrent_reconciles
         self._metrics = metrics.controller(name) if metrics else None
         self._queue: WorkQueue[ObjectKey] = WorkQueue(
@@ -87,14 +67,21 @@ class Controller:
             fairness=fairness or _namespace,
             on_ready=self._hire,
         )
-        self._passes = Passes(
+        self._intake = Intake(self._queue)
+        self._reconciling = Reconciling(
             name,
+            reconciler,
+            self._queue,
             clock=clock,
-            stuck_after_seconds=reconcile_deadline_seconds or _STUCK_AFTER_SECONDS,
+            kind=kind or name,
+            metrics=self._metrics,
+            deadline_seconds=reconcile_deadline_seconds,
+            throttle=throttle,
         )
+        self._passes = self._reconciling.passes
         self._workforce = Workforce(
             self._queue,
-            self._work,
+            self._reconciling.work,
             clock=clock,
             most=max_concurrent_reconciles,
             idle_seconds=idle_seconds,
@@ -105,11 +92,7 @@ class Controller:
             clock, self._workforce.open, timeout_seconds=sync_timeout_seconds
         )
         self._lock = threading.Lock()
-        self._watches: list[Callable[[], Registration]] = []
-        self._registrations: list[Registration] = []
-        self._warm = False
         self._started = False
-        self._stopping = threading.Event()
 
     def watch(
         self,
@@ -125,21 +108,12 @@ class Controller:
         the watch thread: short, and never blocking.
         resync_seconds: how often the source tells everything again; 0 is never.
         """
-
-        def begin() -> Registration:
-            return source.add_handler(on_event, resync_seconds=resync_seconds)
-
-        def on_event(event: Event) -> None:
-            if all(predicate(event) for predicate in predicates):
-                priority = priority_of(event)
-                for request in handler(event):
-                    self._queue.add(request.key, priority=priority)
-
-        with self._lock:
-            if not self._warm:
-                self._watches.append(begin)
-                return
-        self._registrations.append(begin())
+        self._intake.add(
+            source,
+            handler=handler,
+            predicates=predicates,
+            resync_seconds=resync_seconds,
+        )
 
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0
@@ -152,14 +126,7 @@ class Controller:
 
         Rule: CT-7.
         """
-        with self._lock:
-            if self._warm:
-                return
-            self._warm = True
-            watches, self._watches = self._watches, []
-        # Without the lock: a source delivers what it holds before it returns.
-        for begin in watches:
-            self._registrations.append(begin())
+        self._intake.open()
 
     def start(self) -> None:
         """Reconcile, as soon as all sources have synced. Does not block.
@@ -173,7 +140,7 @@ class Controller:
         if self._metrics:
             self._metrics.max_concurrent.set(self._max_concurrent)
         self.warm_up()
-        self._gate.start(self._registrations)
+        self._gate.start(self._intake.registrations)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Begin nothing more and wait for what runs, at most so long.
@@ -181,13 +148,9 @@ class Controller:
         Returns what still runs then, as `controller namespace/name (12.3 s)`. May be
         called again, to wait for longer.
         """
-        self._stopping.set()
+        self._reconciling.stopping.set()
         self._gate.close()
-        with self._lock:
-            registrations = tuple(self._registrations)
-            self._registrations.clear()
-        for registration in registrations:
-            registration.remove()
+        self._intake.close()
         self._workforce.close()
         self._queue.shut_down()
         if self._workforce.wait_until_left(timeout_seconds):
@@ -217,111 +180,6 @@ class Controller:
     def _hire(self) -> None:
         self._workforce.hire()
 
-    def _work(self, item: Item[ObjectKey]) -> None:
-        if self._throttle is not None and not self._throttle.wait(self._stopping):
-            return
-        if self._stopping.is_set():
-            return
-        reconcile_id = str(uuid.uuid4())
-        begun = self._passes.begin(item.key, reconcile_id)
-        deadline = (
-            begun.since + self._deadline_seconds if self._deadline_seconds else None
-        )
-        if self._metrics:
-            self._metrics.active_workers.inc()
-        try:
-            with (
-                bound(
-                    controller=self.name,
-                    controllerKind=self._kind,
-                    namespace=item.key.namespace,
-                    name=item.key.name,
-                    reconcileID=reconcile_id,
-                ),
-                running(
-                    reconcile_id,
-                    deadline=deadline,
-                    clock=self._clock,
-                    stopping=self._stopping,
-                ),
-            ):
-                outcome = self._reconcile(item.key)
-                self._settle(item, outcome)
-        finally:
-            self._passes.end(begun)
-            if self._metrics:
-                self._metrics.active_workers.dec()
-        self._measure(outcome, begun.since, deadline)
-
-    def _reconcile(self, key: ObjectKey) -> Outcome:
-        try:
-            return Finished(self._reconciler.reconcile(Request(key)))
-        except Exception as error:  # noqa: BLE001 - one object's failure stays its own
-            outcome = judge(error)
-            _log_failure(outcome)
-            return outcome
-
-    def _settle(self, item: Item[ObjectKey], outcome: Outcome) -> None:
-        """Tell the queue. Rules: CT-3, CT-4, PQ-7."""
-        key, queue = item.key, self._queue
-        match outcome:
-            case Retry(error=error, hold_seconds=hold_seconds):
-                queue.add_rate_limited(
-                    key,
-                    priority=item.priority,
-                    error=error,
-                    hold_seconds=hold_seconds,
-                )
-            case GiveUp():
-                queue.forget(key)
-            case Stopped():
-                # Refused while stopping; else the object would be lost.
-                queue.add_rate_limited(key, priority=item.priority)
-            case Finished(result=result):
-                queue.forget(key)
-                self._requeue(item, result)
-
-    def _requeue(self, item: Item[ObjectKey], result: Result) -> None:
-        if result.requeue_after_seconds is None:
-            return
-        self._queue.add_after(
-            item.key,
-            result.requeue_after_seconds,
-            priority=item.priority if result.priority is None else result.priority,
-            not_before=result.not_before,
-        )
-
-    def _measure(self, outcome: Outcome, since: float, deadline: float | None) -> None:
-        metrics, now = self._metrics, self._clock.monotonic()
-        label = label_of(outcome)
-        if metrics is None or label is None:
-            return
-        metrics.results[label].inc()
-        metrics.seconds.observe(now - since)
-        if deadline is not None and now >= deadline:
-            metrics.timeouts.inc()
-        match outcome:
-            case Retry(unexpected=unexpected):
-                metrics.errors.inc()
-                if unexpected:
-                    metrics.panics.inc()
-            case GiveUp():
-                metrics.errors.inc()
-                metrics.terminal_errors.inc()
-
 
 def _namespace(key: ObjectKey) -> Hashable:
     return key.namespace
-
-
-def _log_failure(outcome: Outcome) -> None:
-    """Called while the exception is being handled."""
-    match outcome:
-        case Retry(unexpected=True):
-            _log.exception("Reconcile failed unexpectedly")
-        case Retry(error=error):
-            _log.error("Reconcile failed", error=f"{type(error).__name__}: {error}")
-        case GiveUp(error=error):
-            _log.error(
-                "Reconcile failed for good", error=f"{type(error).__name__}: {error}"
-            )

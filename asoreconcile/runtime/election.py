@@ -20,18 +20,14 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.errors import (
-    ApiError,
-    ConflictError,
-    NotFoundError,
-    TransportError,
-)
+from asoreconcile.kube.errors import ApiError, ConflictError, TransportError
 from asoreconcile.kube.resources import LEASES
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import Verdict
 from asoreconcile.runtime.leader import Follow, Timing, Write
+from asoreconcile.runtime.lease_hand import LeaseHand
 from asoreconcile.runtime.lease_view import LeaseView
 from asoreconcile.runtime.tenure import Tenure
 from asoreconcile.runtime.workforce import StartThread, start_daemon
@@ -72,6 +68,9 @@ class LeaseElector:
         self._chance = chance
         self._start_thread = start_thread
         self._tenure = Tenure(clock, self._expired)
+        self._hand = LeaseHand(
+            client, self._view, self._tenure, clock=clock, timing=self._timing
+        )
         self._informer = Informer(
             client,
             LEASES,
@@ -79,7 +78,6 @@ class LeaseElector:
             namespaces=[lease.namespace],
             field_selector=f"metadata.name={lease.name}",
         )
-        self._doubtful = True  # whether what is known must be read again
         self._trouble = ""
         self._poke = threading.Event()
         self._stopping = threading.Event()
@@ -163,7 +161,7 @@ class LeaseElector:
         """Until this process leads (True), or is stopped."""
         while not self._stopping.is_set():
             try:
-                answer = self._try()
+                answer = self._hand.take()
             except (ApiError, TransportError) as error:
                 self._report(error)
                 self._wait(self._timing.pause_seconds(self._chance()))
@@ -207,15 +205,6 @@ class LeaseElector:
         if isinstance(self._view.answer(), Write):
             self._poke.set()
 
-    def _try(self) -> Follow | None:
-        """Read the lease, and take it if it is free; None if it is ours then."""
-        self._view.note(self._read())
-        answer = self._view.answer()
-        if isinstance(answer, Follow):
-            return answer
-        self._write(answer)
-        return None
-
     def _reign(self) -> None:
         """Renew until stopped, or no longer the leader."""
         _log.info("Leading", lease=str(self._key), identity=self.identity)
@@ -229,51 +218,17 @@ class LeaseElector:
             if self._stopping.is_set() or not self._tenure.holds:
                 return
             try:
-                self._renew()
+                if not self._hand.renew() and self._tenure.end():
+                    holder = self._view.holder or "nobody"
+                    self._tell_lost(f"the lease is held by {holder}")
             except (ApiError, TransportError) as error:
                 _log.warning("Lease was not renewed", error=str(error))
 
-    def _renew(self) -> None:
-        if self._doubtful and not self._is_still_ours():
-            return
-        try:
-            self._write(self._view.renewal())
-        except ConflictError:
-            # Written by somebody else, or by us, and the answer was lost.
-            if self._is_still_ours():
-                self._write(self._view.renewal())
-
-    def _is_still_ours(self) -> bool:
-        """Ends the leadership if it is not: nobody but us renews our lease."""
-        self._view.note(self._read())
-        if not self._view.is_ours and self._tenure.end():
-            self._tell_lost(f"the lease is held by {self._view.holder or 'nobody'}")
-        return self._view.is_ours
-
-    def _read(self) -> JsonObject | None:
-        try:
-            return self._client.get(LEASES, self._key)
-        except NotFoundError:
-            return None
-
-    def _write(self, write: Write) -> None:
-        """Raises ApiError, TransportError. What counts is when it was asked for."""
-        asked_at = self._clock.monotonic()
-        self._doubtful = True
-        send = self._client.create if write.create else self._client.replace
-        lease = send(LEASES, write.lease)
-        self._doubtful = False
-        self._view.note(lease)
-        self._tenure.extend(asked_at + self._timing.renew_deadline_seconds)
-
     def _give_back(self) -> None:
-        """What is read decides, not what is remembered. Rule: LE-6."""
+        """For as long as there is time. Rule: LE-6."""
         while self._clock.monotonic() < self._release_until:
             try:
-                self._view.note(self._read())
-                given = self._view.release()
-                if given is not None:
-                    self._client.replace(LEASES, given)
+                if self._hand.release():
                     _log.info("Lease was given back", lease=str(self._key))
             except ConflictError:
                 continue

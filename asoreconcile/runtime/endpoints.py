@@ -11,8 +11,10 @@ import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from asoreconcile.listener import READ_SECONDS, Listener, Request, Response
 from asoreconcile.runtime.health import Checks, Report
+from asoreconcile.serving.handling import READ_SECONDS
+from asoreconcile.serving.listener import Listener
+from asoreconcile.serving.messages import Request, Response
 
 OFF = ("", "0")
 """Addresses that mean: nowhere."""

@@ -23,7 +23,7 @@ class LeaseView:
     def __init__(
         self, key: ObjectKey, identity: str, *, clock: Clock, timing: Timing
     ) -> None:
-        self._key = key
+        self.key = key
         self._identity = identity
         self._clock = clock
         self._timing = timing
@@ -48,7 +48,7 @@ class LeaseView:
         """What to do about it now."""
         return decide(
             self._known,
-            self._key,
+            self.key,
             self._identity,
             now=self._clock.monotonic(),
             wall=self._clock.now(),

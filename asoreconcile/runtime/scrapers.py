@@ -16,9 +16,9 @@ import orjson
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.listener import Request, Response
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
+from asoreconcile.serving.messages import Request, Response
 
 _log = Logger(__name__)
 

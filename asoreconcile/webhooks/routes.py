@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import attrs
 
 from asoreconcile.clock import Clock
-from asoreconcile.listener import Request
 from asoreconcile.objects import JsonObject
+from asoreconcile.serving.messages import Request
 from asoreconcile.webhooks import admission, conversion
 from asoreconcile.webhooks.metrics import PathMetrics
 from asoreconcile.webhooks.reviews import (

@@ -19,8 +19,9 @@ from contextlib import contextmanager
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
-from asoreconcile.listener import Listener, Request, Response
 from asoreconcile.objects import GroupVersionKind
+from asoreconcile.serving.listener import Listener
+from asoreconcile.serving.messages import Request, Response
 from asoreconcile.webhooks.admission import Mutate, Validate, mutating, validating
 from asoreconcile.webhooks.certificates import Certificates
 from asoreconcile.webhooks.conversion import Convert

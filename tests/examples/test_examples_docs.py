@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from asoreconcile import Application
-from asoreconcile.listener import Request
+from asoreconcile.serving.messages import Request
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
 

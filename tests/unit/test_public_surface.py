@@ -19,9 +19,9 @@ STORED = HERE / "public_surface.txt"
 WITHOUT_AZURE = HERE.parent / "withoutazure.py"
 LIBRARY = (
     *("backoff", "certificates", "clock", "conditions", "errors"),
-    *("listener", "log", "metrics", "objects"),
+    *("log", "metrics", "objects"),
 )
-ROOMS = ("cache", "kube", "queue", "runtime", "testing/kube", "webhooks")
+ROOMS = ("cache", "kube", "queue", "runtime", "serving", "testing/kube", "webhooks")
 
 
 def surface():

@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from asoreconcile.listener import Listener, Request, Response
+from asoreconcile.serving.listener import Listener
+from asoreconcile.serving.messages import Request, Response
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from asoreconcile.kube.resources import (
     SECRETS,
     ApiResource,
 )
-from asoreconcile.listener import ListenError
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
@@ -29,6 +28,7 @@ from asoreconcile.runtime.leader import LeaderElection, Timing
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
 from asoreconcile.webhooks.managed import ManagedCertificates

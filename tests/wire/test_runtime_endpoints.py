@@ -6,9 +6,9 @@ import socket
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from asoreconcile.listener import ListenError
 from asoreconcile.runtime.endpoints import Endpoints
 from asoreconcile.runtime.health import Checks, Verdict
+from asoreconcile.serving.listener import ListenError
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.errors import InvalidError
-from asoreconcile.listener import ListenError
 from asoreconcile.objects import GroupVersionKind
+from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.webhooks.admission import Allowed, Denied

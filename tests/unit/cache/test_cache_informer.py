@@ -1,11 +1,12 @@
 """Informers over a scripted API: what handlers hear, what readers see, what is asked."""
 
 import pytest
-from scriptedapi import Page, Script, bookmark, config_map
+from scriptedapi import Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import (
     ExpiredError,
     NotFoundError,
@@ -217,6 +218,51 @@ def test_d21_reads_are_not_older_than_own_writes(run):
     assert informer.get(key)["data"] == {"v": "mine"}
     take(informer, "MODIFIED", config_map("a", 8, v="theirs"))
     assert informer.get(key)["data"] == {"v": "theirs"}
+
+
+def test_d21_recording_a_write_leaves_the_answer_as_it_was(run):
+    informer, _, _ = run(Page([], "5"))
+    answer = config_map("a", 7)
+    informer.record_write(answer)
+    assert answer == config_map("a", 7)
+
+
+def test_in7_a_handler_of_an_informer_that_stops_meanwhile_is_removed(run):
+    informer, _, _ = run(Page([config_map("a", 5)], "5"))
+    registration = informer.add_handler(lambda _: informer.ask_to_stop())
+    assert not registration.active
+    with pytest.raises(StoppedError):
+        informer.add_handler(print)
+
+
+class EachNamespace:
+    """A source with a script for each namespace."""
+
+    def __init__(self, **scripts):
+        self.scripts = scripts
+
+    def listing(self, what, place):
+        return self.scripts[what.namespace].listing(what, place)
+
+    def watch(self, what, **options):
+        return self.scripts[what.namespace].watch(what, **options)
+
+
+def test_in11_of_several_watches_the_one_that_is_behind_counts():
+    clock = FakeClock()
+    source = EachNamespace(a=Script([initial_end(12)]), b=Script([initial_end(7)]))
+    informer = Informer(source, CONFIG_MAPS, clock=clock, namespaces=["a", "b"])
+    informer.start()
+    try:
+        for script in source.scripts.values():
+            assert script.dry.wait(10)
+        assert informer.synced_version == "7"
+        clock.advance(30.0)
+        take(informer, "ADDED", config_map("one", 13, namespace="a"))
+        informer._feeds[0].reflector._active()
+        assert informer.seconds_since_activity() == 30.0
+    finally:
+        assert informer.stop(5) == []
 
 
 def test_d21_deletion_ends_the_memory_of_own_writes(run):

@@ -1,5 +1,6 @@
 """What an informer asks of an API server, and how it takes what comes, by script."""
 
+import logging
 import threading
 
 import pytest
@@ -111,6 +112,66 @@ def test_rf11_nothing_is_told_before_the_state_is_complete(run):
     assert heard == []
     assert not informer.has_synced()
     assert informer.get(ObjectKey("n", "a")) is None
+
+
+def test_rf11_only_the_bookmark_that_says_so_ends_the_state(run):
+    _, script, heard = run([bookmark(2), ("ADDED", config_map("a", 3)), initial_end(5)])
+    dry(script)
+    assert [(type(e).__name__, e.initial) for e in heard] == [("Added", True)]
+    assert asked(script)[-1] == ("watch", "5")
+
+
+def test_rf11_an_error_in_the_state_is_the_error_it_says(run):
+    clock = PausingClock()
+    expired = {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}
+    _, script, _ = run(
+        [("ADDED", config_map("a", 1)), ("ERROR", expired)],
+        [initial_end(4)],
+        clock=clock,
+    )
+    dry(script)
+    assert asked(script) == [("stream", ""), ("stream", ""), ("watch", "4")]
+    assert clock.pauses == []
+
+
+class InTime:
+    """Events whose moments the test chooses: an Event among them is waited for."""
+
+    def __init__(self, *events):
+        self._events = events
+        self.reached = threading.Semaphore(0)
+
+    def __iter__(self):
+        for event in self._events:
+            if isinstance(event, threading.Event):
+                self.reached.release()
+                assert event.wait(10)
+            else:
+                yield event
+
+    def wait(self):
+        assert self.reached.acquire(timeout=10)
+
+
+def test_rf11_a_long_state_is_no_silence(run):
+    clock, moments = FakeClock(), [threading.Event() for _ in range(3)]
+    events = InTime(
+        moments[0],
+        ("ADDED", config_map("a", 1)),
+        moments[1],
+        ("ADDED", config_map("b", 2)),
+        moments[2],
+        initial_end(3),
+    )
+    _, script, heard = run(events, clock=clock)
+    for moment in moments:
+        events.wait()
+        clock.advance(29.0)
+        moment.set()
+    dry(script)
+    assert asked(script) == [("stream", ""), ("watch", "3")]
+    assert shown(heard) == ["Added a", "Added b"]
+    assert script.support.expected
 
 
 def test_rf11_what_is_deleted_in_the_state_is_not_in_it(run):
@@ -462,6 +523,60 @@ def test_rf2_bookmark_from_before_the_watch_means_the_state_anew(run):
     assert clock.pauses == [0.8]
 
 
+def test_rf2_bookmark_from_before_the_streamed_state_means_it_anew(run):
+    _, script, heard = run(
+        [("ADDED", config_map("a", 9)), initial_end(9), bookmark(5)],
+        [("ADDED", config_map("a", 9)), initial_end(9)],
+    )
+    dry(script)
+    assert asked(script) == [("stream", ""), ("stream", "9"), ("watch", "9")]
+    assert shown(heard) == ["Added a"]
+
+
+def test_rf2_the_next_state_is_no_older_than_the_last_event(run):
+    _, script, _ = run(
+        [initial_end(5), ("ADDED", config_map("a", 8)), GarbledError("half")],
+        [("ADDED", config_map("a", 8)), initial_end(9)],
+    )
+    dry(script)
+    assert asked(script)[:2] == [("stream", ""), ("stream", "8")]
+
+
+def test_in11_a_bookmark_says_what_the_cache_is_the_state_of(run):
+    informer, script, _ = run([initial_end(3), bookmark(7), QUIET])
+    assert script.quiet.wait(10)
+    assert informer.synced_version == "7"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param([[initial_end(3), bookmark(7), QUIET]], id="D21-bookmark"),
+        pytest.param(
+            [[initial_end(3), GarbledError("half")], [initial_end(7), QUIET]],
+            id="D21-state",
+        ),
+    ],
+)
+def test_own_write_is_forgotten_once_the_watch_has_passed_it(run, later):
+    """What was deleted in a gap is not kept alive by an answer from before it."""
+    informer, script, _ = run(GarbledError("not yet"), *later)
+    informer.record_write(config_map("gone", 6))
+    assert script.quiet.wait(10)
+    assert informer.get(ObjectKey("n", "gone")) is None
+    assert informer.keys() == []
+
+
+def test_a_broken_watch_is_logged_and_goes_on(run, caplog):
+    with caplog.at_level(logging.INFO):
+        _, script, _ = run(
+            [initial_end(3), ("ADDED", config_map("a", 4)), TransportError("reset")]
+        )
+        dry(script)
+    (record,) = [one for one in caplog.records if one.msg == "Watch failed"]
+    assert record.asoreconcile_fields["reason"] == "reset"
+
+
 def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
     clock = FakeClock()
     informer, script, _ = run(
@@ -507,6 +622,28 @@ def test_rf13_silence_after_bookmarks_means_nobody_is_there(run):
     clock.advance(1.0)
     dry(script)
     assert asked(script) == [("stream", ""), ("watch", "4")]
+
+
+def test_rf13_each_event_shows_that_somebody_is_there(run):
+    clock, later, last = FakeClock(), threading.Event(), threading.Event()
+    events = InTime(
+        initial_end(3),
+        bookmark(4),
+        later,
+        ("ADDED", config_map("a", 5)),
+        last,
+        ("ADDED", config_map("b", 6)),
+    )
+    _, script, _ = run(events, clock=clock)
+    for moment in (later, last):
+        events.wait()
+        clock.advance(199.0)
+        assert len(script.calls) == 1
+        moment.set()
+    dry(script)
+    assert asked(script) == [("stream", ""), ("watch", "6")]
+    # Nobody listens for silence on a watch that has ended.
+    assert all(timer.cancelled for _, _, timer in clock._timers)
 
 
 def test_rf13_silence_of_a_server_without_bookmarks_means_nothing(run):

@@ -207,6 +207,39 @@ def test_ct7_a_standby_takes_events_in_and_reconciles_only_once_started(make, sc
     assert script.seen() == "a"
 
 
+def test_ct7_a_start_waits_for_a_warm_up_that_another_thread_has_begun(make, clock):
+    """Else it would find no source, and take the caches for synced."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    class Slow(HandSource):
+        def add_handler(self, handler, *, resync_seconds=0.0):
+            begun.set()
+            assert goes_on.wait(10)
+            return super().add_handler(handler, resync_seconds=resync_seconds)
+
+    controller, source = make(), Slow("a", synced=False)
+    controller.watch(source)
+    warming = threading.Thread(target=controller.warm_up)
+    starting = threading.Thread(target=controller.start)
+    warming.start()
+    assert begun.wait(10)
+    starting.start()
+    starting.join(0.1)  # it must not end by then, nor ever before the other
+    goes_on.set()
+    for thread in (warming, starting):
+        thread.join(10)
+    clock.advance(1)
+    assert (controller.workers, controller.has_synced) == (0, False)
+
+
+def test_a_watch_added_while_it_stops_hears_nothing(make):
+    controller, source = make(), HandSource()
+    controller.start()
+    assert controller.stop(10) == []
+    controller.watch(source)
+    assert source.handlers == []
+
+
 def test_pq1_changes_come_before_the_initial_list(make, script):
     source = HandSource("first", "second")
     controller = make()
@@ -361,6 +394,26 @@ def test_ct5_an_unexpected_exception_is_logged_with_its_stack_and_retried(
     assert record.exc_info[0] is ZeroDivisionError
     clock.advance(1)
     assert script.seen() == "a", "the worker lives on"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        pytest.param(lambda: None, "answered None", id="no-result"),
+        pytest.param(SystemExit(2), "2", id="exit"),
+    ],
+)
+def test_ct5_a_reconciler_s_slip_loses_no_object(
+    make, script, clock, value, caplog, step, said
+):
+    """What forgets to answer, or means to end the program, is tried again."""
+    controller = make()
+    run_once(controller, script, step)
+    until(lambda: value("reconcile_panics_total") == 1)
+    (record,) = [r for r in caplog.records if r.exc_info]
+    assert said in str(record.exc_info[1])
+    clock.advance(1)
+    assert script.seen() == "a"
 
 
 def test_a_stopped_reconcile_unwinds_quietly(make, script, value, caplog):

@@ -3,8 +3,8 @@
 import pytest
 
 from asoreconcile.kube.errors import TransportError
-from asoreconcile.listener import Request
 from asoreconcile.runtime.scrapers import Scrapers
+from asoreconcile.serving.messages import Request
 from asoreconcile.testing.clock import FakeClock
 
 CANARY = "canary-token"

@@ -1,0 +1,179 @@
+"""One pass over one object, on a worker's thread: reconcile, judge, tell the queue.
+
+    item -> (throttle) -> reconciler -> outcome -> queue, metrics, log
+
+Rules: CT-3 - CT-6, CT-9, PQ-7.
+"""
+
+import threading
+import uuid
+
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger, bound
+from asoreconcile.metrics import ControllerMetrics
+from asoreconcile.objects import ObjectKey
+from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.runtime.current import running
+from asoreconcile.runtime.outcome import (
+    Finished,
+    GiveUp,
+    Outcome,
+    Retry,
+    Stopped,
+    judge,
+    label_of,
+)
+from asoreconcile.runtime.passes import Passes
+from asoreconcile.runtime.reconciler import Reconciler, Request, Result
+from asoreconcile.runtime.throttle import Throttle
+
+_log = Logger(__name__)
+
+_STUCK_AFTER_SECONDS = 300.0
+
+
+class Reconciling:
+    """What a controller's workers do with a key. Safe from any thread."""
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler,
+        queue: WorkQueue[ObjectKey],
+        *,
+        clock: Clock,
+        kind: str,
+        metrics: ControllerMetrics | None,
+        deadline_seconds: float | None,
+        throttle: Throttle | None,
+    ) -> None:
+        """The arguments are as of `Controller`."""
+        self._name = name
+        self._kind = kind
+        self._reconciler = reconciler
+        self._queue = queue
+        self._clock = clock
+        self._metrics = metrics
+        self._deadline_seconds = deadline_seconds
+        self._throttle = throttle
+        self.passes = Passes(
+            name,
+            clock=clock,
+            stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
+        )
+        self.stopping = threading.Event()
+        """Set it to begin nothing more."""
+
+    def work(self, item: Item[ObjectKey]) -> None:
+        """One pass over one object: blocks for as long as it takes."""
+        if self._throttle is not None and not self._throttle.wait(self.stopping):
+            return
+        if self.stopping.is_set():
+            return
+        reconcile_id = str(uuid.uuid4())
+        begun = self.passes.begin(item.key, reconcile_id)
+        deadline = (
+            begun.since + self._deadline_seconds if self._deadline_seconds else None
+        )
+        if self._metrics:
+            self._metrics.active_workers.inc()
+        try:
+            with (
+                bound(
+                    controller=self._name,
+                    controllerKind=self._kind,
+                    namespace=item.key.namespace,
+                    name=item.key.name,
+                    reconcileID=reconcile_id,
+                ),
+                running(
+                    reconcile_id,
+                    deadline=deadline,
+                    clock=self._clock,
+                    stopping=self.stopping,
+                ),
+            ):
+                outcome = self._reconcile(item.key)
+                self._settle(item, outcome)
+        finally:
+            self.passes.end(begun)
+            if self._metrics:
+                self._metrics.active_workers.dec()
+        self._measure(outcome, begun.since, deadline)
+
+    def _reconcile(self, key: ObjectKey) -> Outcome:
+        try:
+            return Finished(_checked(self._reconciler.reconcile(Request(key))))
+        except BaseException as error:  # noqa: BLE001 - one object's failure stays its own
+            # Also what means to end the program: on a thread it would end just that.
+            outcome = judge(error)
+            _log_failure(outcome)
+            return outcome
+
+    def _settle(self, item: Item[ObjectKey], outcome: Outcome) -> None:
+        """Tell the queue. Rules: CT-3, CT-4, PQ-7."""
+        key, queue = item.key, self._queue
+        match outcome:
+            case Retry(error=error, hold_seconds=hold_seconds):
+                queue.add_rate_limited(
+                    key,
+                    priority=item.priority,
+                    error=error,
+                    hold_seconds=hold_seconds,
+                )
+            case GiveUp():
+                queue.forget(key)
+            case Stopped():
+                # Refused while stopping; else the object would be lost.
+                queue.add_rate_limited(key, priority=item.priority)
+            case Finished(result=result):
+                queue.forget(key)
+                self._requeue(item, result)
+
+    def _requeue(self, item: Item[ObjectKey], result: Result) -> None:
+        if result.requeue_after_seconds is None:
+            return
+        self._queue.add_after(
+            item.key,
+            result.requeue_after_seconds,
+            priority=item.priority if result.priority is None else result.priority,
+            not_before=result.not_before,
+        )
+
+    def _measure(self, outcome: Outcome, since: float, deadline: float | None) -> None:
+        metrics, now = self._metrics, self._clock.monotonic()
+        label = label_of(outcome)
+        if metrics is None or label is None:
+            return
+        metrics.results[label].inc()
+        metrics.seconds.observe(now - since)
+        if deadline is not None and now >= deadline:
+            metrics.timeouts.inc()
+        match outcome:
+            case Retry(unexpected=unexpected):
+                metrics.errors.inc()
+                if unexpected:
+                    metrics.panics.inc()
+            case GiveUp():
+                metrics.errors.inc()
+                metrics.terminal_errors.inc()
+
+
+def _checked(result: object) -> Result:
+    if not isinstance(result, Result):
+        said = f"reconcile answered {result!r:.80}"
+        raise TypeError(f"{said}: `return Result()` where an object is in order")
+    return result
+
+
+def _log_failure(outcome: Outcome) -> None:
+    """Called while the exception is being handled."""
+    match outcome:
+        case Retry(unexpected=True):
+            _log.exception("Reconcile failed unexpectedly")
+        case Retry(error=error):
+            _log.error("Reconcile failed", error=f"{type(error).__name__}: {error}")
+        case GiveUp(error=error):
+            _log.error(
+                "Reconcile failed for good", error=f"{type(error).__name__}: {error}"
+            )

@@ -1,0 +1,174 @@
+"""A small HTTP/1.1 server: for probes, for scrapers, and for the API server's webhooks.
+
+A thread for each connection (`handling`), which serves one request after the other.
+Everything a client may take of us is bounded. Rule: MG-9.
+"""
+
+import socket
+import socketserver
+import ssl
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from asoreconcile.errors import AsoError
+from asoreconcile.log import Logger
+from asoreconcile.serving.handling import READ_SECONDS, Handler, Terms
+from asoreconcile.serving.messages import Answer
+from asoreconcile.serving.places import Places
+
+_log = Logger(__name__)
+
+_HANDSHAKE_SECONDS = 10.0
+_MAX_CONNECTIONS = 512
+
+
+class ListenError(AsoError):
+    """The address cannot be used."""
+
+
+class Listener:
+    """Answers on one address, from `start` to `stop`. Safe from any thread."""
+
+    def __init__(
+        self,
+        address: str,
+        answer: Answer,
+        *,
+        methods: tuple[str, ...] = ("GET", "HEAD"),
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        max_body_bytes: Callable[[str], int] = lambda _: 0,
+        read_seconds: float = READ_SECONDS,
+        max_connections: int = _MAX_CONNECTIONS,
+    ) -> None:
+        """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
+        port), `[::1]:8081`. Raises ListenError if it is none of these.
+
+        tls: the context to greet the next connection with; None is plain HTTP.
+        max_body_bytes: of a request for a target.
+        read_seconds: for a whole request, from its first byte.
+        max_connections: a further one takes the place of one that is idle, or is
+        closed at once.
+        """
+        self.address = address
+        self._host, self._port = _parse(address)
+        self._terms = Terms(answer, methods, max_body_bytes, read_seconds)
+        self._tls = tls
+        self._places = Places(max_connections)
+        self._server: _Server | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 while it does not."""
+        return int(self._server.server_address[1]) if self._server else 0
+
+    @property
+    def reachable_at(self) -> tuple[str, int]:
+        """Where this machine's own clients reach it while it listens."""
+        return (self._host or "localhost", self.port)
+
+    def start(self) -> None:
+        """Listen, and answer on threads. Raises ListenError if it cannot."""
+        try:
+            self._server = _Server(
+                (self._host, self._port), self._terms, self._places, tls=self._tls
+            )
+        except OSError as error:
+            raise ListenError(f"cannot listen on {self.address}: {error}") from error
+        threading.Thread(
+            target=self._server.serve, name=f"listener {self.address}", daemon=True
+        ).start()
+
+    def stop(self, timeout_seconds: float) -> int:
+        """Stop listening, end idle connections, and wait for answers under way.
+
+        Returns the number of those that were not finished in time.
+        """
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        return self._places.close(timeout_seconds)
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        terms: Terms,
+        places: Places,
+        *,
+        tls: Callable[[], ssl.SSLContext] | None,
+    ) -> None:
+        host, _ = address
+        # Without a host, at the addresses of both families: pods may have only one.
+        self._both = not host and socket.has_dualstack_ipv6()
+        six = self._both or ":" in host
+        self.address_family = socket.AF_INET6 if six else socket.AF_INET
+        self._terms = terms
+        self._places = places
+        self._tls = tls
+        super().__init__(address, socketserver.BaseRequestHandler)
+
+    def server_bind(self) -> None:
+        if self._both:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    def serve(self) -> None:
+        """Accept until the socket is closed; `serve_forever` would poll."""
+        while True:
+            try:
+                connection, client = self.socket.accept()
+            except OSError:
+                return
+            if self._places.add(connection):
+                self.process_request(connection, client)
+            else:
+                connection.close()
+
+    def close(self) -> None:
+        """Stop accepting: a plain close would not wake the thread in `accept`."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.server_close()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """On the connection's thread."""
+        try:
+            served = self._greeted(request)
+            # The counted socket is the raw one: it can be shut down from anywhere.
+            with served:
+                Handler(
+                    served,
+                    client_address,
+                    self,
+                    counted=request,
+                    places=self._places,
+                    terms=self._terms,
+                )
+        finally:
+            self._places.remove(request)
+
+    def _greeted(self, connection: socket.socket) -> socket.socket:
+        """The connection itself, or TLS on a duplicate of it."""
+        if self._tls is None:
+            return connection.dup()
+        connection.settimeout(_HANDSHAKE_SECONDS)
+        return self._tls().wrap_socket(connection.dup(), server_side=True)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
+        _log.info("Connection broke", error=repr(sys.exc_info()[1]))
+
+
+def _parse(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ListenError(f"{address!r} is no address: write host:port or :port")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,104 @@
+"""Answers of writes over what the watch has told so far."""
+
+import pytest
+from scriptedapi import config_map
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.overlay import Overlay
+from asoreconcile.cache.store import Store
+from asoreconcile.objects import ObjectKey
+
+KEY = ObjectKey("n", "a")
+
+
+def entry(version, uid="u"):
+    return Entry(config_map("a", version, uid=uid))
+
+
+class Told:
+    """A store with an overlay, told of by a watch."""
+
+    def __init__(self):
+        self.store = Store()
+        self.overlay = Overlay(self.store.get)
+
+    def put(self, version, uid="u"):
+        self.store.put(entry(version, uid))
+        self.pass_(version)
+
+    def remove(self, version):
+        self.store.remove(KEY)
+        self.pass_(version)
+
+    def pass_(self, version):
+        self.overlay.passed(str(version), namespace=None)
+
+    def record(self, version, uid="u"):
+        self.overlay.record(entry(version, uid))
+
+    @property
+    def shown(self):
+        found = self.overlay.newest(KEY)
+        return found and found.resource_version
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+def test_d21_an_answer_that_arrives_late_takes_nothing_back(told):
+    """Two threads write; the answer of the first comes second."""
+    told.put(5)
+    told.record(8)
+    told.record(7)
+    assert told.shown == "8"
+
+
+def test_d21_what_was_made_and_deleted_before_the_watch_told_never_shows(told):
+    told.pass_(5)
+    told.record(7)
+    told.overlay.hide(KEY, "u")
+    assert told.shown is None
+    told.pass_(6)
+    told.store.put(entry(7))
+    told.pass_(7)
+    assert told.shown is None
+    told.remove(8)
+    assert told.shown is None
+    assert told.overlay.touched() == ()
+
+
+def test_d21_another_object_of_the_name_shows(told):
+    told.put(5)
+    told.overlay.hide(KEY, "u")
+    told.put(9, uid="another")
+    assert told.shown == "9"
+    assert told.overlay.touched() == ()
+
+
+def test_d21_a_deletion_that_the_watch_has_told_first_leaves_nothing_behind(told):
+    told.put(5)
+    told.remove(8)
+    told.overlay.hide(KEY, "u")
+    assert told.overlay.touched() == ()
+
+
+def test_d21_a_namespace_of_its_own_is_passed_on_its_own(told):
+    told.overlay.passed("9", namespace="other")
+    told.record(7)
+    assert told.shown == "7"
+    told.overlay.passed("7", namespace="n")
+    assert told.overlay.touched() == ()
+
+
+def test_in11_an_index_keeps_no_value_that_nothing_has():
+    """Values may be names: as many as there ever were."""
+    store = Store()
+    store.add_index("version", lambda one: [one.resource_version])
+    for version in range(5):
+        store.put(entry(version))
+    assert [*store._indexes["version"]] == ["4"]
+    store.remove(KEY)
+    assert store._indexes["version"] == {}
+    assert store._namespaces == {}
