@@ -11,7 +11,7 @@ from world import (
 
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
-from asoreconcile.objects import annotations
+from asoreconcile.objects import annotations, finalizers
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -51,6 +51,7 @@ def test_missing_secret_is_named_and_heals(world):
     assert (ready["reason"], ready["severity"]) == ("SecretNotFound", "Warning")
     assert "db-admin" in ready["message"]
     assert world.requests("PUT", "flexibleServers") == []
+    assert finalizers(world.read(obj)) == []
     assert result.requeue_after_seconds == 1.0
     world.client.create(SECRETS, secret(password="Sesame-1"))
     world.settle(obj)

@@ -3,11 +3,23 @@
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.wire import FINALIZER, LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.wire import (
+    FINALIZER,
+    LAST_RECONCILED_VERSION,
+    LATEST_RECONCILED_GENERATION,
+    POLLER_TOKEN,
+)
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.middleware.points import POST_RECONCILE
-from asoreconcile.objects import GroupKind, annotations, finalizers, key_of, uid_of
+from asoreconcile.objects import (
+    GroupKind,
+    annotations,
+    finalizers,
+    key_of,
+    labels,
+    uid_of,
+)
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -97,6 +109,17 @@ def test_r3_6_an_edit_during_an_operation_is_shown_as_under_way_at_once(world, g
     assert annotations(world.read(child))[LATEST_RECONCILED_GENERATION] == "1"
 
 
+def test_a_claim_says_who_made_it_and_leaves_others_their_marks(world):
+    obj = resource_group()
+    obj["metadata"]["finalizers"] = ["example.com/guard"]
+    world.azure.faults.answer("PUT", "resourceGroups", 409, code="Conflict")
+    world.apply(obj)
+    world.run(obj)
+    claimed = world.read(obj)
+    assert finalizers(claimed) == ["example.com/guard", FINALIZER]
+    assert labels(claimed)[LAST_RECONCILED_VERSION] == "test"
+
+
 def test_a_sync_gives_way_to_what_users_change(world, group):
     assert world.run(group).priority == LOW_PRIORITY
     child = virtual_network()
@@ -159,3 +182,39 @@ def test_a_refused_put_notes_the_generation_it_was_made_from(world, group):
     world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
     world.run(child)
     assert annotations(world.read(child))[LATEST_RECONCILED_GENERATION] == "2"
+
+
+@pytest.fixture
+def running(world, group):
+    """A network whose PUT is under way."""
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    return child
+
+
+def test_r1_14_a_token_spoiled_while_its_operation_runs_is_put_again(world, running):
+    """What memory knows of the operation goes with it."""
+    spoiled = {"metadata": {"annotations": {POLLER_TOKEN: "garbage"}}}
+    world.client.patch(
+        world.resource_for(running), key_of(world.read(running)), spoiled
+    )
+    world.run(running)
+    assert world.ready(running)["severity"] == "Warning"
+    world.clock.advance(60.0)
+    world.run(running)
+    assert len(world.requests("PUT", "virtualNetworks")) == 2
+    world.settle(running)
+
+
+def test_an_operation_that_azure_lost_with_its_resource_is_put_again(world, running):
+    """L16: no monitor, and nothing to read."""
+    (id_,) = [i for i in world.azure.resources() if "virtualNetworks" in i]
+    world.azure.faults.answer("GET", OPERATIONS, 404, code="NotFound")
+    world.azure.faults.answer("GET", id_, 404, code="ResourceNotFound")
+    world.clock.advance(60.0)
+    assert world.run(running).requeue_after_seconds == 5.0
+    assert POLLER_TOKEN not in annotations(world.read(running))
+    world.run(running)
+    assert len(world.requests("PUT", "virtualNetworks")) == 2
+    world.settle(running)

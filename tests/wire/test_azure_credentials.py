@@ -13,7 +13,7 @@ from world import World, resource_group, virtual_network
 
 from asoreconcile.arm.credentials import CloudConfig
 from asoreconcile.arm.credentials_secret import SecretRules
-from asoreconcile.azure.wire import CREDENTIAL_FROM, POLLER_TOKEN
+from asoreconcile.azure.wire import CREDENTIAL_FROM, POLLER_TOKEN, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.controllers.connections import GlobalConnection, ScopedConnections
 from asoreconcile.controllers.connector import Connector
@@ -321,7 +321,9 @@ def test_an_owner_in_another_subscription_is_named_before_any_write(
     ready = world.ready(network)
     assert (ready["reason"], ready["severity"]) == ("SubscriptionMismatch", "Error")
     assert writes(other) == []
-    assert POLLER_TOKEN not in annotations(world.read(network))
+    assert (
+        annotations(world.read(network)).keys().isdisjoint({POLLER_TOKEN, RESOURCE_ID})
+    )
 
 
 def test_a_changed_secret_wakes_who_uses_it(tmp_path):
