@@ -7,6 +7,13 @@ SMALL, MOST = 300, 10_000
 BEFORE = 3  # levels around the value of spec.free.x
 
 
+@pytest.fixture(autouse=True)
+def nothing_deep_stays(server, namespace):
+    """A real server leaves the objects of a deleted namespace, and lists read them."""
+    yield
+    server.delete(widgets(namespace)).expect(200)
+
+
 def lists(levels):
     return "[" * levels + "]" * levels
 

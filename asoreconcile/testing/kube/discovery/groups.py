@@ -3,6 +3,8 @@
 Raises PageNotFoundError for groups and versions that nobody serves.
 """
 
+import base64
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -103,6 +105,7 @@ def resources(kinds: Kinds, group_name: str, version: str) -> JsonObject:
             "namespaced": resource.namespaced,
             "kind": resource.kind,
             "verbs": list(_VERBS),
+            "storageVersionHash": _storage_hash(resource),
         }
         listed.append(one | _names(resource))
         listed += [_part(resource, part) for part in _parts(resource)]
@@ -136,6 +139,13 @@ def _aggregated(resource: Resource) -> JsonObject:
 
 def _kind(group_name: str, version: str, kind: str) -> JsonObject:
     return {"group": group_name, "version": version, "kind": kind}
+
+
+def _storage_hash(resource: Resource) -> str:
+    """Tells clients when a kind is stored at another version than before."""
+    stored = f"{resource.table.group}/{resource.stored_version or resource.version}"
+    digest = hashlib.sha256(f"{stored}/{resource.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
 
 
 def _names(resource: Resource) -> JsonObject:

@@ -109,7 +109,7 @@ def _schemas(chosen: Iterable[Resource], at: str) -> JsonObject:
 def _schema(resource: Resource) -> JsonObject:
     if resource.schema is not None:
         return resource.schema
-    return schema_for(resource.kind) or _OPEN
+    return schema_for(resource.kind, resource.group) or _OPEN
 
 
 def _with_kind(schema: JsonObject, resource: Resource, meta: str) -> JsonObject:

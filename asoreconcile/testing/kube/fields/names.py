@@ -111,7 +111,7 @@ def causes(obj: JsonObject, *, name_is: Naming = "subdomain") -> Iterator[Cause]
     elif why := _name_problem(name, name_is):
         yield _invalid("metadata.name", name, why)
     for key, value in (meta.get("labels") or {}).items():
-        for why in _key_problems(key):
+        for why in key_problems(key):
             yield _invalid("metadata.labels", key, why)
         if len(value) > _LONGEST_PART:
             why = f"must be no more than {_LONGEST_PART} characters"
@@ -138,7 +138,7 @@ def _name_problem(name: str, name_is: Naming) -> str:
     return _LABEL_TEXT if label_name else _SUBDOMAIN_TEXT
 
 
-def _key_problems(key: str) -> Iterator[str]:
+def key_problems(key: str) -> Iterator[str]:
     """What keeps a text from being a label's or an annotation's key."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
@@ -161,7 +161,7 @@ def _key_problems(key: str) -> Iterator[str]:
 
 def _annotation_causes(found: Mapping[str, str]) -> Iterator[Cause]:
     for key in found:
-        for why in _key_problems(key.lower()):
+        for why in key_problems(key.lower()):
             yield _invalid("metadata.annotations", key, why)
     if sum(len(k.encode()) + len(v.encode()) for k, v in found.items()) > (
         _ANNOTATION_BYTES
@@ -172,7 +172,7 @@ def _annotation_causes(found: Mapping[str, str]) -> Iterator[Cause]:
 
 def _finalizer_causes(found: list[str]) -> Iterator[Cause]:
     for name in found:
-        for why in _key_problems(name):
+        for why in key_problems(name):
             yield _invalid("metadata.finalizers", name, why)
     if {"orphan", "foregroundDeletion"} <= set(found):
         shown = ", ".join(f'"{name}"' for name in found)

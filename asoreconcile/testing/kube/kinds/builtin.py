@@ -14,7 +14,7 @@ from typing import Any
 from asoreconcile.objects import JsonObject, metadata, spec
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
-from asoreconcile.testing.kube.kinds import webhookobjects
+from asoreconcile.testing.kube.kinds import events, webhookobjects
 from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
 from asoreconcile.testing.kube.wire.status import Cause, bad_request
 
@@ -28,29 +28,29 @@ _MICROTIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)
 _LARGEST_BYTES = 1 << 20
 _IMMUTABLE = "Forbidden: field is immutable when `immutable` is set"
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*=*")
+_SHOWN_EMPTY = (
+    *("metadata", "spec", "status", "involvedObject", "source"),
+    *("regarding", "deprecatedSource"),
+)
 _GO_KINDS = {"integer": "number", "boolean": "bool"}
 _GO_TYPES = {"object": "map[string]string", "array": "[]string", "integer": "int32"}
-_EVENT: JsonObject = {
-    "source": {},
-    "firstTimestamp": None,
-    "lastTimestamp": None,
-    "eventTime": None,
-    "reportingComponent": "",
-    "reportingInstance": "",
-}
 
 
 @cache
-def schema_for(kind: str) -> JsonObject | None:
+def schema_for(kind: str, group: str = "") -> JsonObject | None:
     """The OpenAPI schema of a built-in kind, None where there is none."""
+    if group == events.GROUP:
+        return schema_of(f"{group}/{kind}")
     if kind in webhookobjects.SCHEMAS:
         return webhookobjects.SCHEMAS[kind]
     return schema_of(kind) if kind in MESSAGES else None
 
 
-def take_in(kind: str, version: str, obj: JsonObject) -> tuple[JsonObject, list[str]]:
+def take_in(
+    kind: str, group: str, version: str, obj: JsonObject
+) -> tuple[JsonObject, list[str]]:
     """A copy with its types checked and defaults set, and the fields unknown to us."""
-    known = schema_for(kind)
+    known = schema_for(kind, group)
     if known is None:
         return obj, []
     result, unknown = schema.admit(known, obj)
@@ -68,8 +68,7 @@ def take_in(kind: str, version: str, obj: JsonObject) -> tuple[JsonObject, list[
         case "Secret":
             _take_in_secret(result, version)
         case "Event":
-            for name, value in _EVENT.items():
-                result.setdefault(name, value)
+            result = events.with_all_fields(result)
         case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
             webhookobjects.take_in(result)
         case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
@@ -112,12 +111,7 @@ def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
                 at = "spec.leaseDurationSeconds"
                 yield Cause(at, "FieldValueInvalid", why)
         case "Event":
-            involved = obj.get("involvedObject") or {}
-            named = involved.get("namespace") or "default"
-            if named != metadata(obj).get("namespace"):
-                why = "does not match event.namespace"
-                named = str(involved.get("namespace") or "")
-                yield _invalid("involvedObject.namespace", named, why)
+            yield from events.causes(obj, before)
 
 
 def _take_in_secret(obj: JsonObject, version: str) -> None:
@@ -198,7 +192,7 @@ def _mistyped(part: JsonObject, value: Any, at: str) -> Iterator[str]:
 def _drop_empty(obj: JsonObject) -> None:
     """Built-in kinds keep no empty maps and lists of their own."""
     for name in [n for n, value in obj.items() if value in ({}, [])]:
-        if name not in ("metadata", "spec", "status", "involvedObject", "source"):
+        if name not in _SHOWN_EMPTY:
             del obj[name]
 
 

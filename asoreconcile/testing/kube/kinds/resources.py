@@ -1,16 +1,27 @@
 """The resources the server has: built in, and one for each served CRD version."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Protocol
 
 import attrs
 
 from asoreconcile.objects import JsonObject, spec
 from asoreconcile.testing.kube.crds.definitions import is_established
+from asoreconcile.testing.kube.kinds import events
 from asoreconcile.testing.kube.kinds.conversion import Conversion
+from asoreconcile.testing.kube.kinds.events import EventForms
 from asoreconcile.testing.kube.rules.validation import Node, tree
 from asoreconcile.testing.kube.store.storage import Storage, Table
 from asoreconcile.testing.kube.wire.hooks import Services
+
+
+class Converts(Protocol):
+    """Makes objects of one version from those of another."""
+
+    def converted(
+        self, objects: Sequence[JsonObject], api_version: str
+    ) -> list[JsonObject]: ...
 
 
 @attrs.frozen
@@ -19,9 +30,11 @@ class Resource:
 
     schema: the CRD's OpenAPI schema, None for built-in kinds. columns: its printer
     columns. has_status: whether `/status` is a subresource. fields: dotted paths that
-    field selectors may name, besides names. scale: the paths of `/scale`. conversion:
-    the CRD's, where a webhook does it.
-    stored_version: at which objects are kept, "" for this one.
+    field selectors may name, besides names, each with where it is in a stored object,
+    the first of `a|b` that is not empty.
+    scale: the paths of `/scale`. conversion: between versions that differ in more than
+    their name. stored_version: where objects are kept, "" for this one; stored_group:
+    in which group, None for this one.
     """
 
     group: str
@@ -35,14 +48,15 @@ class Resource:
     categories: tuple[str, ...] = ()
     schema: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
     columns: tuple[JsonObject, ...] = attrs.field(default=(), repr=False, eq=False)
-    fields: frozenset[str] = attrs.field(default=frozenset(), repr=False, eq=False)
+    fields: Mapping[str, str] = attrs.field(factory=dict, repr=False, eq=False)
     scale: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
-    conversion: Conversion | None = attrs.field(default=None, repr=False, eq=False)
+    conversion: Converts | None = attrs.field(default=None, repr=False, eq=False)
     stored_version: str = ""
+    stored_group: str | None = None
 
     @property
     def table(self) -> Table:
-        return Table(self.group, self.plural)
+        return Table(self._kept_in, self.plural)
 
     @property
     def api_version(self) -> str:
@@ -51,7 +65,11 @@ class Resource:
     @property
     def stored_api_version(self) -> str:
         version = self.stored_version or self.version
-        return f"{self.group}/{version}" if self.group else version
+        return f"{self._kept_in}/{version}" if self._kept_in else version
+
+    @property
+    def _kept_in(self) -> str:
+        return self.group if self.stored_group is None else self.stored_group
 
     @property
     def has_generation(self) -> bool:
@@ -74,7 +92,13 @@ class Resource:
 
 
 _COUNTED = ("apiextensions.k8s.io", "apps", "admissionregistration.k8s.io")
-_EVENT_FIELDS = frozenset(
+
+
+def _by_path(paths: Iterable[str]) -> dict[str, str]:
+    return {path: path for path in paths}
+
+
+_EVENT_FIELDS = _by_path(
     (
         "involvedObject.kind",
         "involvedObject.namespace",
@@ -85,10 +109,9 @@ _EVENT_FIELDS = frozenset(
         "involvedObject.fieldPath",
         "reason",
         "reportingComponent",
-        "source",
         "type",
     )
-)
+) | {"source": "source.component|reportingComponent"}
 CRDS = Resource(
     "apiextensions.k8s.io",
     "v1",
@@ -108,7 +131,7 @@ NAMESPACES = Resource(
     has_status=True,
     singular="namespace",
     short_names=("ns",),
-    fields=frozenset({"name", "status.phase"}),
+    fields={"name": "metadata.name", "status.phase": "status.phase"},
 )
 
 
@@ -136,7 +159,7 @@ def _webhooks(plural: str, kind: str) -> Resource:
 
 
 SECRETS = Resource(
-    "", "v1", "secrets", "Secret", singular="secret", fields=frozenset({"type"})
+    "", "v1", "secrets", "Secret", singular="secret", fields=_by_path(["type"])
 )
 BUILT_IN = (
     NAMESPACES,
@@ -152,6 +175,7 @@ BUILT_IN = (
         singular="event",
         short_names=("ev",),
         fields=_EVENT_FIELDS,
+        conversion=EventForms(),
     ),
     Resource(
         "",
@@ -161,14 +185,25 @@ BUILT_IN = (
         singular="serviceaccount",
         short_names=("sa",),
     ),
-    Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
-    CRDS,
+    Resource(
+        events.GROUP,
+        "v1",
+        "events",
+        "Event",
+        singular="event",
+        short_names=("ev",),
+        fields=events.selectable(_EVENT_FIELDS),
+        conversion=EventForms(),
+        stored_group="",
+    ),
     _rbac("roles", "Role"),
     _rbac("rolebindings", "RoleBinding"),
     _rbac("clusterroles", "ClusterRole", namespaced=False),
     _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
     _webhooks("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
     _webhooks("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    CRDS,
+    Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
 )
 
 
@@ -218,7 +253,7 @@ def _served(crd: JsonObject, services: Services) -> Iterator[Resource]:
     names = content["names"]
     stored = next(v["name"] for v in content["versions"] if v.get("storage"))
     stated = content.get("conversion") or {}
-    conversion = None
+    conversion: Converts | None = None
     if stated.get("strategy") == "Webhook":
         conversion = Conversion(services, stated.get("webhook") or {})
     for version in content["versions"]:
@@ -236,7 +271,7 @@ def _served(crd: JsonObject, services: Services) -> Iterator[Resource]:
             categories=tuple(names.get("categories") or ()),
             schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
             columns=tuple(version.get("additionalPrinterColumns") or ()),
-            fields=frozenset(
+            fields=_by_path(
                 str(field["jsonPath"]).removeprefix(".")
                 for field in version.get("selectableFields") or ()
             ),

@@ -51,23 +51,29 @@ def _size(*fields: str) -> _Show:
 
 def _involved(obj: JsonObject, _: datetime) -> str:
     found = obj.get("involvedObject") or {}
-    return f"{str(found.get('kind') or '').lower()}/{found.get('name') or ''}"
+    kind, name = str(found.get("kind") or "").lower(), found.get("name")
+    return f"{kind}/{name}" if name else kind
 
 
 def _source(obj: JsonObject, _: datetime) -> str:
     found = obj.get("source") or {}
-    named = [found.get("component") or obj.get("reportingComponent"), found.get("host")]
-    return ", ".join(str(one) for one in named if one)
+    component = found.get("component") or obj.get("reportingComponent") or ""
+    host = found.get("host") or obj.get("reportingInstance")
+    return f"{component}, {host}" if host else str(component)
 
 
 def _last_seen(obj: JsonObject, now: datetime) -> str:
     series = obj.get("series") or {}
     last = series.get("lastObservedTime") or obj.get("lastTimestamp")
-    return age(last or obj.get("eventTime"), now)
+    return age(last, now) if last else _first_seen(obj, now)
 
 
 def _first_seen(obj: JsonObject, now: datetime) -> str:
     return age(obj.get("firstTimestamp") or obj.get("eventTime"), now)
+
+
+def _count(obj: JsonObject, _: datetime) -> int:
+    return (obj.get("series") or {}).get("count") or obj.get("count") or 1
 
 
 def _role(obj: JsonObject, _: datetime) -> str:
@@ -115,7 +121,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Source", _source, is_wide=True),
         Column("Message", lambda obj, _: str(obj.get("message") or "").strip()),
         Column("First Seen", _first_seen, is_wide=True),
-        Column("Count", lambda obj, _: obj.get("count") or 1, is_wide=True),
+        Column("Count", _count, is_wide=True),
         Column(
             "Name", lambda obj, _: metadata(obj)["name"], is_wide=True, format="name"
         ),

@@ -57,7 +57,7 @@ class Dress:
         else:  # the list says what they are
             items = [
                 {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
-                for obj in objects
+                for obj in versions.shown_all(self.resource, objects)
             ]
         return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 

@@ -5,7 +5,7 @@ anywhere. Raises StatusError 400 for what is no selector.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
@@ -145,10 +145,10 @@ def _field_test(requirement: str, resource: Resource) -> Matches:
             f"invalid selector: '{requirement}'; can't understand '{requirement}'"
         )
     path, operator, value = match.groups()
-    if path not in resource.fields | _META_FIELDS:
+    if path not in resource.fields and path not in _META_FIELDS:
         raise _unknown_field(path, resource)
-    wanted = operator != "!="
-    return lambda obj: (_field(obj, path) == value) is wanted
+    wanted, places = operator != "!=", resource.fields.get(path, path).split("|")
+    return lambda obj: (_first(obj, places) == value) is wanted
 
 
 def _unknown_field(path: str, resource: Resource) -> StatusError:
@@ -158,6 +158,11 @@ def _unknown_field(path: str, resource: Resource) -> StatusError:
         f'"{path}" is not a known field selector: only "metadata.name", '
         '"metadata.namespace"'
     )
+
+
+def _first(obj: JsonObject, paths: Sequence[str]) -> str:
+    """The first of these fields that is not empty."""
+    return next((found for path in paths if (found := _field(obj, path))), "")
 
 
 def _field(obj: JsonObject, path: str) -> str:

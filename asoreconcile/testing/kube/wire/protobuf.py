@@ -30,7 +30,8 @@ def decode(body: bytes) -> JsonObject:
         )
     parts = dict(_fields(memoryview(body)[len(_MAGIC) :]))
     kind = _message(_TYPE_META, _as_bytes(parts.get(1, b"")))
-    table = MESSAGES.get(str(kind.get("kind")))
+    name, group = str(kind.get("kind")), str(kind.get("apiVersion")).partition("/")[0]
+    table = MESSAGES.get(f"{group}/{name}") or MESSAGES.get(name)
     if table is None:
         raise internal_error(
             f'no kind "{kind.get("kind", "")}" is registered for protobuf here'

@@ -17,6 +17,9 @@ from asoreconcile.testing.kube.wire.status import (
     invalid,
 )
 
+# A kind that is known at two versions.
+_TWICE = (("Event", "v1"), ("Event", "events.k8s.io/v1"))
+
 
 def check_kind(resource: Resource, obj: JsonObject) -> None:
     """The body of a POST or PUT is of the resource's kind and version."""
@@ -39,6 +42,11 @@ def check_kind(resource: Resource, obj: JsonObject) -> None:
         return
     expected = (resource.kind, resource.api_version)
     if (kind or resource.kind, version or resource.api_version) != expected:
+        if (kind, version) in _TWICE:
+            raise bad_request(
+                f"the API version in the data ({version}) does not match the expected "
+                f"API version ({resource.api_version})"
+            )
         short = str(version or "").rpartition("/")[2]
         raise bad_request(
             f'{kind} in version "{short}" cannot be handled as a {resource.kind}: no '

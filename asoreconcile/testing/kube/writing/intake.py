@@ -53,8 +53,10 @@ def decoded(
     elif resource is CRDS:
         more = []
     else:
-        result["kind"] = resource.kind
-        result, more = builtin.take_in(resource.kind, resource.version, result)
+        result["apiVersion"], result["kind"] = resource.api_version, resource.kind
+        result, more = builtin.take_in(
+            resource.kind, resource.group, resource.version, result
+        )
     result["apiVersion"], result["kind"] = resource.api_version, resource.kind
     complaints = [f'unknown field "{path}"' for path in (*unknown, *more)]
     complaints += [f'duplicate field "{path}"' for path in repeated]
@@ -77,7 +79,7 @@ def validated(
     found = list(names.causes(obj, name_is=_naming(resource)))
     found += _content_causes(resource, obj, before)
     if found:
-        raise invalid(resource.kind, resource.group, name, found)
+        raise invalid(resource.kind, resource.table.group, name, found)
     warnings = taken.warnings
     if before is None or finalizers(obj) != finalizers(before):
         warnings = (*warnings, *names.warnings(obj))

@@ -19,7 +19,7 @@ _CRD_BEGIN: frozenset[Path] = frozenset(
 )
 _FIXED: dict[str, frozenset[Path]] = {
     "CustomResourceDefinition": _CRD_ALWAYS,
-    "Event": _ALWAYS | {("f:source",)},
+    "Event": _ALWAYS | {("f:source",), ("f:deprecatedSource",)},
     "Namespace": _ALWAYS | {("f:spec", "f:finalizers"), ("f:status", "f:phase")},
 }
 _EMPTY: frozenset[Path] = frozenset(
@@ -30,6 +30,8 @@ _EMPTY: frozenset[Path] = frozenset(
         "lastTimestamp",
         "reportingComponent",
         "reportingInstance",
+        "deprecatedFirstTimestamp",
+        "deprecatedLastTimestamp",
     )
 )
 _ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}
@@ -42,6 +44,8 @@ _BUILT_IN: JsonObject = {
     "properties": {
         "metadata": META,
         "involvedObject": _ATOMIC,
+        "regarding": _ATOMIC,
+        "related": _ATOMIC,
         "roleRef": _ATOMIC,
         "status": {
             "properties": {"conditions": _CONDITIONS},
