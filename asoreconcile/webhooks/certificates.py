@@ -6,8 +6,11 @@ connections that are open go on with what they were greeted with. Rule: WH-7.
 
 import os
 import ssl
+import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -129,11 +132,22 @@ def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
 
 def load_pem(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """`load_pair` of PEM in memory: a context takes them from files only."""
-    with tempfile.TemporaryDirectory() as folder:  # readable to us alone
-        files = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        for file, pem in zip(files, (certificate, key), strict=True):
-            file.write_bytes(pem)
-        load_pair(context, *files)
+    with _as_file(certificate) as certificate_file, _as_file(key) as key_file:
+        load_pair(context, certificate_file, key_file)
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[Path]:
+    """In memory, on Linux: a pod's root may be read-only, and no disk sees a key."""
+    if sys.platform == "linux":
+        with os.fdopen(os.memfd_create("pem"), "wb", buffering=0) as file:
+            file.write(content)
+            yield Path(f"/proc/self/fd/{file.fileno()}")
+    else:
+        with tempfile.NamedTemporaryFile() as file:  # readable to us alone
+            file.write(content)
+            file.flush()
+            yield Path(file.name)
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:
