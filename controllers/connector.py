@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable
 
+import attrs
+
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import (
@@ -12,9 +14,21 @@ from asoreconcile.arm.credentials import (
     sign_in_transport,
 )
 from asoreconcile.arm.metrics import ArmMetrics
+from asoreconcile.arm.registration import Registrations
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.azure.work import Connection
 from asoreconcile.clock import Clock
+
+
+@attrs.frozen
+class _Principal:
+    """What all clients of one principal share, whatever Secrets name it.
+
+    ARM meters each principal apart (T2), and one asks for a registration once (PR4).
+    """
+
+    budget: Budget
+    registrations: Registrations
 
 
 class Connector:
@@ -44,21 +58,22 @@ class Connector:
         self._before_write = before_write
         self._lock = threading.Lock()
         self._transports: dict[str, ArmTransport] = {}
-        self._budgets: dict[tuple[str, str], Budget] = {}
+        self._principals: dict[tuple[str, str], _Principal] = {}
 
     def __call__(self, source: CredentialSource, name: str) -> Connection:
         """name: `namespace/name` of the credential's Secret.
 
         Raises CredentialError for a malformed credential.
         """
-        cloud = source.cloud
+        cloud, principal = source.cloud, self._principal_of(source)
         client = ArmClient(
             cloud.endpoint,
             source.credential(self._to_authority(cloud)),
             scope=cloud.scope,
             clock=self._clock,
             metrics=self._metrics,
-            budget=self._budget_of(source),
+            budget=principal.budget,
+            registrations=principal.registrations,
             user_agent=self._user_agent,
             transport=self._to_arm(cloud),
             auxiliary_tenants=auxiliary_tenants(source),
@@ -72,13 +87,14 @@ class Connector:
         for transport in transports.values():
             transport.close()
 
-    def _budget_of(self, source: CredentialSource) -> Budget:
-        """One for each principal: ARM meters those apart (T2)."""
+    def _principal_of(self, source: CredentialSource) -> _Principal:
         gauge = None if self._metrics is None else self._metrics.remaining
         with self._lock:
-            return self._budgets.setdefault(
+            return self._principals.setdefault(
                 (source.cloud.endpoint, source.client_id.lower()),
-                Budget(self._clock, gauge=gauge),
+                _Principal(
+                    Budget(self._clock, gauge=gauge), Registrations(self._clock)
+                ),
             )
 
     def _to_arm(self, cloud: CloudConfig) -> ArmTransport:

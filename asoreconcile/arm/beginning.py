@@ -24,7 +24,7 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Undecided,
 )
-from asoreconcile.arm.polling import by_state, provisioning_state, status_word
+from asoreconcile.arm.states import by_state, provisioning_state, status_word
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, TokenType
 from asoreconcile.objects import JsonObject
 

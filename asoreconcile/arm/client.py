@@ -36,8 +36,9 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
 )
 from asoreconcile.arm.paging import Paging
-from asoreconcile.arm.polling import judged, polled, unanswered
+from asoreconcile.arm.polling import polled, unanswered
 from asoreconcile.arm.registration import Registrations, needed
+from asoreconcile.arm.states import judged
 from asoreconcile.arm.tokens import Token
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
@@ -55,6 +56,7 @@ class ArmClient:
     transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
     budget: gates requests after a throttling; without one none is held back.
     register_providers: ask for a provider's registration when ARM misses it (PR4).
+    registrations: those asked for, shared by all clients of one principal.
     auxiliary_tenants: whose tokens go with every request, for resources that refer to
     others in those tenants (H5); the credential must be allowed there.
 
@@ -77,6 +79,7 @@ class ArmClient:
         transport: HttpTransport[Any, Any] | None = None,
         connections: int = 32,
         register_providers: bool = True,
+        registrations: Registrations | None = None,
         auxiliary_tenants: Sequence[str] = (),
     ) -> None:
         self.endpoint = (
@@ -98,7 +101,7 @@ class ArmClient:
             auxiliary_tenants=auxiliary_tenants,
         )
         self._registrations = (
-            Registrations(self.post, clock=clock) if register_providers else None
+            registrations or Registrations(clock) if register_providers else None
         )
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
@@ -268,7 +271,7 @@ class ArmClient:
         if self._registrations is not None:
             missing = needed(error)
             if missing is not None:
-                self._registrations.request(*missing)
+                self._registrations.request(self.post, *missing)
 
     def _document(self, method: str, url: str) -> JsonObject:
         answer = self._exchanger.send(method, url)

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+CORRELATION_ID = "x-ms-correlation-request-id"
+CLIENT_REQUEST_ID = "x-ms-client-request-id"
+
 _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 

@@ -22,6 +22,7 @@ from asoreconcile.arm import correlation
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import BearerPolicy, TokenCache
 from asoreconcile.arm.budget import Bucket, Budget, operation_class
+from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.faults import ArmTransportError, Sent, parse_fault
 from asoreconcile.arm.ids import subscription_of
@@ -135,12 +136,12 @@ class Exchanger:
         members = {
             "Accept": "application/json",
             "User-Agent": self._user_agent,
-            "x-ms-client-request-id": client_request_id or str(uuid.uuid4()),
+            CLIENT_REQUEST_ID: client_request_id or str(uuid.uuid4()),
             **headers,
         }
         correlation_id = correlation.current()
         if correlation_id:
-            members["x-ms-correlation-request-id"] = correlation_id
+            members[CORRELATION_ID] = correlation_id
         data = None
         if body is not None:
             members["Content-Type"] = "application/json"
@@ -157,6 +158,9 @@ class Exchanger:
         except (HTTPError, OSError, BodyLimitError) as error:
             raise _transport_error(request, error, "maybe") from None
         headers = {name.lower(): text for name, text in response.headers.items()}
+        for name in (CORRELATION_ID, CLIENT_REQUEST_ID):
+            # A front door's page repeats neither; support asks for them all the same.
+            headers.setdefault(name, request.headers.get(name, ""))
         return Answer(response.status_code, headers, content)
 
     def _time_outs(self, request: HttpRequest) -> dict[str, float]:
@@ -188,6 +192,8 @@ def _transport_error(
         sent=state,
         method=request.method,
         url=request.url,
+        correlation_id=request.headers.get(CORRELATION_ID, ""),
+        client_request_id=request.headers.get(CLIENT_REQUEST_ID, ""),
     )
 
 

@@ -1,11 +1,11 @@
-"""ARM's failures: what was said, and what it means for the next try.
+"""ARM's failures: what was said, by whom, and of which request.
 
     AsoError
     ├── ArmError            ARM (or what stands before it) answered with a failure
     └── ArmTransportError   no answer; the request may have been executed or not
 
-`classify` turns either into the severity, retry class, code and message that a Ready
-condition shows. Nobody else reads codes. Rules: E1-E10, R4.4-R4.6, R4.9.
+What either means for the next try is `arm.classification`'s to say. Rules: E1-E3, E6,
+L15, L24, T5, V8.
 """
 
 import re
@@ -16,58 +16,26 @@ import attrs
 
 from asoreconcile.arm import envelopes
 from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.delays import retry_after_seconds
-from asoreconcile.arm.envelopes import NO_MESSAGE, UNKNOWN_CODE, Envelope
-from asoreconcile.errors import AsoError, RetryClass, Severity
+from asoreconcile.arm.envelopes import UNKNOWN_CODE, Envelope
+from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject
 
 Sent = Literal["no", "maybe"]
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_SLOW = _names(
-    """
-    AnotherOperationInProgress AuthorizationFailed AllocationFailed Conflict
-    FailedIdentityOperation InvalidResourceReference
-    InvalidSubscriptionRegistrationState LinkedAuthorizationFailed
-    MissingRegistrationForLocation MissingSubscriptionRegistration
-    NoRegisteredProviderFound NotFound ParentResourceNotFound PrincipalNotFound
-    ResourceGroupNotFound ResourceNotFound ResourceQuotaExceeded
-    RequestDisallowedByPolicy SubscriptionNotRegistered
-    """
-)
-_VERY_SLOW = _names(
-    """
-    BadRequestFormat BadRequest InvalidResourceGroupLocation InvalidParameter
-    InvalidParameterValue MethodNotAllowed ReservedResourceName
-    RegionIsOfferRestricted ScopeLocked SkuNotAvailable SubscriptionNotFound
-    """
-)
-_FATAL = _names(
-    """
-    PublicIpForGatewayIsRequired InvalidResourceType InvalidRequestContent
-    InvalidTemplate InvalidValuesForRequestParameters
-    InvalidGatewaySkuProvidedForGatewayVpnType InvalidGatewaySize
-    K8sVersionNotSupported LocationRequired MissingRequiredParameter PasswordTooLong
-    PrivateIPAddressInReservedRange PrivateIPAddressNotInSubnet
-    PropertyChangeNotAllowed
-    """
-)
 # Codes that speak of one resource being busy, even in a 429 (E6, T5).
-_BUSY = _names(
-    """
-    AnotherOperationInProgress Conflict RetryableError
-    RetryableErrorDueToAnotherOperation ReferencedResourceNotProvisioned ServerIsBusy
-    """
+_BUSY = frozenset(
+    {
+        "AnotherOperationInProgress",
+        "Conflict",
+        "ReferencedResourceNotProvisioned",
+        "RetryableError",
+        "RetryableErrorDueToAnotherOperation",
+        "ServerIsBusy",
+    }
 )
 _TRANSIENT = frozenset({408, 429})
-# T6: two thirds of the recorded 429s carry no Retry-After.
-_BUSY_DELAY_SECONDS = 5.0
-# A server that asks for days must not freeze an object: VerySlow tries hourly as well.
-_MAX_DELAY_SECONDS = 3600.0
 _SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
 
 
@@ -80,7 +48,8 @@ class ArmError(AsoError):
     target: what the error is about, or "".
     body: the whole answer's text, for the log; it may be long.
     retry_after_seconds: what the server asked for, or None.
-    request_id, correlation_id: the answer's `x-ms-request-id` and correlation id.
+    request_id: Azure's own, "" without one. correlation_id, client_request_id: as the
+    answer repeats them, else as they were sent (H1).
     method, url: of the request; the URL without its query, which may be signed.
     understood: the body was JSON.
     """
@@ -94,6 +63,7 @@ class ArmError(AsoError):
         retry_after_seconds: float | None = None,
         request_id: str = "",
         correlation_id: str = "",
+        client_request_id: str = "",
         method: str = "",
         url: str = "",
     ) -> None:
@@ -109,6 +79,7 @@ class ArmError(AsoError):
         self.retry_after_seconds = retry_after_seconds
         self.request_id = request_id
         self.correlation_id = correlation_id
+        self.client_request_id = client_request_id
         self.method = method
         self.url = without_query(url)
         super().__init__(f"{method} {self.url}: {status} {self.code}: {self.message}")
@@ -139,28 +110,26 @@ class ArmTransportError(AsoError):
 
     sent: "no" when the request cannot have reached ARM, "maybe" otherwise: a write may
     have happened, and a GET tells (V8).
+    correlation_id, client_request_id: as sent; Azure's logs have them if it came there.
     """
 
-    def __init__(self, message: str, *, sent: Sent, method: str, url: str) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        sent: Sent,
+        method: str,
+        url: str,
+        correlation_id: str = "",
+        client_request_id: str = "",
+    ) -> None:
         self.sent: Sent = sent
+        self.correlation_id = correlation_id
+        self.client_request_id = client_request_id
         self.method = method
         self.url = without_query(url)
         self.message = _unsigned(message)
         super().__init__(f"{method} {self.url}: {self.message}")
-
-
-@attrs.frozen
-class Classification:
-    """What a failure means: shown in the condition and used for the next try.
-
-    after_seconds: a lower bound on the next try, such as a `Retry-After` (D4).
-    """
-
-    severity: Severity
-    retry: RetryClass
-    code: str
-    message: str
-    after_seconds: float = 0.0
 
 
 def parse_fault(
@@ -199,22 +168,6 @@ def protocol_fault(answer: Answer, message: str, *, method: str, url: str) -> Ar
     return _error(envelope, answer, method=method, url=url, now=None)
 
 
-def classify(error: ArmError | ArmTransportError) -> Classification:
-    """Severity, retry class, code and message of a failure. Rules: 4b, R4.4.
-
-    By the exact code; an unknown one by HTTP status: 400 is retried very slowly, all
-    else slowly. Answers that are no JSON, and failures without an answer, are
-    `UnknownError`, Warning, slow, with their whole text. A caller that is deleting
-    lowers the severity to Warning (DE3).
-    """
-    if isinstance(error, ArmTransportError):
-        return Classification("Warning", RetryClass.SLOW, UNKNOWN_CODE, error.message)
-    severity: Severity = "Error" if error.code in _FATAL else "Warning"
-    return Classification(
-        severity, _retry(error), error.code, _shown(error), _after(error)
-    )
-
-
 def is_transient_status(status: int) -> bool:
     return status in _TRANSIENT or status >= 500
 
@@ -222,27 +175,6 @@ def is_transient_status(status: int) -> bool:
 def without_query(url: str) -> str:
     """A URL fit for logs: monitors carry signatures in their query."""
     return url.partition("?")[0].partition("#")[0]
-
-
-def _retry(error: ArmError) -> RetryClass:
-    if error.code in _FATAL or error.code in _VERY_SLOW:
-        return RetryClass.VERY_SLOW
-    if error.code in _SLOW or not error.understood:
-        return RetryClass.SLOW
-    return RetryClass.VERY_SLOW if error.status == 400 else RetryClass.SLOW
-
-
-def _after(error: ArmError) -> float:
-    if error.retry_after_seconds is not None:
-        return min(error.retry_after_seconds, _MAX_DELAY_SECONDS)
-    return _BUSY_DELAY_SECONDS if error.status == 429 else 0.0
-
-
-def _shown(error: ArmError) -> str:
-    missing = [name for name in error.policies if name not in error.message]
-    if not missing:
-        return error.message
-    return f"{error.message} (policy: {', '.join(missing)})"
 
 
 def _stated_error(document: JsonObject) -> JsonObject | str | None:
@@ -271,7 +203,8 @@ def _error(
         body=answer.text,
         retry_after_seconds=retry_after_seconds(answer.headers, now=now),
         request_id=answer.header("x-ms-request-id"),
-        correlation_id=answer.header("x-ms-correlation-request-id"),
+        correlation_id=answer.header(CORRELATION_ID),
+        client_request_id=answer.header(CLIENT_REQUEST_ID),
         method=method,
         url=url,
     )
@@ -279,19 +212,3 @@ def _error(
 
 def _unsigned(text: str) -> str:
     return _SIGNATURE.sub(r"\1...", text) if "=" in text else text
-
-
-__all__ = [
-    "NO_MESSAGE",
-    "UNKNOWN_CODE",
-    "ArmError",
-    "ArmTransportError",
-    "Classification",
-    "Sent",
-    "classify",
-    "is_transient_status",
-    "operation_fault",
-    "parse_fault",
-    "protocol_fault",
-    "without_query",
-]

@@ -1,7 +1,7 @@
 """Long-running operations as a pure state machine: one answer in, one outcome out.
 
-`polled` reads the answer to a poll, `judged` the answer to a GET of the resource when
-no monitor can tell; `arm.beginning.begun` reads the answer to the first request. No
+`polled` reads the answer to a poll; `arm.beginning.begun` reads the answer to the first
+request, `arm.states.judged` that to a GET of the resource when no monitor can tell. No
 I/O, no sleep, no clock but the arguments. Rules: L10-L19, L23, L24, D3, D4.
 """
 
@@ -33,11 +33,16 @@ from asoreconcile.arm.outcomes import (
     Restart,
     Undecided,
 )
+from asoreconcile.arm.states import (
+    FAILURE,
+    SUCCESS,
+    by_state,
+    provisioning_state,
+    status_word,
+)
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
 from asoreconcile.objects import JsonObject
 
-_SUCCESS = frozenset({"succeeded", "completed"})
-_FAILURE = frozenset({"failed", "canceled", "cancelled"})
 # L14: after so many answers in a row that are no status the monitor is given up.
 MAX_BAD_READS = 10
 
@@ -63,67 +68,6 @@ def unanswered(
     """What a poll without an answer means: nothing about the operation. Rule: L15."""
     delay = next_poll_delay({}, progress.polls)
     return Pending(token, delay, _counted(progress, bad=True), trouble=error)
-
-
-def judged(
-    answer: Answer,
-    *,
-    url: str,
-    deleting: bool,
-    polls: int = 0,
-    now: datetime | None = None,
-) -> Outcome:
-    """What a GET of the resource says of an operation that lost its monitor.
-
-    A PUT goes by provisioningState, and by its absence means to begin anew; a DELETE is
-    done when the resource is gone, waits while it says so, else begins anew. Rules:
-    L9, L16. Any other failure of the read is Failed.
-    """
-    if answer.status in (404, 410):
-        return Done() if deleting else Restart("the resource does not exist")
-    if answer.status >= 300:
-        return Failed(parse_fault(answer, method="GET", url=url, now=now))
-    try:
-        body = answer.json_object
-    except BrokenBodyError as broken:
-        return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
-    state = provisioning_state(body)
-    delay = next_poll_delay(answer.headers, polls, now=now)
-    if deleting:
-        if state.lower() == "deleting":
-            return ReadResource("no monitor", deleting=True, delay_seconds=delay)
-        return Restart("the resource still exists")
-    token = Token(Shape.BODY, RESOURCE, url, state)
-    return by_state(body, state, answer, url=url) or Pending(
-        token, delay, Progress(polls=polls + 1)
-    )
-
-
-def provisioning_state(body: JsonObject | None) -> str:
-    """`properties.provisioningState` as written; "" without one."""
-    properties = body.get("properties") if body else None
-    state = properties.get("provisioningState") if isinstance(properties, dict) else ""
-    return state if isinstance(state, str) else ""
-
-
-def by_state(
-    body: JsonObject | None,
-    state: str,
-    answer: Answer,
-    *,
-    url: str,
-    method: str = "PUT",
-) -> Outcome | None:
-    """Done or Failed by a resource's provisioningState; None while it runs.
-
-    No state means Succeeded (L6); words are compared without case (L13).
-    """
-    word = state.lower()
-    if word in _FAILURE:
-        return Failed(
-            operation_fault(answer, body or {}, word=state, method=method, url=url)
-        )
-    return Done(body) if not state or word in _SUCCESS else None
 
 
 def _counted(progress: Progress, *, bad: bool) -> Progress:
@@ -170,9 +114,9 @@ class _Poll:
         if body is None or not word:
             return self._without_status(body)
         lower = word.lower()
-        if lower in _FAILURE:
+        if lower in FAILURE:
             return Failed(self._operation_fault(body, word))
-        return self._succeeded() if lower in _SUCCESS else self._running(word)
+        return self._succeeded() if lower in SUCCESS else self._running(word)
 
     def _without_status(self, body: JsonObject | None) -> Outcome:
         """L14: the resource itself ends the operation by its own state."""
@@ -193,10 +137,10 @@ class _Poll:
         state = provisioning_state(body)
         if self.answer.status == 202:
             return self._running(state or self.token.state)
-        if state.lower() in _FAILURE or self._is_the_resource(body):
+        if state.lower() in FAILURE or self._is_the_resource(body):
             return self._resource(body)
         word = status_word(body)
-        if body and word.lower() in _FAILURE and "properties" not in body:
+        if body and word.lower() in FAILURE and "properties" not in body:
             return Failed(self._operation_fault(body, word))
         return Done(body, settled=True)
 
@@ -286,9 +230,3 @@ class _Poll:
 
     def _protocol(self, message: str) -> ArmError:
         return protocol_fault(self.answer, message, method="GET", url=self.token.url)
-
-
-def status_word(body: JsonObject | None) -> str:
-    """An operation's `status` as written; "" without one."""
-    word = body.get("status") if body else None
-    return word if isinstance(word, str) else ""

@@ -9,9 +9,10 @@ import re
 import threading
 from collections.abc import Callable
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError, without_query
+from asoreconcile.arm.faults import ArmError, without_query
 from asoreconcile.arm.ids import ArmIdError, parse, subscription_of
 from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.log import Logger
 
 API_VERSION = "2019-05-01"
@@ -22,27 +23,26 @@ _NAMESPACE = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+")
 _AGAIN_SECONDS = 600.0
 _AFTER_TROUBLE_SECONDS = 30.0
 
+Post = Callable[[str, str], object]
+"""One POST to a path with an api-version, such as `ArmClient.post`."""
+
 _log = Logger(__name__)
 
 
 class Registrations:
-    """What was asked for, and when. Thread-safe.
+    """What was asked for, and when: one for all clients of a principal. Thread-safe."""
 
-    post: one POST to a path with an api-version, such as `ArmClient.post`.
-    """
-
-    def __init__(self, post: Callable[[str, str], object], *, clock: Clock) -> None:
-        self._post = post
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._not_before: dict[tuple[str, str], float] = {}
         self._forbidden: set[tuple[str, str]] = set()
 
-    def request(self, subscription: str, namespace: str) -> bool:
+    def request(self, post: Post, subscription: str, namespace: str) -> bool:
         """Ask for a registration, unless that was done in the last ten minutes.
 
-        Makes one request at most and raises nothing: what went wrong is logged, and
-        the next refused write leads here again. Returns whether one was made.
+        Makes one request at most. What went wrong is logged, and the next refused write
+        leads here again; raises StoppedError only. Returns whether one was made.
         """
         key = (subscription.lower(), namespace.lower())
         with self._lock:
@@ -53,13 +53,17 @@ class Registrations:
         log = _log.bind(subscription=subscription, namespace=namespace)
         log.info("Registering resource provider")
         try:
-            self._post(
+            post(
                 f"/subscriptions/{subscription}/providers/{namespace}/register",
                 API_VERSION,
             )
         except ArmError as error:
             self._refused(key, error, log)
-        except ArmTransportError as error:
+        except StoppedError:
+            self._again_soon(key)
+            raise
+        except AsoError as error:
+            # Throttled, no token, no answer: nothing of it may hide why we are here.
             self._again_soon(key)
             log.warning("Resource provider was not registered", error=str(error))
         return True

@@ -51,16 +51,17 @@ def failure_of(work: Work, error: Exception) -> ConditionError | None:
 
 def event_text(work: Work, error: ConditionError) -> str:
     """What the event of a failure says: reason, message, and of a request that Azure
-    refused its id, and whose credential it does not let in.
+    refused, or did not answer, its id, and whose credential it does not let in.
     """
     text = f"{error.reason}: {error}"
-    fault = in_chain(error, ArmError)
+    fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)
     if fault is None:
         return text
     told = []
-    if fault.status in _NOT_LET_IN:
+    if isinstance(fault, ArmError) and fault.status in _NOT_LET_IN:
         told.append(f"credential from {work.connection.source}")
-    if fault.correlation_id:
+    is_unsent = isinstance(fault, ArmTransportError) and fault.sent == "no"
+    if fault.correlation_id and not is_unsent:
         told.append(f"correlation id {fault.correlation_id}")
     if not told:
         return text

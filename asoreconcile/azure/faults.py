@@ -3,12 +3,9 @@
 from http import HTTPStatus
 from typing import Literal
 
-from asoreconcile.arm.faults import (
-    NO_MESSAGE,
-    ArmError,
-    ArmTransportError,
-    classify,
-)
+from asoreconcile.arm.classification import classify
+from asoreconcile.arm.envelopes import NO_MESSAGE
+from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.errors import ConditionError, RetryClass, Severity
@@ -48,14 +45,21 @@ def read_failed(work: Work, error: ArmError) -> ConditionError:
 
 def unreachable(work: Work, error: ArmTransportError) -> ConditionError:
     """No answer from Azure, or none that is one."""
-    work.log.warning("Azure did not answer", reason=str(error))
+    work.log.warning(
+        "Azure did not answer",
+        reason=str(error),
+        correlationId=error.correlation_id,
+        clientRequestId=error.client_request_id,
+    )
     found = classify(error)
-    return ConditionError(
+    failed = ConditionError(
         f"Azure did not answer, so it is asked again: {found.message}",
         reason=found.code,
         severity=found.severity,
         retry=found.retry,
     )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
 
 
 def _classified(
@@ -69,6 +73,7 @@ def _classified(
         azureName=work.arm_id.rpartition("/")[2],
         requestId=error.request_id,
         correlationId=error.correlation_id,
+        clientRequestId=error.client_request_id,
         armError=work.references.hide(describe(error)),
     )
     chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)

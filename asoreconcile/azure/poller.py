@@ -64,7 +64,10 @@ def poll(work: Work, token: Token) -> Outcome:
         return Pending(token, early, progress)
     outcome = client.poll(token, progress)
     if isinstance(outcome, ReadResource):
-        work.log.info("Reading the resource instead of its monitor", why=outcome.reason)
+        refused = {"error": str(outcome.error)} if outcome.error else {}
+        work.log.info(
+            "Reading the resource instead of its monitor", why=outcome.reason, **refused
+        )
         outcome = client.judge(
             work.arm_id,
             work.version.api_version,

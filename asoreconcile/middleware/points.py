@@ -5,7 +5,7 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-from asoreconcile.arm.faults import Classification
+from asoreconcile.arm.classification import Classification
 from asoreconcile.middleware.requests import (
     ClassifyError,
     Delete,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import attrs
 
-from asoreconcile.arm.faults import ArmError, Classification
+from asoreconcile.arm.classification import Classification
+from asoreconcile.arm.faults import ArmError
 from asoreconcile.errors import RetryClass, Severity
 from asoreconcile.middleware.gates import named
 from asoreconcile.middleware.points import Middleware

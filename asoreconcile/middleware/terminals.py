@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.arm import faults, outcomes
+from asoreconcile.arm import classification, faults, outcomes
 from asoreconcile.middleware.points import Point
 from asoreconcile.middleware.requests import (
     ClassifyError,
@@ -44,8 +44,8 @@ def _unchanged(req: ModifyPayload) -> JsonObject:
     return req.payload
 
 
-def _classify(req: ClassifyError) -> faults.Classification:
-    return faults.classify(req.error)
+def _classify(req: ClassifyError) -> classification.Classification:
+    return classification.classify(req.error)
 
 
 def _ready(_: PostReconcile) -> PostResult:
@@ -100,7 +100,7 @@ class Terminals:
     pre_reconcile_owner: Callable[[PreReconcileOwner], PreResult] = _proceed
     pre_reconcile: Callable[[PreReconcile], PreResult] = _proceed
     modify_payload: Callable[[ModifyPayload], JsonObject] = _unchanged
-    classify_error: Callable[[ClassifyError], faults.Classification] = _classify
+    classify_error: Callable[[ClassifyError], classification.Classification] = _classify
     post_reconcile: Callable[[PostReconcile], PostResult] = _ready
     export_secrets: Callable[[ExportSecrets], SecretExport] = _no_secrets
     export_config_maps: Callable[[ExportConfigMaps], tuple[Export, ...]] = (

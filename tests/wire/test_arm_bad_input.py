@@ -15,8 +15,9 @@ import orjson
 import pytest
 from azure.core.credentials import AccessToken
 
+from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.faults import ArmError, ArmTransportError, classify
+from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.arm.transport import ArmTransport

@@ -281,6 +281,20 @@ def test_q1_a_list_that_leads_in_a_circle_ends(azure, client):
     assert len(azure.calls) == 2
 
 
+def test_h1_errors_have_the_ids_that_were_sent_where_nobody_repeats_them(azure, client):
+    azure.get(URL, status=502, body="<html>gone</html>")
+    azure.put(URL, body=ConnectionError("reset"))
+    with correlated("11111111-1111-1111-1111-111111111111") as sent:
+        with pytest.raises(ArmError) as refused:
+            client.get(ID, "1")
+        with pytest.raises(ArmTransportError) as unanswered:
+            client.put(ID, "1", {})
+    for call, error in zip(azure.calls, (refused.value, unanswered.value), strict=True):
+        assert error.correlation_id == sent
+        client_request_id = call.request.headers["x-ms-client-request-id"]
+        assert error.client_request_id == client_request_id
+
+
 def test_h1_h2_headers_of_each_request(azure, client):
     azure.put(URL, status=202, headers={"Azure-AsyncOperation": MONITOR})
     azure.get(MONITOR, json={"status": "InProgress"})

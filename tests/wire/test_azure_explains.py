@@ -105,6 +105,15 @@ def test_the_correlation_id_is_in_request_event_and_log(world, network, log):
     assert ID not in world.ready(network)["message"]
 
 
+def test_a_lost_answer_has_its_correlation_id_too(world, network):
+    world.azure.faults.drop("PUT", "virtualNetworks", phase="after")
+    with running(ID, deadline=None):
+        world.run(network)
+    (text,) = warnings(world)
+    assert text.startswith("UnknownError: Azure did not answer")
+    assert text.endswith(f"(correlation id {ID})")
+
+
 def test_the_correlation_id_survives_a_long_message(world, network):
     refuse(world, "x" * 5000, headers={"x-ms-correlation-request-id": ID})
     world.run(network)

@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asoreconcile.arm.answers import Answer
-from asoreconcile.arm.faults import (
-    ArmTransportError,
-    classify,
-    parse_fault,
-)
+from asoreconcile.arm.classification import classify
+from asoreconcile.arm.faults import ArmTransportError, parse_fault
 from asoreconcile.errors import RetryClass
 
 SLOW = [

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.beginning import begun
+from asoreconcile.arm.classification import classify
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import classify
 from asoreconcile.arm.outcomes import (
     Done,
     Failed,
@@ -16,7 +16,8 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.polling import judged, polled
+from asoreconcile.arm.polling import polled
+from asoreconcile.arm.states import judged
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, dumps, loads
 
 HOST = "https://management.azure.com"

@@ -16,7 +16,8 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.polling import MAX_BAD_READS, judged, polled, unanswered
+from asoreconcile.arm.polling import MAX_BAD_READS, polled, unanswered
+from asoreconcile.arm.states import judged
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
 
 HOST = "https://management.azure.com"

@@ -21,7 +21,8 @@ from asoreconcile.arm.faults import parse_fault
 from asoreconcile.arm.ids import parse
 from asoreconcile.arm.metrics import resource_type
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
-from asoreconcile.arm.polling import judged, polled
+from asoreconcile.arm.polling import polled
+from asoreconcile.arm.states import judged
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps, loads
 
 ENDPOINT = Endpoint("https://management.azure.com")

@@ -6,8 +6,11 @@ import orjson
 import pytest
 
 from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.budget import ThrottledError
+from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.faults import ArmTransportError, parse_fault
 from asoreconcile.arm.registration import Registrations, needed
+from asoreconcile.errors import StoppedError
 from asoreconcile.testing.clock import FakeClock
 
 URL = (
@@ -64,10 +67,14 @@ def test_pr1_other_refusals_register_nothing(error):
 
 def test_pr3_pr4_r4_7_one_post_for_all_objects():
     posts = []
-    registrations = Registrations(lambda *call: posts.append(call), clock=FakeClock())
-    made = [registrations.request("s", "Microsoft.A") for _ in range(5)]
-    registrations.request("S", "microsoft.a")
-    registrations.request("s", "Microsoft.B")
+    registrations = Registrations(FakeClock())
+
+    def request(*which):
+        return registrations.request(lambda *call: posts.append(call), *which)
+
+    made = [request("s", "Microsoft.A") for _ in range(5)]
+    request("S", "microsoft.a")
+    request("s", "Microsoft.B")
     assert made == [True, False, False, False, False]
     assert posts == [
         ("/subscriptions/s/providers/Microsoft.A/register", "2019-05-01"),
@@ -82,21 +89,21 @@ def test_pr4_others_do_not_wait_for_the_one_that_posts():
         entered.set()
         leave.wait(10)
 
-    registrations = Registrations(post, clock=FakeClock())
-    worker = threading.Thread(target=registrations.request, args=("s", "A.B"))
+    registrations = Registrations(FakeClock())
+    worker = threading.Thread(target=registrations.request, args=(post, "s", "A.B"))
     worker.start()
     assert entered.wait(10)
-    assert registrations.request("s", "A.B") is False
+    assert registrations.request(post, "s", "A.B") is False
     leave.set()
     worker.join()
 
 
 def test_pr4_it_is_asked_again_after_ten_minutes():
     clock, posts = FakeClock(), []
-    registrations = Registrations(lambda *call: posts.append(call), clock=clock)
-    registrations.request("s", "A.B")
+    registrations = Registrations(clock)
+    registrations.request(lambda *call: posts.append(call), "s", "A.B")
     clock.advance(601)
-    assert registrations.request("s", "A.B")
+    assert registrations.request(lambda *call: posts.append(call), "s", "A.B")
     assert len(posts) == 2
 
 
@@ -105,6 +112,8 @@ def test_pr4_it_is_asked_again_after_ten_minutes():
     [
         refusal(status=500, code="X"),
         ArmTransportError("reset", sent="maybe", method="POST", url="https://a/b"),
+        ThrottledError("throttled", after_seconds=9.0),
+        CredentialError("no token"),
     ],
 )
 def test_pr4_trouble_is_logged_and_tried_again_soon(error, caplog):
@@ -114,12 +123,25 @@ def test_pr4_trouble_is_logged_and_tried_again_soon(error, caplog):
         posts.append(call)
         raise error
 
-    registrations = Registrations(post, clock=clock)
-    registrations.request("s", "A.B")
+    registrations = Registrations(clock)
+    registrations.request(post, "s", "A.B")
     assert "not registered" in caplog.text
     clock.advance(31)
-    registrations.request("s", "A.B")
+    registrations.request(post, "s", "A.B")
     assert len(posts) == 2
+
+
+def test_pr4_who_stops_unwinds_and_the_next_process_asks():
+    clock = FakeClock()
+
+    def post(*_):
+        raise StoppedError("no leader any more")
+
+    registrations = Registrations(clock)
+    with pytest.raises(StoppedError):
+        registrations.request(post, "s", "A.B")
+    clock.advance(31)
+    assert registrations.request(lambda *_: None, "s", "A.B")
 
 
 def test_pr4_a_missing_permission_is_said_once(caplog):
@@ -128,8 +150,8 @@ def test_pr4_a_missing_permission_is_said_once(caplog):
     def post(*_):
         raise refusal(status=403, code="AuthorizationFailed")
 
-    registrations = Registrations(post, clock=clock)
+    registrations = Registrations(clock)
     for _ in range(3):
-        registrations.request("s", "A.B")
+        registrations.request(post, "s", "A.B")
         clock.advance(601)
     assert caplog.text.count("*/register/action") == 1

@@ -86,6 +86,18 @@ def test_t2_one_principal_has_one_budget_whatever_secret_names_it(made, monkeypa
     assert given[2] is not given[0]
 
 
+def test_pr4_one_principal_asks_once_whatever_secret_names_it(made, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        module, "ArmClient", lambda *_, registrations, **__: given.append(registrations)
+    )
+    connect = Connector(clock=SystemClock())
+    for source in (PUBLIC, attrs.evolve(PUBLIC, client_secret="new"), OTHER):
+        connect(source, "ns/s")
+    assert given[0] is given[1]
+    assert given[2] is not given[0]
+
+
 def test_close_closes_all(made):
     connect = Connector(clock=SystemClock())
     connect(PUBLIC, "a")

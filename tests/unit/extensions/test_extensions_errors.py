@@ -3,7 +3,7 @@
 import pytest
 from extensions_chains import composed, group_kind, version
 
-from asoreconcile.arm.faults import Classification
+from asoreconcile.arm.classification import Classification
 from asoreconcile.errors import RetryClass
 from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError

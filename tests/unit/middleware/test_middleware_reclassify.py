@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.arm.faults import Classification
+from asoreconcile.arm.classification import Classification
 from asoreconcile.errors import RetryClass
 from asoreconcile.middleware.factories import (
     code,

@@ -1,0 +1,92 @@
+"""What a resource's own state says of a write, where no monitor can tell. Pure.
+
+Words are compared without case, and any that ends nothing runs. Rules: L5-L7, L9, L13,
+L16, L24.
+"""
+
+from datetime import datetime
+
+from asoreconcile.arm.answers import Answer, BrokenBodyError
+from asoreconcile.arm.delays import next_poll_delay
+from asoreconcile.arm.faults import operation_fault, parse_fault, protocol_fault
+from asoreconcile.arm.outcomes import (
+    Done,
+    Failed,
+    Outcome,
+    Pending,
+    Progress,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.objects import JsonObject
+
+SUCCESS = frozenset({"succeeded", "completed"})
+FAILURE = frozenset({"failed", "canceled", "cancelled"})
+
+
+def judged(
+    answer: Answer,
+    *,
+    url: str,
+    deleting: bool,
+    polls: int = 0,
+    now: datetime | None = None,
+) -> Outcome:
+    """What a GET of the resource says of an operation that lost its monitor.
+
+    A PUT goes by provisioningState, and by its absence means to begin anew; a DELETE is
+    done when the resource is gone, waits while it says so, else begins anew. Rules:
+    L9, L16. Any other failure of the read is Failed.
+    """
+    if answer.status in (404, 410):
+        return Done() if deleting else Restart("the resource does not exist")
+    if answer.status >= 300:
+        return Failed(parse_fault(answer, method="GET", url=url, now=now))
+    try:
+        body = answer.json_object
+    except BrokenBodyError as broken:
+        return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
+    state = provisioning_state(body)
+    delay = next_poll_delay(answer.headers, polls, now=now)
+    if deleting:
+        if state.lower() == "deleting":
+            return ReadResource("no monitor", deleting=True, delay_seconds=delay)
+        return Restart("the resource still exists")
+    token = Token(Shape.BODY, RESOURCE, url, state)
+    return by_state(body, state, answer, url=url) or Pending(
+        token, delay, Progress(polls=polls + 1)
+    )
+
+
+def provisioning_state(body: JsonObject | None) -> str:
+    """`properties.provisioningState` as written; "" without one."""
+    properties = body.get("properties") if body else None
+    state = properties.get("provisioningState") if isinstance(properties, dict) else ""
+    return state if isinstance(state, str) else ""
+
+
+def by_state(
+    body: JsonObject | None,
+    state: str,
+    answer: Answer,
+    *,
+    url: str,
+    method: str = "PUT",
+) -> Outcome | None:
+    """Done or Failed by a resource's provisioningState; None while it runs.
+
+    No state means Succeeded (L6); words are compared without case (L13).
+    """
+    word = state.lower()
+    if word in FAILURE:
+        return Failed(
+            operation_fault(answer, body or {}, word=state, method=method, url=url)
+        )
+    return Done(body) if not state or word in SUCCESS else None
+
+
+def status_word(body: JsonObject | None) -> str:
+    """An operation's `status` as written; "" without one."""
+    word = body.get("status") if body else None
+    return word if isinstance(word, str) else ""
