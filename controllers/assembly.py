@@ -5,7 +5,7 @@ supervisor starts and stops kinds in the `KindSet` as CRDs come and go. Nothing 
 decides anything about a resource.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -37,6 +37,7 @@ from asoreconcile.controllers.kind_set import (
 from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.controllers.limiters import retries, turns
 from asoreconcile.controllers.metrics_endpoint import secured
+from asoreconcile.controllers.namespace_notes import NamespaceNotes
 from asoreconcile.controllers.options import Options
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.supervisor import Supervisor
@@ -257,7 +258,7 @@ class Operation:
                 metrics=ExtensionMetrics(self._registry),
             ),
             recorder=self._recorder,
-            namespace_annotations=self._namespace_annotations,
+            namespace_annotations=NamespaceNotes(self._namespaces),
             namespace=self._settings.pod_namespace,
             default_policy=self._settings.default_policy,
             sync_mode=self._settings.sync_mode,
@@ -345,10 +346,6 @@ class Operation:
             rules=self._settings.credentials,
             settings=_global(self._settings, self._connector),
         )
-
-    def _namespace_annotations(self, namespace: str) -> Mapping[str, str]:
-        entry = self._namespaces.entry(ObjectKey("", namespace))
-        return {} if entry is None else entry.annotations
 
 
 def _global(settings: Settings, connect: Connector) -> GlobalConnection:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import attrs
 
+from asoreconcile.azure import policy
 from asoreconcile.azure.dependents import Node
-from asoreconcile.azure.policy import crosses_skip
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
     FINALIZER,
@@ -127,9 +127,9 @@ def controller_name(version: KindVersion) -> str:
 def wants_pass(event: Event) -> bool:
     """Whether a change of an object is a reason to reconcile it. Pure; reads headers.
 
-    Its creation and end are; an update is when the spec changed, the policy went to or
-    from `skip`, another credential is named, or somebody took away what makes the
-    object ours. Rule: R6.1.
+    Its creation and end are; an update is when the spec changed, the policy changed so
+    that it matters now, another credential is named, or somebody took away what makes
+    the object ours. Rule: R6.1.
     """
     if not isinstance(event, Updated):
         return True
@@ -137,7 +137,7 @@ def wants_pass(event: Event) -> bool:
     return (
         old.generation != new.generation
         or old.uid != new.uid
-        or crosses_skip(old.annotations, new.annotations)
+        or policy.concerns(old.annotations, new.annotations, deleting=new.deleting)
         or old.annotations.get(CREDENTIAL_FROM) != new.annotations.get(CREDENTIAL_FROM)
         or _is_stripped(old, new)
     )

@@ -8,8 +8,8 @@ and never blocking.
 from collections.abc import Mapping
 from typing import Protocol
 
+from asoreconcile.azure import policy
 from asoreconcile.azure.dependents import Dependents, Node, Relation, targets_of
-from asoreconcile.azure.policy import crosses_skip
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
@@ -73,15 +73,18 @@ class Wakeups:
                 self._wake(node, group_kind.kind, event.key)
 
     def on_namespace(self, event: Event) -> None:
-        """A Namespace's policy went to or from `skip`: wake the objects that inherit
-        it. Rules: R6.3, R6.4.
+        """A Namespace's policy changed: wake the objects that inherit it and to which
+        that matters now. Rules: R6.3, R6.4.
         """
         if not isinstance(event, Updated):
             return
-        if not crosses_skip(event.old.annotations, event.new.annotations):
+        before, after = event.old.annotations, event.new.annotations
+        if not policy.concerns(before, after, deleting=True):
             return
         for node, entry in self._kinds.entries_in(event.key.name).items():
-            if RECONCILE_POLICY not in entry.annotations:
+            if RECONCILE_POLICY in entry.annotations:
+                continue
+            if policy.concerns(before, after, deleting=entry.deleting):
                 self._wake(node, "Namespace", event.key)
 
     def _index(self, form: Form, node: Node, entry: Entry) -> None:

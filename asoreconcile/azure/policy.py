@@ -45,7 +45,13 @@ def policy_of(
         return default, value
 
 
-def crosses_skip(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Whether a policy annotation changed to or from `skip`. Rules: R6.1, R6.3."""
+def concerns(
+    before: Mapping[str, str], after: Mapping[str, str], *, deleting: bool
+) -> bool:
+    """Whether a change of a policy annotation is a reason for a pass.
+
+    To and from `skip` it is (R6.1, R6.3). An object that is being deleted looks at any:
+    it may have waited for `detach-on-delete` for long.
+    """
     old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
-    return old != new and Policy.SKIP.value in (old, new)
+    return old != new and (deleting or Policy.SKIP.value in (old, new))

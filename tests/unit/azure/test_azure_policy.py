@@ -1,6 +1,6 @@
 import pytest
 
-from asoreconcile.azure.policy import Policy, crosses_skip, policy_of
+from asoreconcile.azure.policy import Policy, concerns, policy_of
 from asoreconcile.azure.wire import RECONCILE_POLICY
 
 
@@ -32,14 +32,18 @@ def test_r1_7_unknown_value_is_the_default_and_reported(value):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "crosses"),
+    ("before", "after", "wakes", "wakes_deleting"),
     [
-        (None, "skip", True),
-        ("skip", "manage", True),
-        ("skip", "skip", False),
-        (None, "detach-on-delete", False),
-        ("detach-on-delete", "manage", False),
+        (None, "skip", True, True),
+        ("skip", "manage", True, True),
+        ("skip", "skip", False, False),
+        (None, "detach-on-delete", False, True),
+        ("detach-on-delete", "manage", False, True),
     ],
 )
-def test_r6_1_only_changes_to_and_from_skip_wake(before, after, crosses):
-    assert crosses_skip(annotated(before), annotated(after)) is crosses
+def test_r6_1_only_changes_to_and_from_skip_wake_what_stays(
+    before, after, wakes, wakes_deleting
+):
+    change = annotated(before), annotated(after)
+    assert concerns(*change, deleting=False) is wakes
+    assert concerns(*change, deleting=True) is wakes_deleting

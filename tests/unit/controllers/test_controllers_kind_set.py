@@ -74,6 +74,13 @@ def test_what_makes_it_ours_is_missed_when_taken_and_not_when_given(new):
     assert not wants_pass(Updated(old=new, new=entry()))
 
 
+def test_a_deletion_that_is_stuck_looks_at_each_policy():
+    leaving = entry(deletionTimestamp="now")
+    detached = {**OURS, RECONCILE_POLICY: "detach-on-delete"}
+    freed = entry(deletionTimestamp="now", annotations=detached)
+    assert wants_pass(Updated(old=leaving, new=freed))
+
+
 def test_letting_go_of_a_deleted_object_is_no_loss():
     leaving = entry(deletionTimestamp="now")
     let_go = entry(deletionTimestamp="now", finalizers=["example.com/theirs"])

@@ -164,6 +164,14 @@ def test_r6_3_a_namespace_going_to_skip_wakes_its_objects(
     assert kinds.woken == woken
 
 
+def test_a_namespace_s_detaching_wakes_what_is_being_deleted(wakeups, kinds):
+    add(wakeups, kinds, GROUP)
+    add(wakeups, kinds, with_status(NETWORK, "False", deletionTimestamp="now"))
+    detached = namespace("2", **{RECONCILE_POLICY: "detach-on-delete"})
+    wakeups.on_namespace(Updated(old=namespace("1"), new=detached))
+    assert kinds.woken == ["vnet"]
+
+
 def namespace(version, **notes):
     meta = {"name": "ns", "annotations": notes, "resourceVersion": version}
     return Entry({"metadata": meta})
