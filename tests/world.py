@@ -265,8 +265,15 @@ class World:
         self._kinds = {gk: self._kind(kind.version) for gk, kind in self._kinds.items()}
 
     def remembers(self, obj):
-        """Whether a PUT that was accepted for an object is still kept in memory."""
-        return self._kinds[gvk_of(obj).group_kind].accepted.of(uid_of(obj)) is not None
+        """Whether anything is kept in memory of an object."""
+        kind = self._kinds[gvk_of(obj).group_kind]
+        registries = (kind.accepted, kind.polls, kind.drifts, kind.sources)
+        return any(
+            uid_of(obj) in kept
+            for registry in registries
+            for kept in vars(registry).values()
+            if isinstance(kept, dict)
+        )
 
     def ready(self, obj):
         present = self.read(obj)

@@ -204,6 +204,8 @@ def test_r5_9_a_kind_without_delete_waits_for_its_parent(world, blobs):
         "DeletionNotSupportedInAzure",
     )
     assert "detach-on-delete" in ready["message"]
+    told = [(type_, reason) for _, type_, reason, _ in world.events]
+    assert ("Normal", "NotPossibleInAzure") in told
     assert result.requeue_after_seconds == 3600.0
     assert world.requests("DELETE", "blobServices") == []
     world.azure.remove(annotations(world.read(account_in(world)))[RESOURCE_ID])

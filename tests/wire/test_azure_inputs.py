@@ -83,5 +83,6 @@ def test_a_secret_deleted_during_an_operation_is_missed_after_it(world, server):
     for _ in range(8):
         world.clock.advance(1.0)
         world.run(server)
+        assert world.ready(server)["status"] == "False"
     assert world.ready(server)["reason"] == "SecretNotFound"
     assert sent(world) == ["Sesame-1"]

@@ -1,0 +1,191 @@
+"""How operations end, and what stays on the object when the end cannot be read."""
+
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.wire import (
+    DELETE_POLLER,
+    FINALIZER,
+    POLLER_ID,
+    POLLER_TOKEN,
+    RESOURCE_ID,
+)
+from asoreconcile.objects import annotations, finalizers
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+NETWORK = "virtualNetworks/vnet"
+OPERATIONS = "/operations/"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=30.0, retry_after=10) as one:
+        one.install(GROUPS, NETWORKS)
+        one.settled(resource_group())
+        yield one
+
+
+@pytest.fixture
+def network(world):
+    """A network whose PUT is under way, and over as soon as somebody asks."""
+    obj = virtual_network()
+    world.apply(obj)
+    world.run(obj)
+    world.clock.advance(60.0)
+    return obj
+
+
+def puts(world):
+    return len(world.requests("PUT", NETWORK))
+
+
+def has_token(world, obj):
+    return POLLER_TOKEN in annotations(world.read(obj))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kept"),
+    [
+        pytest.param({"status": 503, "body": "<html>"}, True, id="D3-503"),
+        pytest.param({"status": 429, "code": "TooManyRequests"}, True, id="D3-429"),
+        pytest.param(None, True, id="D3-no-answer"),
+        pytest.param({"status": 403, "code": "AuthorizationFailed"}, False, id="403"),
+    ],
+)
+def test_an_end_whose_resource_cannot_be_read_costs_no_put(
+    world, network, trouble, kept
+):
+    """The operation went well; only the GET after it failed. A token goes when asking
+    again would not help, and memory still knows what was put (D15).
+    """
+    if trouble is None:
+        world.azure.faults.drop("GET", NETWORK)
+    else:
+        world.azure.faults.answer("GET", NETWORK, **trouble)
+    world.run(network)
+    assert world.ready(network)["status"] == "False"
+    assert has_token(world, network) is kept
+    world.settle(network)
+    assert puts(world) == 1
+    assert not has_token(world, network)
+
+
+def test_an_end_that_a_check_of_ours_refuses_leaves_no_token(world, network):
+    """The next pass judges what is there, it does not poll what is over."""
+    world.azure.faults.answer("GET", NETWORK, 404, code="ResourceNotFound")
+    world.run(network)
+    assert world.ready(network)["reason"] == "Failed"
+    assert not has_token(world, network)
+    world.settle(network)
+    assert puts(world) == 2
+
+
+def test_r2_2_no_token_of_a_put_stays_when_a_deletion_is_refused(world):
+    obj = virtual_network()
+    world.apply(obj)
+    world.run(obj)
+    assert has_token(world, obj)
+    world.azure.faults.answer("DELETE", NETWORK, 409, code="ScopeLocked")
+    world.delete(obj)
+    world.run(obj)
+    assert not has_token(world, obj)
+    assert FINALIZER in finalizers(world.read(obj))
+
+
+@pytest.fixture
+def leaving(world, network):
+    """A network whose DELETE is under way."""
+    world.settle(network)
+    world.delete(network)
+    world.run(network)
+    assert annotations(world.read(network))[POLLER_ID] == DELETE_POLLER
+    return network
+
+
+def deletes(world):
+    return len(world.requests("DELETE", NETWORK))
+
+
+def test_r1_14_an_unreadable_token_of_a_deletion_is_dropped(world, leaving):
+    world.annotate(leaving, **{POLLER_TOKEN: "garbage"})
+    world.run(leaving)
+    assert not has_token(world, leaving)
+    assert FINALIZER in finalizers(world.read(leaving))
+    world.clock.advance(60.0)
+    assert world.settle(leaving) is None
+
+
+def test_r5_6_a_deletion_that_azure_forgot_is_begun_again(world, leaving):
+    """The monitor is gone and the resource as it was."""
+    id_ = annotations(world.read(leaving))[RESOURCE_ID]
+    still = {"id": id_, "properties": {"provisioningState": "Succeeded"}}
+    world.azure.faults.answer("GET", OPERATIONS, 404, code="NotFound")
+    world.azure.faults.answer("GET", NETWORK, 200, body=still)
+    world.clock.advance(10.0)
+    world.run(leaving)
+    assert not has_token(world, leaving)
+    assert FINALIZER in finalizers(world.read(leaving))
+    world.clock.advance(60.0)
+    assert world.settle(leaving) is None
+
+
+def test_a_deletion_takes_our_finalizer_alone_and_forgets_the_object(world):
+    obj = virtual_network()
+    obj["metadata"]["finalizers"] = ["example.com/guard"]
+    world.settled(obj)
+    made = world.read(obj)
+    world.delete(obj)
+    for _ in range(8):
+        world.clock.advance(world.run(obj).requeue_after_seconds or 0.0)
+    assert finalizers(world.read(obj)) == ["example.com/guard"]
+    assert deletes(world) == 1
+    assert not world.remembers(made)
+
+
+@pytest.fixture
+def product_api(world):
+    """Of a kind that Azure shows by HEAD alone: Ready."""
+    world.install("apimanagement.azure.com/ProductApi")
+    service = (
+        f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+        "/providers/Microsoft.ApiManagement/service/apim"
+    )
+    for id_ in (service, f"{service}/products/p"):
+        world.azure.seed(id_, {"location": "westeurope", "properties": {}})
+    type_ = "Microsoft.ApiManagement/service/products/apis"
+    world.azure.style(type_, "W19")
+    world.azure.styles.change(type_, delete_needs_match=False)  # only products do
+    return world.settled(
+        {
+            "apiVersion": "apimanagement.azure.com/v20240501",
+            "kind": "ProductApi",
+            "metadata": {"name": "echo"},
+            "spec": {"owner": {"armId": f"{service}/products/p"}},
+        }
+    )
+
+
+def test_d17_what_head_alone_shows_is_ready_when_it_exists(world, product_api):
+    assert world.requests("GET", "apis/echo") == []
+    assert len(world.requests("HEAD", "apis/echo")) == 1
+    assert "conditions" in world.read(product_api)["status"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_d17_r5_3_what_head_alone_shows_is_deleted_if_it_is_there(
+    world, product_api, there
+):
+    if not there:
+        world.azure.remove(annotations(world.read(product_api))[RESOURCE_ID])
+    world.delete(product_api)
+    assert world.settle(product_api) is None
+    assert len(world.requests("DELETE", "apis/echo")) == there
+    assert world.requests("GET", "apis/echo") == []
+
+
+def test_d17_what_azure_accepts_and_head_does_not_show_is_not_ready(world, product_api):
+    world.azure.faults.answer("HEAD", "apis/echo", 404, code="ResourceNotFound")
+    world.run(product_api)
+    assert world.ready(product_api)["reason"] == "Failed"
+    assert "does not show it" in world.ready(product_api)["message"]
