@@ -1,5 +1,7 @@
 """Lists: order, pages, selectors, and versions asked for."""
 
+import base64
+import json
 from typing import Any
 
 import pytest
@@ -271,3 +273,42 @@ def test_a_table_is_watched(server: Server, path: str):
     answer = server.call("GET", f"{path}?{query}", headers=accept).expect(200)
     (row,) = answer.json["object"]["rows"]
     assert row["cells"][0] == "a"
+
+
+def token_of(**content):
+    text = json.dumps({"v": "meta.k8s.io/v1", "rv": 5, "start": "/x"} | content)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ({"v": "meta.k8s.io/v2"}, "server does not recognize this encoded version "),
+        ({"v": ""}, "server does not recognize this encoded version "),
+        ({"rv": 0}, "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"),
+    ],
+    ids=["version", "no version", "no resource version"],
+)
+def test_a_token_of_another_make_is_refused(server: Server, path: str, content, why):
+    answer = server.get(path, limit=2, **{"continue": token_of(**content)})
+    message = answer.refused(400, "BadRequest")["message"]
+    assert message.startswith("invalid continue token: continue key is not valid: ")
+    assert why in message
+
+
+def test_a_token_of_no_version_goes_on_in_what_is_there_now(server: Server, path: str):
+    """Such a token comes with the refusal of one that is too old."""
+    token = server.get(path, limit=2).json["metadata"]["continue"]
+    content = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    for name in ("aa", "bb"):
+        server.post(path, widget(name)).expect(201)
+    server.delete(f"{path}/c").expect(200)
+    query = {"limit": 2, "continue": token_of(**content | {"rv": -1})}
+    page = server.get(path, **query).expect(200)
+    assert names(page) == ["bb", "d"]
+    assert page.json["metadata"]["remainingItemCount"] == 1
+    assert int(page.rv) > int(content["rv"])
+    server.delete(f"{path}/e").expect(200)
+    last = server.get(path, **{"continue": page.json["metadata"]["continue"]})
+    assert names(last.expect(200)) == ["e"]
+    assert last.rv == page.rv

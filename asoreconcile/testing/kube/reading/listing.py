@@ -27,6 +27,8 @@ _MATCH, _INITIAL = "resourceVersionMatch", "sendInitialEvents"
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _LARGEST_NUMBER = (1 << 63) - 1
 _LONGEST_NUMBER = 40
+ANY_VERSION = -1
+_TOKEN_VERSION = "meta.k8s.io/v1"
 _LARGEST_VERSION = (1 << 64) - 1
 
 
@@ -52,6 +54,8 @@ def list_start(query: Mapping[str, str]) -> Start:
                 "specifying resource version is not allowed when using continue"
             )
         after, version = _parse_token(token)
+        if version == ANY_VERSION:
+            return Start(after=after)
         return Start(version, exact=True, after=after)
     if wanted in ("", "0"):
         return Start()
@@ -110,7 +114,7 @@ def number(query: Mapping[str, str], name: str) -> int:
 
 def token_after(version: int, last: ObjectKey) -> str:
     """The `continue` that goes on behind a key."""
-    content = {"v": "meta.k8s.io/v1", "rv": version, "start": [*_parts(last)]}
+    content = {"v": _TOKEN_VERSION, "rv": version, "start": [*_parts(last)]}
     return base64.urlsafe_b64encode(orjson.dumps(content)).decode().rstrip("=")
 
 
@@ -122,9 +126,16 @@ def _parse_token(token: str) -> tuple[ObjectKey, int]:
     try:
         padded = token + "=" * (-len(token) % 4)
         content: Any = orjson.loads(base64.urlsafe_b64decode(padded))
+        stated, version = content.get("v"), content.get("rv")
+        if stated != _TOKEN_VERSION:
+            why = f"server does not recognize this encoded version {stated or ''}"
+            raise ValueError(why)
+        if not version:
+            why = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+            raise ValueError(why)
         namespace, name = content["start"]
-        return ObjectKey(str(namespace), str(name)), int(content["rv"])
-    except (binascii.Error, ValueError, TypeError, KeyError) as error:
+        return ObjectKey(str(namespace), str(name)), int(version)
+    except (binascii.Error, AttributeError, ValueError, TypeError, KeyError) as error:
         raise bad_request(
             f"invalid continue token: continue key is not valid: {error}"
         ) from error

@@ -1,7 +1,8 @@
 """Reading: one object, lists in pages, and how the answer is dressed.
 
 A page's token holds the version its list began at, and later pages are read at that
-version, so a list in pages is one snapshot.
+version, so a list in pages is one snapshot. When that version is forgotten, the refusal
+has a token that goes on from the same place in what is there then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,14 @@ from asoreconcile.testing.kube.reading.selectors import selected
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import expired, not_found, version_too_large
 
+_PAGE_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter, or use the continue "
+    "token in this response to retrieve the remainder of the results. Continuing with "
+    "the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may "
+    "show up in the list."
+)
 Form = Literal["whole", "metadata", "table"]
 
 
@@ -164,14 +173,9 @@ class Reads:
             objects = self._storage.items_at(resource.table, version)
         if objects is None:
             if start.after is not None:
-                raise expired(
-                    "The provided continue parameter is too old to display a "
-                    "consistent list result. You can start a new list without the "
-                    "continue parameter."
-                )
-            raise expired(
-                f"The resourceVersion for the provided list is too old: {version}"
-            )
+                token = listing.token_after(listing.ANY_VERSION, start.after)
+                raise expired(_PAGE_TOO_OLD, continue_=token)
+            raise expired("The resourceVersion for the provided list is too old.")
         return version, objects
 
     def _check_reached(self, version: int) -> None:

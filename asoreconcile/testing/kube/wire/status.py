@@ -194,5 +194,9 @@ def version_too_large(wanted: int, current: int) -> StatusError:
     )
 
 
-def expired(message: str) -> StatusError:
-    return StatusError(410, "Expired", message)
+def expired(message: str, *, continue_: str = "") -> StatusError:
+    """continue_: the token with which a list goes on all the same."""
+    error = StatusError(410, "Expired", message)
+    if continue_:
+        error.document["metadata"] = {"continue": continue_}
+    return error
