@@ -3,11 +3,12 @@
 import base64
 import time
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 import attrs
 import orjson
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.http import DropConnection
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.kinds.targets import Target
@@ -62,7 +63,11 @@ def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
 
 
 def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
-    """The stream, in chunks of whole lines, until its time is over or it is cut."""
+    """The stream, in chunks of whole lines, until its time is over or it is cut.
+
+    It begins here and now, not when it is first read: who is answered that it watches
+    may write, and is to hear of it.
+    """
     table = watch.dress.resource.table
     cuts = storage.cuts
     deadline = time.monotonic() + watch.timeout_seconds
@@ -75,15 +80,21 @@ def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
     if too_old:
         oldest = storage.oldest(table)
         refusal = expired(f"too old resource version: {position} ({oldest})")
-        yield _line("ERROR", refusal.document)
-        return
+        return iter([_line("ERROR", refusal.document)])
+    live = _live(storage, watch, position, cuts, deadline)
+    return chain(_initial(watch, first, position), live)
+
+
+def _initial(
+    watch: Watch, first: list[tuple[ObjectKey, JsonObject]], position: int
+) -> Iterator[bytes]:
+    """What there was as it began, and that this was it."""
     chosen = [o for o in in_namespace(first, watch.namespace) if watch.matches(o)]
     if chosen:
         yield b"".join(_line("ADDED", watch.dress.one(obj)) for obj in chosen)
     if watch.initial_events and watch.bookmarks:
         notes = _initial_end(watch.dress)
         yield _line("BOOKMARK", watch.dress.bookmark(position, notes))
-    yield from _live(storage, watch, position, cuts, deadline)
 
 
 def _live(
