@@ -11,7 +11,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.writes import Write, Writes
-from asoreconcile.objects import JsonObject, ObjectKey, metadata, uid_of
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
 
 
 class CachedClient(Writes):
@@ -63,7 +63,7 @@ class CachedClient(Writes):
         answer = self.server.send(write)
         if write.dry_run or self.server.is_dry_run:
             return answer
-        if answer.get("kind") == write.resource.kind and uid_of(answer):
+        if answer.get("kind") == write.resource.kind:
             for informer in self._caches(write.resource):
                 informer.record_write(answer)
         elif write.method == "DELETE" and not metadata(answer).get("name"):

@@ -383,6 +383,69 @@ def test_rl3_a_retry_error_is_not_tried_before_its_time(make, script, clock):
     assert script.seen() == "a"
 
 
+def test_rl3_no_event_makes_it_earlier_than_the_error_allows(make, script, clock):
+    controller, source = make(), HandSource()
+    controller.watch(source)
+    run_once(controller, script, RetryError("busy", after_seconds=5))
+    settled(controller)
+    source.send(Updated(entry(), entry(version="2")))
+    clock.advance(4.9)
+    assert script.passes.empty()
+    clock.advance(0.2)
+    assert script.seen() == "a"
+
+
+def test_rl3_the_limiter_sees_the_error(make, script):
+    seen = std.Queue()
+
+    class Asking:
+        def delay(self, key, error=None):
+            seen.put((key, error))
+            return 60.0
+
+        def forget(self, key):
+            """Nothing is kept."""
+
+        def retries(self, key):
+            return 0
+
+    error = AsoError("as told")
+    run_once(make(limiter=Asking()), script, error)
+    assert seen.get(timeout=10) == (KEY, error)
+
+
+def test_a_stop_that_something_was_raised_from_is_one_too(make, script, clock, value):
+    wrapped = AsoError("cut short")
+    wrapped.__cause__ = StoppedError("the client is closed")
+    controller = make()
+    run_once(controller, script, wrapped)
+    # Nobody stops: the object must not be lost.
+    settled(controller)
+    assert value("reconcile_errors_total") == 0
+    clock.advance(1)
+    assert script.seen() == "a"
+
+
+def test_ct6_a_pass_that_has_ended_is_nothing_to_report(make, script, clock, caplog):
+    controller = make(idle_seconds=10_000)
+    run_once(controller, script, Result())
+    settled(controller)
+    until(lambda: controller._passes.describe() == [])
+    clock.advance(9_000)
+    controller._passes.report_stuck()
+    assert not [r for r in caplog.records if "does not end" in r.msg]
+
+
+def test_ct1_a_gate_that_was_closed_stays_shut(make, clock):
+    controller, source = make(), HandSource("a", synced=False)
+    controller.watch(source)
+    controller.start()
+    assert controller.stop(10) == []
+    source.synced = True
+    controller._gate.check()
+    assert not controller.has_synced
+
+
 def test_ct5_an_unexpected_exception_is_logged_with_its_stack_and_retried(
     make, script, clock, value, caplog
 ):

@@ -1,0 +1,85 @@
+"""Who hears of a write's answer, and of a server that streams nothing."""
+
+import pytest
+from scriptedapi import Script, config_map, initial_end
+
+from asoreconcile.cache.client import CachedClient
+from asoreconcile.cache.informers import Informers
+from asoreconcile.kube.errors import ApiError
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.clock import FakeClock
+
+KEY = ObjectKey("n", "a")
+
+
+class Server(Script):
+    """Answers each write with what the test says."""
+
+    is_dry_run = False
+    answer = None
+
+    def send(self, write):
+        return self.answer
+
+
+@pytest.fixture
+def caching():
+    """Make and start informers over a script: (server, informers, cached client)."""
+    made = []
+
+    def build(*steps):
+        server = Server(*steps)
+        informers = Informers(server, clock=FakeClock())
+        made.append(informers)
+        informers.start()
+        return server, informers, CachedClient(server, informers)
+
+    yield build
+    for informers in made:
+        assert informers.stop(10) == []
+
+
+def watched(server, informers, **options):
+    server.dry.clear()
+    server.steps.append([initial_end(3)])
+    informer = informers.of(CONFIG_MAPS, **options)
+    assert server.dry.wait(10)
+    return informer
+
+
+def test_d21_every_cache_of_the_kind_hears_of_a_write(caching):
+    server, informers, client = caching()
+    whole = watched(server, informers)
+    partial = watched(server, informers, metadata_only=True)
+    server.answer = {"kind": "ConfigMap", **config_map("a", 7, v="1")}
+    client.create(CONFIG_MAPS, config_map("a", ""))
+    assert whole.get(KEY)["data"] == {"v": "1"}
+    assert "data" not in partial.get(KEY)
+    uid = server.answer["metadata"]["uid"]
+    server.answer = {"kind": "Status", "details": {"uid": uid}}
+    client.delete(CONFIG_MAPS, KEY)
+    assert (whole.get(KEY), partial.get(KEY)) == (None, None)
+
+
+def test_d21_the_answer_of_a_subresource_of_another_kind_is_no_state(caching):
+    server, informers, client = caching()
+    informer = watched(server, informers)
+    server.answer = {"kind": "Scale", **config_map("a", 7)}
+    client.patch(CONFIG_MAPS, KEY, {"spec": {"replicas": 2}}, subresource="scale")
+    assert informer.get(KEY) is None
+
+
+def test_rf11_one_refusal_of_a_stream_is_known_to_all_informers(caching):
+    server, informers, _ = caching(ApiError("no streams here", status=422))
+    informers.of(CONFIG_MAPS)
+    assert server.dry.wait(10)
+    server.dry.clear()
+    informers.of(SECRETS)
+    assert server.dry.wait(10)
+    asked = [
+        (options["resource"].plural, options.get("initial_events", verb))
+        for verb, options in server.calls
+    ]
+    assert asked[0] == ("configmaps", True)
+    assert asked[-2:] == [("secrets", "list"), ("secrets", False)]

@@ -1,0 +1,107 @@
+"""Workers hired for the keys that wait, one key each, and no more."""
+
+import pytest
+
+from asoreconcile.objects import ObjectKey
+from asoreconcile.queue.workqueue import Item
+from asoreconcile.runtime.workforce import Workforce
+from asoreconcile.testing.clock import FakeClock
+
+KEY = ObjectKey("ns", "a")
+
+
+class Line:
+    """A queue whose waiting keys, and what a worker finds, the test says."""
+
+    name = "line"
+
+    def __init__(self):
+        self.waiting = 0
+        self.found = []
+        self.done_keys = []
+
+    def unattended(self):
+        return self.waiting
+
+    def get(self):
+        step = self.found.pop(0)
+        return step() if callable(step) else step
+
+    def done(self, key):
+        self.done_keys.append(key)
+
+    def dismiss_idle(self):
+        """Nobody idles here."""
+
+
+@pytest.fixture
+def line():
+    return Line()
+
+
+@pytest.fixture
+def threads():
+    """What was to be run on threads, for the test to run."""
+    return []
+
+
+@pytest.fixture
+def workforce(line, threads):
+    return Workforce(
+        line,
+        lambda item: None,
+        clock=FakeClock(),
+        most=2,
+        idle_seconds=30,
+        start_thread=lambda _name, target: threads.append(target),
+    )
+
+
+def test_th8_a_key_has_one_worker_hired_though_it_has_not_begun(
+    line, workforce, threads
+):
+    workforce.open()
+    line.waiting = 1
+    workforce.hire()
+    workforce.hire()
+    assert len(threads) == 1
+    line.waiting = 2
+    workforce.hire()
+    assert len(threads) == 2
+    line.waiting = 9
+    workforce.hire()
+    assert len(threads) == 2
+
+
+def test_th8_a_key_that_comes_as_a_worker_leaves_gets_another(line, workforce, threads):
+    """`get` has let it go, but it still counts: nobody is hired for the key yet."""
+    workforce._most = 1
+    workforce.open()
+
+    def dismissed():
+        line.waiting = 1
+        workforce.hire()
+        return
+
+    line.waiting = 1
+    line.found = [Item(KEY, 0), dismissed]
+    workforce.hire()
+    line.waiting = 0
+    threads.pop()()
+    assert line.done_keys == [KEY]
+    assert len(threads) == 1
+
+
+def test_work_that_raises_is_done_all_the_same(line, workforce, threads):
+    def broken(item):
+        raise ZeroDivisionError
+
+    workforce._work = broken
+    workforce.open()
+    line.waiting, line.found = 1, [Item(KEY, 0)]
+    workforce.hire()
+    line.waiting = 0
+    with pytest.raises(ZeroDivisionError):
+        threads.pop()()
+    assert line.done_keys == [KEY]
+    assert workforce.workers == 0
