@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
-    from asoreconcile.kube.conflicts import Tries, create_or_patch, retry_on_conflict
+    from asoreconcile.kube.conditions import condition_of, set_condition
+    from asoreconcile.kube.conflicts import (
+        Tries,
+        change_object,
+        create_or_patch,
+        retry_on_conflict,
+    )
     from asoreconcile.kube.discovery import Discovery, UnknownKindError
     from asoreconcile.kube.errors import (
         AlreadyExistsError,
@@ -67,7 +73,14 @@ if TYPE_CHECKING:
     from asoreconcile.kube.selection import Place, Selection
     from asoreconcile.kube.writes import Write, Writes
     from asoreconcile.metrics import RuntimeMetrics
-    from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, ObjectKey
+    from asoreconcile.objects import (
+        GroupKind,
+        GroupVersionKind,
+        JsonObject,
+        ObjectKey,
+        is_deleting,
+        key_of,
+    )
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.assignment import Assignment
@@ -229,7 +242,9 @@ __all__ = [
     "add_finalizer",
     "and_",
     "annotations_changed",
+    "change_object",
     "concerns",
+    "condition_of",
     "controller_of",
     "create_or_patch",
     "enqueue_owner",
@@ -237,6 +252,8 @@ __all__ = [
     "generation_changed",
     "has_finalizer",
     "is_controlled_by",
+    "is_deleting",
+    "key_of",
     "labelled",
     "labels_changed",
     "lease_elector",
@@ -249,6 +266,7 @@ __all__ = [
     "remove_owner",
     "resource_version_changed",
     "retry_on_conflict",
+    "set_condition",
     "set_owner",
     "webhook_path",
 ]
@@ -272,7 +290,13 @@ _HOMES = {
     "errors": ("AsoError", "RetryError", "StoppedError", "TerminalError"),
     "kube.client": ("KubeClient",),
     "kube.cluster": ("ClusterConfig", "KubeConfigError"),
-    "kube.conflicts": ("Tries", "create_or_patch", "retry_on_conflict"),
+    "kube.conditions": ("condition_of", "set_condition"),
+    "kube.conflicts": (
+        "Tries",
+        "change_object",
+        "create_or_patch",
+        "retry_on_conflict",
+    ),
     "kube.discovery": ("Discovery", "UnknownKindError"),
     "kube.errors": (
         "AlreadyExistsError",
@@ -309,7 +333,14 @@ _HOMES = {
     "kube.selection": ("Place", "Selection"),
     "kube.writes": ("Write", "Writes"),
     "metrics": ("RuntimeMetrics",),
-    "objects": ("GroupKind", "GroupVersionKind", "JsonObject", "ObjectKey"),
+    "objects": (
+        "GroupKind",
+        "GroupVersionKind",
+        "JsonObject",
+        "ObjectKey",
+        "is_deleting",
+        "key_of",
+    ),
     "queue.workqueue": ("LOW_PRIORITY", "Item", "WorkQueue"),
     "runtime.application": ("Application",),
     "runtime.assignment": ("Assignment",),

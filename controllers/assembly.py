@@ -67,7 +67,7 @@ from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.service import Group, Step
 from asoreconcile.version import __version__
-from asoreconcile.webhooks.bundles import Caller, crd, mutating, validating
+from asoreconcile.webhooks.bundles import Caller
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
@@ -324,9 +324,9 @@ class Operation:
             return []
         kinds = [running.version for running in self._kinds.running().values()]
         return [
-            mutating(MUTATING_NAME),
-            validating(VALIDATING_NAME),
-            *(crd(f"{version.plural}.{version.gvk.group}") for version in kinds),
+            Caller.mutating(MUTATING_NAME),
+            Caller.validating(VALIDATING_NAME),
+            *(Caller.crd(f"{version.plural}.{version.gvk.group}") for version in kinds),
         ]
 
     def _make_connector(self) -> Connector:

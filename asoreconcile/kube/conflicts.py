@@ -47,12 +47,8 @@ PATIENT_TRIES = Tries(count=4, factor=5.0)
 """Where several processes write one object."""
 
 
-class Writer(Protocol):
-    """Reads and writes (`kube.client.KubeClient`, `cache.client.CachedClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
-
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+class Patcher(Protocol):
+    """Patches (`kube.client.KubeClient`, `cache.client.CachedClient`)."""
 
     def patch(
         self,
@@ -62,6 +58,14 @@ class Writer(Protocol):
         *,
         subresource: str = "",
     ) -> JsonObject: ...
+
+
+class Writer(Patcher, Protocol):
+    """Reads and writes."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
 
 
 def retry_on_conflict(
@@ -93,7 +97,7 @@ def create_or_patch(
     client: Writer,
     resource: ApiResource,
     key: ObjectKey,
-    change: Callable[[JsonObject], None],
+    change: Callable[[JsonObject], object],
     *,
     has_status: bool = False,
 ) -> tuple[Outcome, JsonObject]:
@@ -116,6 +120,23 @@ def create_or_patch(
             body = {"status": status}
             told = client.patch(resource, key, body, subresource="status")
         return "created", told
+    return change_object(client, resource, before, change, has_status=has_status)
+
+
+def change_object(
+    client: Patcher,
+    resource: ApiResource,
+    before: JsonObject,
+    change: Callable[[JsonObject], object],
+    *,
+    has_status: bool = False,
+) -> tuple[Outcome, JsonObject]:
+    """`create_or_patch` for an object that was read: nothing is created.
+
+    before: as it was read; left as it is. Raises ConflictError if it has changed since,
+    NotFoundError if it is gone.
+    """
+    key = key_of(before)
     patch = merge_patch(before, _changed(before, change)) or {}
     status = patch.pop("status", None) if has_status else None
     told = before
@@ -146,7 +167,7 @@ def _named(resource: ApiResource, key: ObjectKey) -> JsonObject:
     }
 
 
-def _changed(before: JsonObject, change: Callable[[JsonObject], None]) -> JsonObject:
+def _changed(before: JsonObject, change: Callable[[JsonObject], object]) -> JsonObject:
     after: JsonObject = copy_json(before)
     change(after)
     if key_of(after) != key_of(before):

@@ -8,8 +8,10 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -269,6 +271,26 @@ class Application:
         finally:
             for client in self._closing:
                 client.close()
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Run on a thread of its own until the block ends, as tests do.
+
+        Blocks at the end until all has stopped. Raises RuntimeError if the exit code
+        would not be 0.
+        """
+        codes: list[int] = []
+        thread = threading.Thread(
+            target=lambda: codes.append(self.run(signals=False)), name=self.name
+        )
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.stop()
+            thread.join()
+        if codes != [0]:
+            raise RuntimeError(f"{self.name} ended badly: {self.manager.failure!r}")
 
     def stop(self) -> None:
         """Ask `run` to end. Does not wait."""

@@ -5,6 +5,7 @@ Written only where it differs, so that several replicas may tell the same. Rule:
 
 import base64
 from collections.abc import Callable
+from typing import Self
 
 import attrs
 
@@ -48,20 +49,20 @@ class Caller:
     resource: ApiResource
     name: str
 
+    @classmethod
+    def crd(cls, name: str) -> Self:
+        """The conversion webhook of a CRD, `widgets.demo.example.com`."""
+        return cls(CUSTOM_RESOURCE_DEFINITIONS, name)
 
-def crd(name: str) -> Caller:
-    """The conversion webhook of a CRD, `widgets.demo.example.com`."""
-    return Caller(CUSTOM_RESOURCE_DEFINITIONS, name)
+    @classmethod
+    def mutating(cls, name: str) -> Self:
+        """All webhooks of a MutatingWebhookConfiguration."""
+        return cls(MUTATING_WEBHOOKS, name)
 
-
-def mutating(name: str) -> Caller:
-    """All webhooks of a MutatingWebhookConfiguration."""
-    return Caller(MUTATING_WEBHOOKS, name)
-
-
-def validating(name: str) -> Caller:
-    """All webhooks of a ValidatingWebhookConfiguration."""
-    return Caller(VALIDATING_WEBHOOKS, name)
+    @classmethod
+    def validating(cls, name: str) -> Self:
+        """All webhooks of a ValidatingWebhookConfiguration."""
+        return cls(VALIDATING_WEBHOOKS, name)
 
 
 def tell(client: KubeClient, caller: Caller, authorities: bytes) -> bool:

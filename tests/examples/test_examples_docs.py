@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import orjson
+from applications import until
 
 from asoreconcile import Application
 from asoreconcile.serving.messages import Request
@@ -52,6 +53,16 @@ def test_the_webhooks_that_are_shown_answer(tmp_path):
     assert "ten keys at most" in denied["status"]["message"]
     mutated = review(server, "/mutate--v1-configmap", many)
     assert b"nobody" in base64.b64decode(mutated["patch"])
+
+
+def test_the_certificates_that_are_shown_look_after_themselves(tmp_path):
+    with KubeServer() as cluster:
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        app = Application("guard", cluster=str(tmp_path / "kubeconfig"))
+        certificates = names_of("certificates_of")["certificates_of"](app)
+        app.webhooks("127.0.0.1:0", certificates=certificates)
+        with app.running():
+            until(lambda: certificates.authorities)
 
 
 def review(server, path, obj):

@@ -28,6 +28,7 @@ from asoreconcile.runtime.leader import LeaderElection, Timing
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.runtime.service import Task
 from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
@@ -93,6 +94,28 @@ def test_ha2_an_owned_object_brings_its_controlling_owner_back(application):
     app.stop()
     assert codes.get(timeout=20) == 0
     assert noting.keys.empty()
+
+
+def test_it_runs_for_a_block(application):
+    app, noting = application.make(), Noting()
+    app.reconcile(CONFIG_MAPS, noting)
+    with app.running() as running:
+        assert running is app
+        create(app, CONFIG_MAPS, "default", "one")
+        assert noting.keys.get(timeout=20) == ONE
+    with pytest.raises(StoppedError):
+        app.client.get(CONFIG_MAPS, ONE)
+
+
+def test_a_block_that_it_did_not_run_well_for_says_so(application):
+    app = application.make()
+
+    def fail(_stop):
+        raise ZeroDivisionError
+
+    app.manager.add(Task("broken", fail, clock=app.clock))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"), app.running():
+        until(lambda: app.manager.failure)
 
 
 def test_ct2_a_kind_may_be_added_while_it_runs(application):

@@ -15,10 +15,8 @@ from asoreconcile.webhooks.admission import Allowed, Denied
 from asoreconcile.webhooks.bundles import (
     MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS,
-    crd,
-    mutating,
+    Caller,
     tell,
-    validating,
 )
 from asoreconcile.webhooks.conversion import ConversionError
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -130,7 +128,7 @@ def introduce(client, url, certificates):
             "webhooks": [hook],
         }
         client.create(resource, document)
-    for caller in (crd(CRD), mutating("demo"), validating("demo")):
+    for caller in (Caller.crd(CRD), Caller.mutating("demo"), Caller.validating("demo")):
         assert tell(client, caller, certificates.authorities)
 
 

@@ -22,10 +22,8 @@ from asoreconcile.webhooks.admission import Allowed
 from asoreconcile.webhooks.bundles import (
     MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS,
-    crd,
-    mutating,
+    Caller,
     tell,
-    validating,
 )
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.server import WebhookServer
@@ -198,7 +196,7 @@ def test_wh7_a_cluster_that_refuses_is_an_error_at_the_start(cluster, client):
 
 
 def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
-    certificates = manage(callers=(crd(WIDGETS.name), crd("not.there")))
+    certificates = manage(callers=(Caller.crd(WIDGETS.name), Caller.crd("not.there")))
     wait_bundle(client, certificates.authorities)
     client.patch(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS, untold())
     certificates.look()
@@ -212,8 +210,8 @@ def untold():
 
 def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
     for resource, caller in (
-        (MUTATING_WEBHOOKS, mutating("demo")),
-        (VALIDATING_WEBHOOKS, validating("demo")),
+        (MUTATING_WEBHOOKS, Caller.mutating("demo")),
+        (VALIDATING_WEBHOOKS, Caller.validating("demo")),
     ):
         client.create(resource, configuration(resource, "one", "two"))
         assert tell(client, caller, b"PEM")
@@ -225,17 +223,17 @@ def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
             "two",
         ]
     writes = len(cluster.journal)
-    assert tell(client, validating("demo"), b"PEM")
+    assert tell(client, Caller.validating("demo"), b"PEM")
     assert [served.method for served in cluster.journal[writes:]] == ["GET"]
 
 
 def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
-    assert not tell(client, crd("not.there"), b"PEM")
+    assert not tell(client, Caller.crd("not.there"), b"PEM")
 
 
 def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):
     cluster.faults.respond("PATCH", "/widgets", Response(409, b"{}"), times=4)
-    assert tell(client, crd(WIDGETS.name), b"PEM")
+    assert tell(client, Caller.crd(WIDGETS.name), b"PEM")
     assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == b"PEM"
 
 

@@ -8,6 +8,7 @@ from asoreconcile.errors import StoppedError
 from asoreconcile.kube.conflicts import (
     DEFAULT_TRIES,
     PATIENT_TRIES,
+    change_object,
     create_or_patch,
     retry_on_conflict,
 )
@@ -153,6 +154,19 @@ def test_cl8_no_change_writes_nothing():
     assert outcome == "unchanged"
     assert told == present()
     assert server.writes == []
+
+
+def test_cl8_an_object_that_was_read_is_changed_and_never_made():
+    server = Server(None)
+    before = present()
+    outcome, _ = change_object(
+        server, CONFIG_MAPS, before, lambda obj: put(obj, b="2", a="1")
+    )
+    body = {"data": {"b": "2"}, "metadata": {"resourceVersion": "7"}}
+    assert (outcome, server.writes) == ("updated", [("patch", body)])
+    assert before == present()
+    outcome, told = change_object(server, CONFIG_MAPS, before, dict)
+    assert (outcome, told, len(server.writes)) == ("unchanged", before, 1)
 
 
 def test_cl8_object_that_was_read_is_not_changed():
