@@ -137,6 +137,68 @@ def test_broken_bodies_are_400(session, group, content):
     assert refusal(refused) == (400, "InvalidRequestContent")
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"properties": "text"},
+        {"properties": []},
+        {"location": 5},
+        {"tags": ["a"]},
+        {"tags": {"a": 1}},
+        {"identity": "no"},
+        {"properties": {"subnets": "no"}},
+        {"properties": {"subnets": [{"properties": {}}]}},
+    ],
+)
+def test_members_of_other_types_are_400(session, group, changes):
+    body = {**NETWORK_BODY, **changes}
+    refused = session.put(f"{group}{NETWORKS}/v", json=body)
+    assert refusal(refused) == (400, "InvalidRequestContent")
+
+
+@pytest.mark.parametrize("name", ["a<b", "a>b", "x" * 261, "a\\b"])
+def test_i3_names_that_cannot_be_are_400(session, group, name):
+    refused = session.put(f"{group}{NETWORKS}/{name}", json=NETWORK_BODY)
+    assert refusal(refused) == (400, "InvalidResourceName")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/nonsense", "NotFound"),
+        ("/subscriptions/other", "SubscriptionNotFound"),
+        ("/subscriptions/other/resourceGroups", "SubscriptionNotFound"),
+        ("{group}x/resources", "ResourceGroupNotFound"),
+        ("{group}x{networks}", "ResourceGroupNotFound"),
+        ("{group}{networks}/gone/subnets", "ResourceNotFound"),
+    ],
+)
+def test_q1_a_list_at_what_is_not_there_is_404_and_not_empty(
+    session, group, path, code
+):
+    path = path.format(group=group, networks=NETWORKS)
+    assert refusal(session.get(path)) == (404, code)
+
+
+def test_the_subscription_is_shown(azure, session):
+    path = f"/subscriptions/{azure.subscription_id}"
+    assert session.get(path).json()["state"] == "Enabled"
+    assert [s["id"] for s in session.get("/subscriptions").json()["value"]] == [path]
+
+
+def test_i7_deleted_vaults_are_listed_and_known_in_their_place(azure, session, group):
+    path = f"{group}/providers/Microsoft.KeyVault/vaults/v"
+    azure.seed(path, {"location": "West Europe"})
+    assert session.delete(path).status_code == 200
+    place = f"/subscriptions/{azure.subscription_id}/providers/Microsoft.KeyVault"
+    (listed,) = session.get(f"{place}/deletedVaults").json()["value"]
+    assert listed["id"] == f"{place}/locations/westeurope/deletedVaults/v"
+    assert session.get(listed["id"]).json() == listed
+    elsewhere = listed["id"].replace("westeurope", "northeurope")
+    assert refusal(session.get(elsewhere)) == (404, "DeletedVaultNotFound")
+    assert session.post(f"{listed['id']}/purge").status_code == 200
+
+
 def test_unsupported_methods_are_405(session, group):
     assert session.options(f"{group}{NETWORKS}/v").status_code == 405
     assert session.put(group + NETWORKS, json={}).status_code == 405

@@ -32,6 +32,10 @@ _VAULT = re.compile(
     r"/deletedvaults/([^/]+?)(/purge)?$",
     re.IGNORECASE,
 )
+_VAULTS = re.compile(
+    r"^/subscriptions/[^/]+/providers/microsoft\.keyvault/deletedvaults$",
+    re.IGNORECASE,
+)
 _PROVIDER = re.compile(
     r"^/subscriptions/[^/]+/providers/([^/]+)(/register)?$", re.IGNORECASE
 )
@@ -99,6 +103,8 @@ class Gateway:
             raise RefusedError(404, "OperationNotFound", "There is no such operation.")
         if match := _VAULT.match(path):
             return self._deleted_vault(match[1], match[2], purge=bool(match[3]))
+        if _VAULTS.match(path) and request.method == "GET":
+            return answer(200, {"value": self._estate.vaults.all()})
         if match := _PROVIDER.match(path):
             providers = self._estate.providers
             is_wish = request.method == "POST" and bool(match[2])

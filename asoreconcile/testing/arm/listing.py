@@ -8,6 +8,7 @@ from typing import Any
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.refusals import RefusedError, answer
 from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.http import Request, Response
 
@@ -15,6 +16,7 @@ _HEADERS = re.compile(
     r"^(/subscriptions/[^/]+(/resourcegroups/[^/]+)?)/resources$", re.IGNORECASE
 )
 _GROUPS = re.compile(r"^(/subscriptions/[^/]+)/resourcegroups$", re.IGNORECASE)
+_SUBSCRIPTIONS = re.compile(r"^/subscriptions(/[^/]+)?$", re.IGNORECASE)
 _OF_TYPE = re.compile(r"^resourceType eq '([^']+)'$", re.IGNORECASE)
 _TOKEN = "$skiptoken"
 
@@ -23,19 +25,30 @@ class Listing:
     """Answers lists. The caller holds the server's lock."""
 
     def __init__(
-        self, url: str, resources: Resources, views: Views, *, page_size: int
+        self,
+        url: str,
+        resources: Resources,
+        views: Views,
+        scopes: Scopes,
+        *,
+        page_size: int,
     ) -> None:
         """page_size: entries on a page; 0 puts all on one."""
         self._url = url
+        self._scopes = scopes
         self._resources = resources
         self._views = views
         self._page_size = page_size
 
     def handle(self, path: str, request: Request) -> Response:
-        """Raises RefusedError 400."""
+        """Raises RefusedError 400, and 404 for a list at what is not there."""
+        if match := _SUBSCRIPTIONS.match(path):
+            return self._subscriptions(match[1], request)
         if match := _HEADERS.match(path):
+            self._scopes.check_group(match[1])
             found = self._of_type(match[1], request.query.get("$filter", ""))
             return self._page([_header(r, self._views) for r in found], request)
+        self._scopes.check_collection(path)
         if match := _GROUPS.match(path):
             prefix = f"{match[1].lower()}/"
             found = [
@@ -46,6 +59,13 @@ class Listing:
         else:
             found = self._resources.listed(path)
         return self._page([self._views.body(r) for r in found], request)
+
+    def _subscriptions(self, one: str | None, request: Request) -> Response:
+        if one is None:
+            shown = [_subscription(id_) for id_ in self._scopes.subscriptions()]
+            return self._page(shown, request)
+        self._scopes.check_group(f"/subscriptions{one}")
+        return answer(200, _subscription(one.strip("/")))
 
     def _of_type(self, scope: str, filter_: str) -> list[Resource]:
         match = _OF_TYPE.match(filter_)
@@ -72,6 +92,15 @@ class Listing:
             path, _, _ = request.target.partition("?")
             page["nextLink"] = f"{self._url}{path}?{urllib.parse.urlencode(query)}"
         return answer(200, page)
+
+
+def _subscription(id_: str) -> JsonObject:
+    return {
+        "id": f"/subscriptions/{id_}",
+        "subscriptionId": id_,
+        "displayName": "Simulated",
+        "state": "Enabled",
+    }
 
 
 def _number(text: str) -> int:

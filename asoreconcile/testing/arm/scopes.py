@@ -17,12 +17,12 @@ from asoreconcile.testing.arm.refusals import (
     subscription_not_found,
 )
 from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.shapes import check_name_form, check_shape
 from asoreconcile.testing.arm.styles import Styles
 
 _API_VERSION = re.compile(
     r"^(\d{4}-\d{2}-\d{2})(-(preview|alpha|beta|rc|privatepreview))?$"
 )
-_GROUP_NAME = re.compile(r"^[-\w().]{0,89}[-\w()]$")
 
 
 class Scopes:
@@ -58,6 +58,21 @@ class Scopes:
         if self._resources.find(base.id) is None:
             raise resource_not_found(base)
 
+    def check_collection(self, path: str) -> None:
+        """What a collection's path hangs on must exist. Raises RefusedError 404."""
+        address = parse(f"{path}/any")
+        if address is None:
+            raise RefusedError(404, "NotFound", f"There is nothing at '{path}'.")
+        self.check(address, "GET")
+
+    def check_group(self, path: str) -> None:
+        """A group must exist, or the subscription. Raises RefusedError 404."""
+        self.check_collection(f"{path}/providers/Microsoft.Resources/any")
+
+    def subscriptions(self) -> list[str]:
+        """The ids of those that there are."""
+        return sorted(self._subscriptions)
+
     def _check_parent(self, address: Address, method: str) -> None:
         missing = None
         above = parse(address.parent)
@@ -92,12 +107,8 @@ def check_api_version(api_version: str) -> None:
 
 def check_body(address: Address, body: JsonObject, present: Resource | None) -> None:
     """A body must fit its path, and the place it has. Raises RefusedError."""
-    if address.is_group and not _GROUP_NAME.match(address.name):
-        raise RefusedError(
-            400,
-            "InvalidParameter",
-            f"The provided resource group name '{address.name}' is not valid.",
-        )
+    check_name_form(address)
+    check_shape(address, body)
     _check_identity(address, body)
     _check_state(body, present)
     location = body.get("location")

@@ -82,6 +82,7 @@ class ArmServer(Cloud):
         self._resources = Resources()
         views = Views(self._resources, self.styles, clock)
         subscriptions = frozenset({self.subscription_id.lower()})
+        scopes = Scopes(subscriptions, self._resources, self.styles)
         self._estate = Estate(
             tenant_id=self.tenant_id,
             clock=clock,
@@ -90,12 +91,14 @@ class ArmServer(Cloud):
             views=views,
             operations=Operations(clock, seconds=lro),
             monitors=Monitors(self._arm.url, retry_after=retry_after),
-            scopes=Scopes(subscriptions, self._resources, self.styles),
+            scopes=scopes,
             faults=self.faults,
             lag=Lag(clock, read_lag),
             providers=Providers(clock),
             tenants=Tenants(self.entra),
-            listing=Listing(self._arm.url, self._resources, views, page_size=page_size),
+            listing=Listing(
+                self._arm.url, self._resources, views, scopes, page_size=page_size
+            ),
             throttling=Throttling(clock) if throttle else None,
         )
         self.providers = self._estate.providers

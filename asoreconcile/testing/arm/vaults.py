@@ -49,29 +49,40 @@ class SoftDeletedVaults:
     def find(self, location: str, name: str) -> JsonObject:
         """The deleted vault, as its GET shows it. Raises RefusedError 404."""
         found = self._deleted.get(name.lower())
-        if found is None:
+        if found is None or _place(found.location) not in ("", _place(location)):
             raise RefusedError(
                 404,
                 "DeletedVaultNotFound",
                 f"The specified deleted vault '{name}' does not exist.",
                 from_gateway=False,
             )
-        subscription = found.address.subscription
-        return {
-            "id": (
-                f"/subscriptions/{subscription}/providers/Microsoft.KeyVault/locations/"
-                f"{location}/deletedVaults/{found.address.name}"
-            ),
-            "name": found.address.name,
-            "type": "Microsoft.KeyVault/deletedVaults",
-            "properties": {
-                "vaultId": found.address.id,
-                "location": found.location,
-                "purgeProtectionEnabled": None,
-            },
-        }
+        return _shown(found)
+
+    def all(self) -> list[JsonObject]:
+        """The deleted vaults of every location."""
+        return [_shown(found) for found in self._deleted.values()]
 
     def purge(self, location: str, name: str) -> None:
         """Let the name go. Raises RefusedError 404."""
         self.find(location, name)
         del self._deleted[name.lower()]
+
+
+def _shown(found: _Deleted) -> JsonObject:
+    return {
+        "id": (
+            f"/subscriptions/{found.address.subscription}/providers/Microsoft.KeyVault/"
+            f"locations/{_place(found.location)}/deletedVaults/{found.address.name}"
+        ),
+        "name": found.address.name,
+        "type": "Microsoft.KeyVault/deletedVaults",
+        "properties": {
+            "vaultId": found.address.id,
+            "location": found.location,
+            "purgeProtectionEnabled": None,
+        },
+    }
+
+
+def _place(location: str) -> str:
+    return location.replace(" ", "").lower()
