@@ -44,6 +44,7 @@ from asoreconcile.runtime.reconciler import Reconciler
 from asoreconcile.runtime.scrapers import Scrapers
 from asoreconcile.runtime.service import Group, Service
 from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.runtime.workforce import start_daemon
 from asoreconcile.version import __version__
 from asoreconcile.webhooks.certificates import Certificates, SelfSignedCertificate
 from asoreconcile.webhooks.metrics import WebhookMetrics
@@ -280,15 +281,20 @@ class Application:
         would not be 0.
         """
         codes: list[int] = []
-        thread = threading.Thread(
-            target=lambda: codes.append(self.run(signals=False)), name=self.name
-        )
-        thread.start()
+        ended = threading.Event()
+
+        def run() -> None:
+            try:
+                codes.append(self.run(signals=False))
+            finally:
+                ended.set()
+
+        start_daemon(self.name, run)
         try:
             yield self
         finally:
             self.stop()
-            thread.join()
+            ended.wait()
         if codes != [0]:
             raise RuntimeError(f"{self.name} ended badly: {self.manager.failure!r}")
 

@@ -172,8 +172,6 @@ class Manager:
         with self._lock:
             if self._phase is not _Phase.RUNNING or self._stop.is_set():
                 return False
-            if service in self._started[group]:
-                return True
             self._started[group].append(service)
         try:
             service.start()

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from asoreconcile.clock import SystemClock
+from asoreconcile.errors import StoppedError
 from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
 from asoreconcile.runtime.service import Group, Step, Task
 from asoreconcile.testing.clock import FakeClock
@@ -168,6 +169,42 @@ def test_mg3_a_task_that_fails_stops_everything(clock, journal):
     assert journal.lines == ["start other", "stop other"]
 
 
+def test_mg3_the_first_failure_is_the_one_that_is_told(clock, journal):
+    both = threading.Barrier(2)
+    manager = Manager(clock=clock)
+
+    def first(_stop):
+        raise ZeroDivisionError
+
+    def second(stop):
+        both.wait(10)
+        stop.wait(10)
+        raise KeyError
+
+    def hold(_stop):
+        both.wait(10)
+
+    for name, run in (("second", second), ("hold", hold)):
+        manager.add(Task(name, run, clock=clock), group=Group.OTHERS)
+    manager.add(Task("first", first, clock=clock))
+    assert Running(manager).exit_code() == 1
+    assert isinstance(manager.failure, ZeroDivisionError)
+
+
+def test_mg3_a_task_that_unwinds_because_all_stops_has_not_failed(clock):
+    manager = Manager(clock=clock)
+
+    def run(stop):
+        stop.wait(10)
+        raise StoppedError("the client is closed")
+
+    manager.add(Task("task", run, clock=clock))
+    running = Running(manager)
+    manager.stop()
+    assert running.exit_code() == 0
+    assert manager.failure is None
+
+
 def test_mg3_a_task_may_end_early(clock, journal):
     manager = Manager(clock=clock)
     manager.add(Task("short", lambda stop: journal.note("short is over"), clock=clock))
@@ -301,7 +338,7 @@ def test_mg5_a_lease_lost_during_a_stop_ends_it_at_once(journal):
 
     def hang():
         hanging.set()
-        let_go.wait(10)
+        let_go.wait(30)  # longer than the run may take
 
     manager = Manager(clock=SystemClock(), elector=elector, grace_seconds=60)
     manager.add(Recorded("vnet", journal, on_stop=hang))

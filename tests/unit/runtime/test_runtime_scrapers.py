@@ -55,6 +55,16 @@ def scrape(scrapers, authorization=f"Bearer {CANARY}", target="/metrics"):
     return refusal.status if refusal else 200
 
 
+def test_a_user_that_is_named_but_not_vouched_for_is_nobody(scrapers, cluster):
+    """An authenticator may name whose token has run out."""
+
+    def create(resource, obj):
+        return {"status": {"authenticated": False, "user": USER}}
+
+    cluster.create = create
+    assert scrape(scrapers) == 401
+
+
 def test_who_is_known_and_allowed_comes_in(scrapers, cluster):
     assert scrape(scrapers, target="/metrics?name=up") == 200
     assert cluster.asked == ["TokenReview", "SubjectAccessReview"]
