@@ -156,3 +156,14 @@ def test_an_id_of_another_kind_is_neither_deleted_nor_taken_for_gone(
     annotate(world, network, **{RESOURCE_ID: whole})
     assert world.settle(network) is None
     assert len(world.requests("DELETE", "virtualNetworks/vnet")) == 1
+
+
+def test_an_owner_of_another_type_is_named_and_only_an_edit_helps(world, group):
+    obj = virtual_network()
+    public = "resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/ip"
+    owner = f"/subscriptions/{world.azure.subscription_id}/{public}"
+    obj["spec"]["owner"] = {"armId": owner}
+    world.apply(obj)
+    assert said(world, obj).startswith("spec.owner.armId: VirtualNetwork belongs to")
+    ready = world.ready(obj)
+    assert (ready["reason"], ready["severity"]) == ("Failed", "Error")
