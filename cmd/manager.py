@@ -80,7 +80,8 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     "extension_names",
     multiple=True,
     metavar="NAME",
-    help="Load this set of extensions of another installed package; repeatable.",
+    help="Load this set of extensions of another installed package; repeatable, or "
+    "EXTENSIONS in the environment, names parted by commas.",
 )
 @click.option(
     "--webhook-port",

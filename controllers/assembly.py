@@ -245,6 +245,8 @@ class Operation:
         self._manager.add(controller, group=Group.LEADER)
 
     def _make_operator(self) -> Operator:
+        named = (*self._options.extension_names, *self._settings.extensions)
+        names = tuple(dict.fromkeys(named))
         return Operator(
             clock=self._clock,
             client=self._client,
@@ -252,7 +254,7 @@ class Operation:
             objects=self._kinds,
             connections=self._connections,
             extensions=Extensions.compose(
-                (*builtin_sets(), *load_sets(self._options.extension_names)),
+                (*builtin_sets(), *load_sets(names)),
                 terminals=Terminals(delete=delete_resource),
                 kinds=[kind.group_kind for kind in self._catalogue.kinds()],
                 metrics=ExtensionMetrics(self._registry),

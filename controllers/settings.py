@@ -49,6 +49,7 @@ KNOWN = frozenset(
         "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
         "DEFAULT_RECONCILE_POLICY",
         "ENTRA_APP_ID",
+        "EXTENSIONS",
         "MAX_CONCURRENT_RECONCILES",
         "POD_NAMESPACE",
         "RATE_LIMIT_BUCKET_SIZE",
@@ -88,6 +89,7 @@ class Settings:
     pod_namespace: the operator's own namespace, its mark on objects.
     rate_limit: None does not limit.
     target_namespaces: the only ones to look at; None is every one.
+    extensions: names of sets of other packages to load.
     notices: what a person should know about these settings, a line each.
     """
 
@@ -102,6 +104,7 @@ class Settings:
     sync_mode: SyncMode = SyncMode.PUT
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
+    extensions: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -135,6 +138,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         sync_mode=reader.parsed("SYNC_MODE", _sync_mode, SyncMode.PUT),
         user_agent_suffix=reader.text("AZURE_USER_AGENT_SUFFIX"),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
+        extensions=reader.parsed("EXTENSIONS", _names, ()),
     )
     _scope(reader, notices)
     reader.check_names(KNOWN)
@@ -176,14 +180,19 @@ def _scope(reader: Environment, notices: list[str]) -> None:
 
 def _namespaces(text: str) -> tuple[str, ...] | None:
     """Names parted by commas. A comma too many does not widen the scope."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    names = tuple(name for name in names if name)
+    names = _names(text)
     for name in names:
         if not _NAMESPACE.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a namespace")
     if not names:
         raise ValueError("names no namespace: leave it empty to watch every one")
     return names
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Each once, in their order."""
+    names = dict.fromkeys(name.strip() for name in text.split(","))
+    return tuple(name for name in names if name)
 
 
 def _sync_period(text: str) -> float | None:

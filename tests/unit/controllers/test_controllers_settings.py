@@ -60,6 +60,7 @@ def test_values_are_read():
             "RATE_LIMIT_QPS": "2.5",
             "RATE_LIMIT_BUCKET_SIZE": "7",
             "SYNC_MODE": "Compare",
+            "EXTENSIONS": "freeze, audit,",
         }
     )
     assert settings.sync_period_seconds == 5400.0
@@ -71,6 +72,7 @@ def test_values_are_read():
     assert settings.credentials.token_file == "/token"
     assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
     assert settings.sync_mode is SyncMode.COMPARE
+    assert settings.extensions == ("freeze", "audit")
 
 
 def test_a_client_secret():

@@ -1,6 +1,10 @@
 """The README's example runs, and its own test passes; its table names every point."""
 
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 from extensions_chains import _kinds
@@ -11,22 +15,49 @@ from asoreconcile.middleware.chain import Extensions
 README = Path(__file__).resolve().parents[3] / "extensions" / "README.md"
 
 
-def python_blocks():
-    return re.findall(
-        r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL
+def files():
+    """The files that the README has a newcomer write, by their names."""
+    found = re.findall(
+        r"`([\w.]+)`:\n\n^```\w+\n(.*?)^```",
+        README.read_text(),
+        re.MULTILINE | re.DOTALL,
     )
+    assert [name for name, _ in found] == [
+        "my_company.py",
+        "test_my_company.py",
+        "pyproject.toml",
+    ]
+    return dict(found)
 
 
-def test_the_example_passes_its_own_tests():
-    module = {"__name__": "readme_example"}
-    for block in python_blocks():
-        exec(compile(block, str(README), "exec"), module)
-    tests = [name for name in module if name.startswith("test_")]
-    assert len(tests) == 3
-    for name in tests:
-        module[name]()
-    composed = Extensions.compose([module["EXTENSIONS"]], kinds=_kinds())
-    assert composed.has(points.PRE_RECONCILE_OWNER, module["DATABASE"])
+def test_the_example_passes_its_own_tests(tmp_path):
+    """As it is written, in a folder with nothing else."""
+    for name, text in files().items():
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+def test_the_example_s_entry_point_leads_to_a_set_that_fits():
+    package = tomllib.loads(files()["pyproject.toml"])
+    (target,) = package["project"]["entry-points"]["asoreconcile.extensions"].values()
+    module, _, name = target.partition(":")
+    assert (
+        f"{module}.py"
+        in package["tool"]["hatch"]["build"]["targets"]["wheel"]["include"]
+    )
+    example = {"__name__": module}
+    exec(compile(files()[f"{module}.py"], str(README), "exec"), example)
+    composed = Extensions.compose([example[name]], kinds=_kinds())
+    assert composed.has(points.PRE_RECONCILE_OWNER, example["DATABASE"])
 
 
 def test_every_point_and_factory_is_told_of():
