@@ -62,7 +62,7 @@ def _started(target: str, stack: ExitStack) -> Server:
     if target == "embedded":
         from asoreconcile.testing.kube import KubeServer
 
-        embedded = stack.enter_context(KubeServer())
+        embedded = stack.enter_context(KubeServer(rbac=True))
         return Server(embedded.url, embedded.token, embedded.ca_pem.decode())
     if url := os.environ.get(f"{_VARIABLE}URL"):
         trusted = Path(os.environ[f"{_VARIABLE}CA"]).read_text()

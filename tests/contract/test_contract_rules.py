@@ -397,3 +397,63 @@ def test_a_transition_rule_needs_items_that_can_be_told_apart(server):
         'Invalid value: "self.x == oldSelf.x": oldSelf cannot be used on the '
         f"uncorrelatable portion of the schema within {at}",
     )
+
+
+def test_an_optional_old_value_is_asked_for_on_creation_too(install):
+    text = "oldSelf.optMap(o, self.a >= o.a).orValue(self.a < 5)"
+    told = "oldSelf.hasValue() ? 'less' : 'too much to begin with'"
+    stated = rule(text, optionalOldSelf=True, messageExpression=told)
+    written = install(ruled(stated, a=INT))
+    only(written.create(a=5), "spec", "Invalid value: too much to begin with")
+    written.create(a=3).expect(201)
+    only(written.patch(a=2), "spec", "Invalid value: less")
+    written.patch(a=9).expect(200)
+
+
+@pytest.mark.parametrize(
+    ("text", "created"),
+    [
+        ("oldSelf.hasValue()", False),
+        ("!oldSelf.hasValue() || oldSelf.value() <= self", True),
+        ("oldSelf.orValue(0) < self", True),
+        ("oldSelf == optional.none()", True),
+        ("oldSelf.or(optional.of(9)).value() < self", False),
+    ],
+)
+def test_an_optional_old_value_of_a_field(install, text, created):
+    stated = {"x-kubernetes-validations": [rule(text, optionalOldSelf=True)]}
+    answer = install(ruled(a=INT | stated)).create(a=3)
+    if created:
+        answer.expect(201)
+    else:
+        only(answer, "spec.a", f"Invalid value: 3: failed rule: {text}")
+
+
+def test_an_optional_old_value_that_comes_and_stays(install):
+    text = "!oldSelf.hasValue() || oldSelf.value() == self"
+    stated = {"x-kubernetes-validations": [rule(text, optionalOldSelf=True)]}
+    written = install(ruled(a=INT | stated, b=INT))
+    written.create(b=1).expect(201)
+    written.patch(a=1).expect(200)
+    written.patch(b=2).expect(200)
+    only(written.patch(a=2), "spec.a", f"Invalid value: 2: failed rule: {text}")
+
+
+def test_an_optional_old_value_needs_items_that_can_be_told_apart_too(server):
+    stated = rule("!oldSelf.hasValue()", optionalOldSelf=True)
+    items = {"type": "integer", "x-kubernetes-validations": [stated]}
+    schema = ruled(a={"type": "array", "maxItems": 3, "items": items})
+    answer = server.post(CRDS, crd("unruleds", "Unruled", schema))
+    at = "spec.validation.openAPIV3Schema.properties[spec].properties[a]"
+    assert {field for field, _, _ in refused(answer)} == {
+        f"{at}.items.x-kubernetes-validations[0].rule"
+    }
+
+
+def test_a_broken_rule_with_an_optional_old_value_is_named_at_its_place(server):
+    stated = rule("oldSelf.hasValue() && ", optionalOldSelf=True)
+    answer = server.post(CRDS, crd("unruleds", "Unruled", ruled(stated, a=INT)))
+    assert any(
+        "ERROR: <input>:1:23: Syntax error" in message
+        for _, _, message in refused(answer)
+    )

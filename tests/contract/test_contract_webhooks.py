@@ -578,6 +578,32 @@ def test_a_condition_that_fails_follows_the_failure_policy(
         assert document["details"] == {"name": "one", "group": GROUP, "kind": "widgets"}
 
 
+NOBODY = "authorizer.serviceAccount('default', 'nobody')"
+SECRET = "resource('secrets').namespace('default').name('one')"
+
+
+@pytest.mark.parametrize(
+    ("expression", "asked"),
+    [
+        ("authorizer.requestResource.check('create').allowed()", True),
+        (f"authorizer.group('').{SECRET}.check('get').allowed()", True),
+        (f"{NOBODY}.group('').{SECRET}.check('get').allowed()", False),
+        (f"{NOBODY}.group('').{SECRET}.subresource('x').check('get').errored()", False),
+        ("authorizer.path('/nowhere').check('get').allowed()", True),
+        (f"{NOBODY}.path('/nowhere').check('get').allowed()", False),
+        (f"{NOBODY}.path('/nowhere').check('get').reason() == ''", True),
+        (f"{NOBODY}.path('/nowhere').check('get').error() != ''", False),
+    ],
+)
+def test_conditions_ask_what_the_user_may_do(
+    server, namespace, hook, configure, expression, asked
+):
+    hook.answers["h0"] = allowed
+    configure("Validating", _condition(expression))
+    server.post(widgets(namespace), widget("one")).expect(201)
+    assert [request["name"] for request in hook.of("h0")] == ["one"] * asked
+
+
 @pytest.mark.parametrize(
     ("expression", "field"),
     [

@@ -44,7 +44,7 @@ class Api:
     ) -> None:
         """services: where webhooks are."""
         self.kinds = Kinds(storage, services)
-        gate = Admission(storage, services, self.kinds)
+        gate = Admission(storage, services, self.kinds, access.decide)
         self.deletions = Deletions(storage, clock, gate)
         self.writes = Writes(storage, self.deletions, clock, gate)
         self._access = access

@@ -4,7 +4,7 @@ import attrs
 
 from asoreconcile.testing.http import Request
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
-from asoreconcile.testing.kube.access.rbac import Authorizer
+from asoreconcile.testing.kube.access.rbac import Authorizer, Decision
 from asoreconcile.testing.kube.access.reviews import Reviews
 from asoreconcile.testing.kube.access.users import ANONYMOUS, User, Users
 from asoreconcile.testing.kube.store.storage import Storage
@@ -35,6 +35,12 @@ class Access:
         if user is None:
             raise unauthorized()
         self.check_may(user, attributes_of(request))
+
+    def decide(self, user: User, about: Attributes) -> Decision:
+        """Whether a user may do something, and why."""
+        if self._authorizer is None:
+            return Decision(allowed=True)
+        return self._authorizer.decide(user, about)
 
     def check_may(self, user: User, about: Attributes) -> None:
         """Raises StatusError 403."""

@@ -18,6 +18,7 @@ from asoreconcile.testing.kube.fields import patches
 from asoreconcile.testing.kube.kinds import versions
 from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds, Resource
 from asoreconcile.testing.kube.rules import conditions
+from asoreconcile.testing.kube.rules.authorizer import Decide
 from asoreconcile.testing.kube.store.storage import Storage, Table
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.hooks import HookError, Services
@@ -32,10 +33,14 @@ _API_VERSION = "admission.k8s.io/v1"
 class Admission:
     """Asks webhooks. Blocking; hold no lock. Safe from any thread."""
 
-    def __init__(self, storage: Storage, services: Services, kinds: Kinds) -> None:
+    def __init__(
+        self, storage: Storage, services: Services, kinds: Kinds, decide: Decide
+    ) -> None:
+        """decide: tells conditions what a user may do."""
         self._storage = storage
         self._services = services
         self._kinds = kinds
+        self._decide = decide
 
     def admit(self, write: Write) -> Admitted:
         """The object to store, changed or not."""
@@ -95,7 +100,7 @@ class Admission:
             return None
         name = str(webhook.get("name"))
         request = self._request(write, version)
-        if not _matches(webhook, write, request):
+        if not _matches(webhook, write, request, self._decide):
             return None
         review = {
             "kind": "AdmissionReview",
@@ -151,10 +156,12 @@ class Admission:
         return request
 
 
-def _matches(webhook: Mapping[str, Any], write: Write, request: JsonObject) -> bool:
+def _matches(
+    webhook: Mapping[str, Any], write: Write, request: JsonObject, decide: Decide
+) -> bool:
     """Whether its conditions hold; a condition that fails follows failurePolicy."""
     try:
-        return conditions.matches(webhook, request)
+        return conditions.matches(webhook, request, write.user, decide)
     except conditions.ConditionError as error:
         if webhook.get("failurePolicy") == "Ignore":
             return False

@@ -7,7 +7,7 @@ Values are as `values` makes them; the engine checks types where constants tell 
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -44,8 +44,14 @@ class Engine(Protocol):
 
 
 @cache
-def engine(variables: tuple[str, ...] = ("self", "oldSelf")) -> Engine:
-    """An engine for texts over these variables. Raises EngineMissingError."""
+def engine(
+    variables: tuple[str, ...] = ("self", "oldSelf"),
+    functions: Callable[[Any], list[Any]] | None = None,
+) -> Engine:
+    """An engine for texts over these variables. Raises EngineMissingError.
+
+    functions: makes more functions, with the library's module.
+    """
     try:
         from cel_expr_python import cel
     except ImportError as error:
@@ -56,6 +62,7 @@ def engine(variables: tuple[str, ...] = ("self", "oldSelf")) -> Engine:
     environment = cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(f"extensions:\n{names}"),
         variables=dict.fromkeys(variables, cel.Type.DYN),
+        extensions=[cel.CelExtension("more", functions(cel))] if functions else [],
     )
     return _Engine(environment)
 

@@ -1,7 +1,7 @@
 """Whether a schema's validation rules are ones that will be applied.
 
-A rule that does not compile, or that needs what is not here (the engine, a function, an
-optional `oldSelf`), is refused with the CRD: nobody trusts a rule that does not run.
+A rule that does not compile, or that needs what is not here (the engine, a function),
+is refused with the CRD: nobody trusts a rule that does not run.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.kube.rules.cel import EngineMissingError, RuleError, engine
-from asoreconcile.testing.kube.rules.validation import RULES, uses_old
+from asoreconcile.testing.kube.rules.cel import EngineMissingError, RuleError
+from asoreconcile.testing.kube.rules.validation import RULES, program, uses_old
 from asoreconcile.testing.kube.rules.values import escaped
 from asoreconcile.testing.kube.wire.status import Cause
 
@@ -70,13 +70,9 @@ def _stated(schema: JsonObject, rule: Mapping[str, Any], at: str) -> Iterator[Ca
     if path and not _leads_somewhere(schema, path):
         why = "must be a valid path"
         yield _invalid(f"{at}.fieldPath", f'"{path}"', why)
-    if rule.get("optionalOldSelf"):
-        if uses_old(str(rule["rule"])):
-            why = "this test server does not evaluate rules with an optional oldSelf"
-            yield Cause(f"{at}.optionalOldSelf", "FieldValueNotSupported", why)
-        else:
-            why = "may not be set if oldSelf is not used in rule"
-            yield _invalid(f"{at}.optionalOldSelf", "true", why)
+    if rule.get("optionalOldSelf") and not uses_old(str(rule["rule"])):
+        why = "may not be set if oldSelf is not used in rule"
+        yield _invalid(f"{at}.optionalOldSelf", "true", why)
 
 
 def _compiled(
@@ -90,7 +86,7 @@ def _compiled(
         if not text:
             continue
         try:
-            program = engine().compile(text)
+            made = program(rule, field)
             _check_fields(schema, text, is_root=is_root)
         except EngineMissingError as error:
             yield Cause(f"{at}.{field}", "FieldValueNotSupported", str(error))
@@ -99,7 +95,7 @@ def _compiled(
             word = "" if field == "rule" else "messageExpression "
             yield _invalid(f"{at}.{field}", _shown(rule), f"{word}{error}")
             continue
-        if program.gives not in gives:
+        if made.gives not in gives:
             yield _invalid(f"{at}.{field}", _shown(rule), told)
 
 
@@ -149,12 +145,13 @@ def _shown(rule: Mapping[str, Any]) -> str:
         text = str(rule.get(name) or "").replace("\\", "\\\\").replace('"', '\\"')
         return f'"{text}"'
 
+    pointer = "nil" if rule.get("optionalOldSelf") is None else "0xc000000000"
     return (
         f"apiextensions.ValidationRule{{Rule:{quoted('rule')}, "
         f"Message:{quoted('message')}, "
         f"MessageExpression:{quoted('messageExpression')}, "
         "Reason:(*apiextensions.FieldValueErrorReason)(nil), "
-        f"FieldPath:{quoted('fieldPath')}, OptionalOldSelf:(*bool)(nil)}}"
+        f"FieldPath:{quoted('fieldPath')}, OptionalOldSelf:(*bool)({pointer})}}"
     )
 
 

@@ -1,18 +1,26 @@
 """`matchConditions` of webhooks: CEL over a review's request, which says whom to ask.
 
-`object`, `oldObject` and `request` are what the webhook would be sent; there is no
-`authorizer`. All conditions must hold; one that is false counts more than one that
-fails.
+`object`, `oldObject` and `request` are what the webhook would be sent, `authorizer`
+tells what its user may do. All conditions must hold; one that is false counts more than
+one that fails.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.kube.rules.cel import EngineMissingError, RuleError, engine
+from asoreconcile.testing.kube.access.users import User
+from asoreconcile.testing.kube.rules import authorizer
+from asoreconcile.testing.kube.rules.authorizer import Decide
+from asoreconcile.testing.kube.rules.cel import (
+    EngineMissingError,
+    Program,
+    RuleError,
+    engine,
+)
 from asoreconcile.testing.kube.wire.status import Cause
 
-_VARIABLES = ("object", "oldObject", "request")
+_VARIABLES = ("object", "oldObject", "request", "authorizer")
 _BOOL = frozenset({"BOOL", "DYN"})
 
 
@@ -20,18 +28,22 @@ class ConditionError(Exception):
     """A condition that could not be evaluated, and none that is false."""
 
 
-def matches(webhook: Mapping[str, Any], request: JsonObject) -> bool:
-    """Whether the webhook wants this request. Raises ConditionError."""
+def matches(
+    webhook: Mapping[str, Any], request: JsonObject, user: User, decide: Decide
+) -> bool:
+    """Whether the webhook wants this request of a user's. Raises ConditionError."""
     failures = []
     values = {
         "object": request["object"],
         "oldObject": request["oldObject"],
         "request": request,
+        "authorizer": authorizer.value(request),
     }
     for condition in webhook.get("matchConditions") or ():
         text = str(condition.get("expression") or "")
         try:
-            held = engine(_VARIABLES).compile(text).run(values)
+            with authorizer.asking(user, decide):
+                held = _program(text).run(values)
         except RuleError as error:
             failures.append(f"expression '{text}' resulted in error: {error}")
             continue
@@ -61,7 +73,7 @@ def causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
 
 def _compiled(text: str, at: str) -> Iterator[Cause]:
     try:
-        program = engine(_VARIABLES).compile(text)
+        program = _program(text)
     except EngineMissingError as error:
         yield Cause(at, "FieldValueNotSupported", str(error))
         return
@@ -71,3 +83,7 @@ def _compiled(text: str, at: str) -> Iterator[Cause]:
     if program.gives not in _BOOL:
         told = f'Invalid value: "{text}": must evaluate to bool'
         yield Cause(at, "FieldValueInvalid", told)
+
+
+def _program(text: str) -> Program:
+    return engine(_VARIABLES, authorizer.functions).compile(text)

@@ -15,7 +15,7 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
-from asoreconcile.testing.kube.rules.cel import RuleError, engine
+from asoreconcile.testing.kube.rules.cel import Program, RuleError, engine
 from asoreconcile.testing.kube.rules.values import as_rules_see
 from asoreconcile.testing.kube.wire.status import Cause
 
@@ -36,6 +36,7 @@ _UNCHECKED = Cause(
     "was invalid; correct the existing errors to complete validation",
 )
 _WITHOUT_OLD = object()
+_OLD_VALUE, _HAS_OLD = "old__value", "old__is"
 
 
 @attrs.frozen
@@ -121,14 +122,16 @@ def _own(
     was = None
     if old is not _WITHOUT_OLD:
         was = as_rules_see(node.schema, old, is_root=is_root)
+    values = {"self": seen, "oldSelf": was, _OLD_VALUE: was}
+    values[_HAS_OLD] = old is not _WITHOUT_OLD
     for rule in node.rules:
         if uses_old(rule["rule"]):
-            if old is _WITHOUT_OLD:
+            if old is _WITHOUT_OLD and not rule.get("optionalOldSelf"):
                 continue
         elif old is not _WITHOUT_OLD and old == value:
             continue
         try:
-            held = engine().compile(rule["rule"]).run({"self": seen, "oldSelf": was})
+            held = program(rule, "rule").run(values)
         except RuleError as error:
             told = rule.get("message") or rule["rule"]
             kind = node.schema.get("type") or ""
@@ -136,17 +139,32 @@ def _own(
             yield Cause(at or "<nil>", "FieldValueInvalid", text)
             continue
         if held is not True:
-            yield _cause(value, rule, at, _message(rule, seen, was))
+            yield _cause(value, rule, at, _message(rule, values))
 
 
-def _message(rule: Mapping[str, Any], seen: Any, was: Any) -> str:
+def program(rule: Mapping[str, Any], field: str) -> Program:
+    """One of a rule's expressions. Raises RuleError, EngineMissingError.
+
+    With `optionalOldSelf`, `oldSelf` is an optional value: the one item of a list that
+    the expression is run for.
+    """
+    text = str(rule[field])
+    made = engine().compile(text)
+    if not rule.get("optionalOldSelf"):
+        return made
+    before = f"[{_HAS_OLD} ? optional.of({_OLD_VALUE}) : optional.none()]"
+    wrapped = (
+        f"{before}.all(oldSelf,\n{text}\n)"
+        if field == "rule"
+        else f"{before}.map(oldSelf,\n{text}\n)[0]"
+    )
+    return engine(("self", _OLD_VALUE, _HAS_OLD)).compile(wrapped)
+
+
+def _message(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     if rule.get("messageExpression"):
         try:
-            made = (
-                engine()
-                .compile(rule["messageExpression"])
-                .run({"self": seen, "oldSelf": was})
-            )
+            made = program(rule, "messageExpression").run(values)
         except RuleError:
             made = ""  # as the API server does it: then the message counts
         if isinstance(made, str) and made.strip() and "\n" not in made:
