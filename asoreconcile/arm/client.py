@@ -8,13 +8,12 @@ Rules: V1-V10, Q1, T9, D17.
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import attrs
 from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import HttpTransport
 
-from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer, BrokenBodyError
+from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.endpoint import Endpoint
@@ -23,9 +22,8 @@ from asoreconcile.arm.faults import (
     ArmError,
     ArmTransportError,
     parse_fault,
-    protocol_fault,
+    stated_object,
 )
-from asoreconcile.arm.ids import subscription_of
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import (
     NO_PROGRESS,
@@ -35,16 +33,14 @@ from asoreconcile.arm.outcomes import (
     Progress,
     ReadResource,
 )
+from asoreconcile.arm.pacing import Pace
 from asoreconcile.arm.paging import Paging
 from asoreconcile.arm.polling import polled, unanswered
 from asoreconcile.arm.registration import Registrations, needed
 from asoreconcile.arm.states import judged
 from asoreconcile.arm.tokens import Token
 from asoreconcile.clock import Clock
-from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
-
-_log = Logger(__name__)
 
 
 class ArmClient:
@@ -86,8 +82,7 @@ class ArmClient:
             endpoint if isinstance(endpoint, Endpoint) else Endpoint(endpoint)
         )
         self._clock = clock
-        self._metrics = metrics
-        self._budget = budget
+        self._pace = Pace(budget, metrics)
         self._exchanger = Exchanger(
             self.endpoint,
             credential,
@@ -170,8 +165,8 @@ class ArmClient:
         except ArmTransportError as error:
             outcome = unanswered(token, error, progress=progress)
         if isinstance(outcome, Pending) and outcome.trouble is not None:
-            self._report(token, outcome)
-        return self._spread(outcome, token.url, progress.client_request_id)
+            self._pace.report(token, outcome)
+        return self._pace.spread(outcome, token.url, progress.client_request_id)
 
     def judge(
         self, arm_id: str, api_version: str, *, deleting: bool, polls: int = 0
@@ -232,19 +227,7 @@ class ArmClient:
         )
         if isinstance(outcome, Failed):
             self._register_if_needed(outcome.error)
-        return _unless_refused(self._spread(outcome, url, request_id), answer)
-
-    def _spread(self, outcome: Outcome, url: str, operation_id: str) -> Outcome:
-        """Let all open operations of a subscription share its reads (T9)."""
-        if self._budget is None:
-            return outcome
-        subscription = subscription_of(urlsplit(url).path) or ""
-        operations = self._budget.operations
-        if not isinstance(outcome, Pending):
-            operations.ended(subscription, operation_id)
-            return outcome
-        wait = operations.running(subscription, operation_id, outcome.delay_seconds)
-        return attrs.evolve(outcome, delay_seconds=wait)
+        return _unless_refused(self._pace.spread(outcome, url, request_id), answer)
 
     def _polled(self, token: Token, progress: Progress) -> Outcome:
         request_id = progress.client_request_id
@@ -257,16 +240,6 @@ class ArmClient:
             now=self._clock.now(),
         )
 
-    def _report(self, token: Token, outcome: Pending) -> None:
-        _log.warning(
-            "Operation status could not be read, keeping its token",
-            error=str(outcome.trouble),
-            badReads=outcome.progress.bad_reads,
-            delaySeconds=outcome.delay_seconds,
-        )
-        if self._metrics is not None:
-            self._metrics.troubled(urlsplit(token.url).path)
-
     def _register_if_needed(self, error: ArmError) -> None:
         if self._registrations is not None:
             missing = needed(error)
@@ -276,16 +249,7 @@ class ArmClient:
     def _document(self, method: str, url: str) -> JsonObject:
         answer = self._exchanger.send(method, url)
         self._expect_success(answer, method, url)
-        try:
-            document = answer.json_object
-        except BrokenBodyError as broken:
-            raise protocol_fault(
-                answer, str(broken), method=method, url=url
-            ) from broken
-        if document is None:
-            message = f"the answer is no JSON object{PERHAPS_A_PROXY}"
-            raise protocol_fault(answer, message, method=method, url=url)
-        return document
+        return stated_object(answer, method=method, url=url)
 
     def _expect_success(self, answer: Answer, method: str, url: str) -> None:
         if answer.status >= 300:

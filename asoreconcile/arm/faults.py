@@ -15,7 +15,7 @@ from typing import Literal
 import attrs
 
 from asoreconcile.arm import envelopes
-from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer, BrokenBodyError
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.delays import retry_after_seconds
 from asoreconcile.arm.envelopes import UNKNOWN_CODE, Envelope
@@ -166,6 +166,18 @@ def protocol_fault(answer: Answer, message: str, *, method: str, url: str) -> Ar
     """The error of an answer that breaks ARM's contract (L14)."""
     envelope = Envelope(UNKNOWN_CODE, message, understood=False)
     return _error(envelope, answer, method=method, url=url, now=None)
+
+
+def stated_object(answer: Answer, *, method: str, url: str) -> JsonObject:
+    """The body of an answer that has to be a JSON object; raises ArmError else."""
+    problem = f"the answer is no JSON object{PERHAPS_A_PROXY}"
+    try:
+        document = answer.json_object
+    except BrokenBodyError as broken:
+        document, problem = None, str(broken)
+    if document is None:
+        raise protocol_fault(answer, problem, method=method, url=url)
+    return document
 
 
 def is_transient_status(status: int) -> bool:

@@ -7,10 +7,10 @@ for deleted. Rules: Q1, H4.
 
 import attrs
 
-from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer, BrokenBodyError
+from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import ArmError, protocol_fault
+from asoreconcile.arm.faults import ArmError, protocol_fault, stated_object
 from asoreconcile.objects import JsonObject
 
 MAX_PAGES = 1000
@@ -36,7 +36,7 @@ class Paging:
         leads in a circle and for one beyond MAX_PAGES, MAX_ENTRIES or MAX_BYTES, and
         ForeignHostError for a next page on another host.
         """
-        page = self._page(answer)
+        page = stated_object(answer, method="GET", url=self.url)
         entries = self._entries(page, answer)
         following = self._following(page, answer)
         self.pages += 1
@@ -46,15 +46,6 @@ class Paging:
         self._seen.add(self.url)
         self.url = following
         return entries
-
-    def _page(self, answer: Answer) -> JsonObject:
-        try:
-            page = answer.json_object
-        except BrokenBodyError as broken:
-            raise self._fault(answer, str(broken)) from broken
-        if page is None:
-            raise self._fault(answer, f"the answer is no JSON object{PERHAPS_A_PROXY}")
-        return page
 
     def _entries(self, page: JsonObject, answer: Answer) -> list[JsonObject]:
         value = page.get("value")
