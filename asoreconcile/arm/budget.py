@@ -107,15 +107,16 @@ class Budget:
         self._gates: dict[Bucket, Gate] = {}
         self._sweep_at = _FEW_GATES
 
-    def admit(self, bucket: Bucket) -> None:
+    def admit(self, bucket: Bucket, *, background: bool = False) -> None:
         """Return if a request may go now; else raise ThrottledError (T7, T8).
 
+        background: for a sync that nobody waits for; others go first.
         Who was let in says `leave` in the end, whatever came of it.
         """
         with self._lock:
             now = self._clock.monotonic()
             gates = self._in_the_way_of(bucket)
-            wait = max(gate.wait_seconds(now) for gate in gates)
+            wait = max(g.wait_seconds(now, background=background) for g in gates)
             if wait <= 0:
                 for gate in gates:
                     gate.enter(now)

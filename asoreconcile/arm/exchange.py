@@ -98,7 +98,7 @@ class Exchanger:
         if self._budget is None:
             return self._measured(request, path)
         bucket = _bucket(method, path)
-        self._budget.admit(bucket)
+        self._budget.admit(bucket, background=current.priority() < 0)
         try:
             answer = self._measured(request, path)
         finally:

@@ -6,6 +6,8 @@ come back one after the other, at the rate that ARM can take. Not thread-safe; t
 given. Rules: T4, T6-T8.
 """
 
+from collections import deque
+
 import attrs
 
 # T8: below the refill rate, or the slightest delay of a clock makes a 429.
@@ -15,6 +17,8 @@ _PACE_AFTER_REFUSAL = 0.8
 _FIRST_PAUSE_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
 _RAMP_SECONDS = 60.0
+# A worker may be busy when a waiter's time has come.
+_LATE_SECONDS = 2.0
 # ARM's buckets refill within minutes, whatever an answer asks for.
 _MAX_PAUSE_SECONDS = 600.0
 
@@ -24,7 +28,8 @@ class Gate:
     """refill_per_second: as Microsoft states it.
 
     Times are seconds on one clock. level: requests that may still go, as of `read_at`;
-    None while nothing was read. queued_until: the last time that was given to a waiter.
+    None while nothing was read. queued_until: the last time that was given to a waiter
+    in the background. awaited: those given to the others, who go first.
     """
 
     refill_per_second: float
@@ -33,22 +38,33 @@ class Gate:
     opens: float = 0.0
     pauses: int = 0
     queued_until: float = 0.0
+    awaited: deque[float] = attrs.field(factory=deque)
     in_flight: int = 0
 
-    def wait_seconds(self, now: float) -> float:
+    def wait_seconds(self, now: float, *, background: bool = False) -> float:
         """0.0: go, and say so with `enter`. Else the seconds until this caller's turn.
 
-        Every call that returns a wait takes a place in the queue.
+        background: nobody waits for it; who is in the foreground goes first.
+        Every call that returns a wait takes a place in its queue.
         """
         self._calm(now)
         if self.level is None:
             return 0.0
-        lacking = 1.0 - self._left(now)
+        self._drop_late(now)
+        if not background and self.awaited and self.awaited[0] <= now:
+            self.awaited.popleft()  # this is who was to come now
+        ahead = len(self.awaited) if background else 0
+        lacking = 1.0 + ahead - self._left(now)
         if now >= self.opens and lacking <= 0:
             return 0.0
         free = max(self.opens, now + max(lacking, 0.0) / self._pace(now))
-        turn = max(free, self.queued_until + 1.0 / self._pace(now))
-        self.queued_until = turn = min(turn, max(now, self.opens) + _MAX_PAUSE_SECONDS)
+        queued = self.queued_until if background else self._last_awaited
+        turn = max(free, queued + 1.0 / self._pace(now))
+        turn = min(turn, max(now, self.opens) + _MAX_PAUSE_SECONDS)
+        if background:
+            self.queued_until = turn
+        else:
+            self.awaited.append(turn)
         return turn - now
 
     def enter(self, now: float) -> None:
@@ -88,8 +104,18 @@ class Gate:
 
     def is_idle(self, now: float) -> bool:
         """Whether it holds nobody back any more, and forgetting it changes nothing."""
-        full = now > max(self.read_at, self.queued_until) + _MAX_PAUSE_SECONDS
+        last = max(self.read_at, self.queued_until, self._last_awaited)
+        full = now > last + _MAX_PAUSE_SECONDS
         return not self.in_flight and (self.level is None or full)
+
+    @property
+    def _last_awaited(self) -> float:
+        return self.awaited[-1] if self.awaited else 0.0
+
+    def _drop_late(self, now: float) -> None:
+        """Who did not come when it was time keeps nobody waiting."""
+        while self.awaited and self.awaited[0] < now - _LATE_SECONDS:
+            self.awaited.popleft()
 
     def _left(self, now: float) -> float:
         passed = max(now - self.read_at, 0.0)

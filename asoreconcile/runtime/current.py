@@ -24,6 +24,7 @@ class _Current:
     deadline: float | None
     clock: Clock | None = None
     stopping: threading.Event | None = None
+    priority: int = 0
 
 
 _CURRENT: ContextVar[_Current | None] = ContextVar("asoreconcile_current", default=None)
@@ -46,6 +47,14 @@ def reconcile_id() -> str:
     """
     current = _CURRENT.get()
     return current.reconcile_id if current else ""
+
+
+def priority() -> int:
+    """What this reconcile was queued with (PQ-7): below 0 for resyncs and initial
+    lists, which nobody waits for; 0 outside a reconcile.
+    """
+    current = _CURRENT.get()
+    return current.priority if current else 0
 
 
 def check() -> None:
@@ -86,12 +95,14 @@ def running(
     deadline: float | None,
     clock: Clock | None = None,
     stopping: threading.Event | None = None,
+    priority: int = 0,
 ) -> Iterator[None]:
     """Make a reconcile this thread's current one until the block ends.
 
-    clock: of the deadline. stopping: set when it had better end.
+    clock: of the deadline. stopping: set when it had better end. priority: as
+    the queue had it.
     """
-    token = _CURRENT.set(_Current(reconcile_id, deadline, clock, stopping))
+    token = _CURRENT.set(_Current(reconcile_id, deadline, clock, stopping, priority))
     try:
         yield
     finally:

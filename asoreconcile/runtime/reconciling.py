@@ -91,6 +91,7 @@ class Reconciling:
                     deadline=deadline,
                     clock=self._clock,
                     stopping=self.stopping,
+                    priority=item.priority,
                 ),
             ):
                 outcome = self._reconcile(item.key)

@@ -30,6 +30,7 @@ from asoreconcile.arm.outcomes import (
     Restart,
 )
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.runtime.current import running
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"
@@ -419,6 +420,28 @@ def test_t7_a_poll_that_is_held_back_keeps_the_token(azure, credential):
     outcome = client.poll(pending())
     assert (outcome.token, outcome.delay_seconds) == (pending(), 17)
     assert outcome.progress.polls == 0
+    client.close()
+
+
+@pytest.mark.parametrize(("priority", "background"), [(0, False), (-100, True)])
+def test_t7_requests_of_a_resync_go_in_the_background(
+    azure, credential, priority, background
+):
+    asked = []
+
+    class Watched(Budget):
+        def admit(self, bucket, *, background=False):
+            asked.append(background)
+
+    clock = FakeClock()
+    client = ArmClient(
+        HOST, credential, scope=SCOPE, clock=clock, budget=Watched(clock)
+    )
+    azure.get(URL, json={})
+    client.get(ID, "1")
+    with running("id", deadline=None, priority=priority):
+        client.get(ID, "1")
+    assert asked == [False, background]
     client.close()
 
 

@@ -17,7 +17,7 @@ from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime import current
 from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.current import deadline, reconcile_id
+from asoreconcile.runtime.current import deadline, priority, reconcile_id
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.throttle import Throttle
@@ -620,6 +620,17 @@ def test_ct9_records_within_carry_the_identity_and_a_fresh_id(make, script, capl
     }
     assert uuid.UUID(ids[0]) != uuid.UUID(second["reconcileID"])
     assert reconcile_id() == ""
+
+
+def test_pq7_within_a_pass_its_priority_is_known(make, script):
+    seen = []
+
+    def look():
+        seen.append(priority())
+        return Result()
+
+    run_once(make(), script, look, priority=-100)
+    assert (seen, priority()) == ([-100], 0)
 
 
 def test_ct_metrics_start_at_zero(make, value):
