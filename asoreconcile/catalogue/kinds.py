@@ -14,6 +14,7 @@ import attrs
 
 from asoreconcile.catalogue.files import KindFolder
 from asoreconcile.catalogue.nearest import hint
+from asoreconcile.catalogue.packed import Packed
 from asoreconcile.catalogue.shapes import Shape, Shapes
 from asoreconcile.catalogue.tables import Table, Tables
 from asoreconcile.errors import AsoError
@@ -90,13 +91,13 @@ class Kind:
 
 
 class _GroupFile:
-    """The decoded file of one group, and its spec shapes once they are needed."""
+    """The file of one group, and its spec shapes once they are needed."""
 
     def __init__(self, folder: KindFolder, group: str) -> None:
         content = folder.group(group)
-        self.heads: Mapping[str, JsonObject] = content["kinds"]
-        self.tables = Tables(content["tables"])
-        self.status = Shapes(content["status"])
+        self.heads: Mapping[str, JsonObject] = Packed(content["kinds"])
+        self.tables = Tables(Packed(content["tables"]))
+        self.status = Shapes(Packed(content["status"]))
         self._folder = folder
         self._group = group
         self._spec: Shapes | None = None
@@ -106,7 +107,7 @@ class _GroupFile:
     def spec(self) -> Shapes:
         with self._lock:
             if self._spec is None:
-                self._spec = Shapes(self._folder.schemas(self._group))
+                self._spec = Shapes(Packed(self._folder.schemas(self._group)))
             return self._spec
 
 

@@ -41,6 +41,7 @@ class Shapes:
 
     def __init__(self, named: Mapping[str, Shape]) -> None:
         self._named = named
+        self._resolved: dict[str, Shape] = {}
         self._expanded: dict[str, JsonObject] = {}
 
     def schema(self, shape: Shape) -> JsonObject:
@@ -55,7 +56,10 @@ class Shapes:
     def resolve(self, shape: Shape) -> Shape:
         """The shape itself where a name was given."""
         while isinstance(shape, str) and shape.startswith("@"):
-            shape = self._named[shape[1:]]
+            known = self._resolved.get(shape)
+            if known is None:
+                known = self._resolved.setdefault(shape, self._named[shape[1:]])
+            shape = known
         return shape
 
     def _text(self, shape: str) -> JsonObject:

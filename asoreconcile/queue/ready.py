@@ -12,7 +12,7 @@ the last line, stay when they are empty, until another one opens.
 
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Generic
+from typing import Any, Generic
 
 from asoreconcile.queue.entry import Key, Queued, State
 
@@ -36,7 +36,7 @@ class ReadyOrder(Generic[Key]):
         self._group_of = group_of
         self._oldest_every = oldest_every
         self._levels: dict[int, _Level[Key]] = {}
-        self._top: _Level[Key] = _Level()
+        self._top: _Level[Key] = _NO_LEVEL
         self._passed_over = 0
         self.priorities: dict[int, None] = {}
         """The first that came, up to the number that have a label of their own."""
@@ -184,6 +184,10 @@ class _Level(Generic[Key]):
         self.turns = deque((group, line) for group, line in turns if line)
         self.lines = dict(self.turns)
         self.stale = 0
+
+
+# Of a queue that nothing was added to yet: with every kind there are hundreds.
+_NO_LEVEL: _Level[Any] = _Level()
 
 
 def _order_of_next(level: _Level[Key]) -> int:
