@@ -218,3 +218,20 @@ def test_an_operation_that_azure_lost_with_its_resource_is_put_again(world, runn
     world.run(running)
     assert len(world.requests("PUT", "virtualNetworks")) == 2
     world.settle(running)
+
+
+def test_a_successor_does_not_get_the_operation_of_what_was_there_before(world, group):
+    """Each write names the uid that it is for."""
+    child = virtual_network()
+    world.apply(child)
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.run(child)
+    claimed = world.read(child)
+    world.cluster.faults.drop("PATCH", "virtualnetworks/vnet$")
+    with pytest.raises(TransportError):
+        world.run(child)
+    vanish(world, child)
+    world.apply(virtual_network())
+    world.run(child, stale=claimed)
+    assert POLLER_TOKEN not in annotations(world.read(child))
+    assert not world.remembers(claimed)
