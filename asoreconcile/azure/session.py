@@ -18,7 +18,7 @@ from asoreconcile.catalogue.authored import Form
 from asoreconcile.clock import Clock
 from asoreconcile.conditions import Ready, merge_ready
 from asoreconcile.errors import AsoError
-from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import (
@@ -197,11 +197,10 @@ class Session:
             )
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error
-        except ConflictError as error:
-            if "resourceVersion" in body["metadata"]:
-                raise
-            # Only the uid was asked for: another object has the name now.
-            raise GoneError(f"{self.key} was replaced") from error
+        except InvalidError as error:
+            if is_another_object(error):
+                raise GoneError(f"{self.key} was replaced") from error
+            raise
         self._cache.record_write(answer)
         self._take(answer)
         self._is_live = True

@@ -12,8 +12,13 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from asoreconcile.azure.work import Work
-from asoreconcile.errors import ConditionError
-from asoreconcile.kube.errors import AlreadyExistsError, InvalidError, NotFoundError
+from asoreconcile.errors import ConditionError, RetryError
+from asoreconcile.kube.errors import (
+    AlreadyExistsError,
+    InvalidError,
+    NotFoundError,
+    is_another_object,
+)
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.middleware.requests import Export
 from asoreconcile.objects import (
@@ -27,6 +32,7 @@ from asoreconcile.objects import (
 )
 
 FIELD_MANAGER = "asoreconcile"
+_REPLACED_SECONDS = 1.0
 
 
 @attrs.frozen
@@ -88,6 +94,11 @@ def write(work: Work, resource: ApiResource, target: Target) -> str:
     try:
         return resource_version(_written(work, resource, target))
     except InvalidError as error:
+        if is_another_object(error):
+            raise RetryError(
+                f"{resource.kind} {target.name!r} was replaced while it was written",
+                after_seconds=_REPLACED_SECONDS,
+            ) from None
         raise _invalid(resource, target, error) from None
 
 

@@ -123,6 +123,14 @@ def api_error(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     )
 
 
+def is_another_object(error: ApiError) -> bool:
+    """Whether a patch was refused for its `metadata.uid`: another object has the name
+    now. The API server calls that a change of an immutable field, not a conflict.
+    """
+    causes = error.details.get("causes") or ()
+    return any(cause.get("field") == "metadata.uid" for cause in causes)
+
+
 def is_from_the_future(error: ApiError) -> bool:
     """Whether a server refused a version because it has not got that far itself.
 

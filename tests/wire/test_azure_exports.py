@@ -2,6 +2,7 @@
 
 import base64
 
+import attrs
 import pytest
 from world import World, resource_group
 
@@ -140,3 +141,54 @@ def test_a_destination_that_left_the_spec_leaves_its_object(world, cache):
     world.apply(redis(secrets={}))
     world.settle(obj)
     assert set(secret(world)) == {"host"}
+
+
+def test_d14_a_target_that_is_replaced_under_the_write_is_looked_at_again(world, cache):
+    """Between our look at it and our write somebody deletes it and makes another."""
+    world.client.patch(SECRETS, SECRET, {"data": {"host": None}})
+    stored = world.read(cache)
+
+    class Replacing:
+        """The API, in which the other one acts just before the next patch."""
+
+        def __getattr__(self, name):
+            return getattr(world.client, name)
+
+        def patch(self, resource, key, *args, **kwargs):
+            if resource is SECRETS and not swapped:
+                swapped.append(key)
+                world.client.delete(SECRETS, SECRET)
+                world.client.create(SECRETS, secret_of(stored, primary="theirs"))
+            return world.client.patch(resource, key, *args, **kwargs)
+
+    swapped = []
+    operator = attrs.evolve(world.operator, client=Replacing())
+    assert world.run(cache, operator=operator).requeue_after_seconds == 1.0
+    assert swapped
+    world.run(cache)
+    assert set(secret(world)) == {"primary", "host"}
+
+
+def test_d14_somebody_who_was_faster_is_looked_at_before_anything_is_written(world):
+    """Between our look, which found nothing, and our create."""
+    obj = redis()
+    world.apply(obj)
+    namespace = world.client.get(NAMESPACES, ObjectKey("", "default"))
+
+    class Faster:
+        def __getattr__(self, name):
+            return getattr(world.client, name)
+
+        def create(self, resource, wanted, **kwargs):
+            if not made:
+                theirs = secret_of(namespace, primary="theirs")
+                made.append(world.client.create(SECRETS, theirs))
+            return world.client.create(resource, wanted, **kwargs)
+
+    made = []
+    operator = attrs.evolve(world.operator, client=Faster())
+    for _ in range(3):
+        world.clock.advance(world.run(obj, operator=operator).requeue_after_seconds)
+    assert world.ready(obj)["reason"] == FAILED
+    assert "is not owned by this resource" in world.ready(obj)["message"]
+    assert [world.client.get(SECRETS, SECRET)] == made
