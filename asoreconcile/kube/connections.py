@@ -91,27 +91,10 @@ _Hooks = tuple[
 ]
 
 
-class _PlainConnection(HTTPConnection):
+class _Hooked:
     """Tells of its socket, and keeps it in reach while an answer is read from it."""
 
-    def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._before, self._after, self._sending = hooks
-        self.open_socket: socket.socket | None = None
-
-    def connect(self) -> None:
-        self._before()
-        super().connect()
-        self.open_socket = self.sock
-        self._after(self.sock)
-
-    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
-        self._sending(method)
-        super().putrequest(method, *args, **options)
-
-
-class _TlsConnection(HTTPSConnection):
-    """The same over TLS: urllib3 wants its own class for each."""
+    sock: socket.socket
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -120,13 +103,20 @@ class _TlsConnection(HTTPSConnection):
 
     def connect(self) -> None:
         self._before()
-        super().connect()
+        super().connect()  # type: ignore[misc]  # the connection's, beside this class
         self.open_socket = self.sock
         self._after(self.sock)
 
     def putrequest(self, method: str, *args: Any, **options: Any) -> None:
         self._sending(method)
-        super().putrequest(method, *args, **options)
+        super().putrequest(method, *args, **options)  # type: ignore[misc]  # as above
+
+
+# urllib3 wants a class of its own for each.
+class _PlainConnection(_Hooked, HTTPConnection): ...
+
+
+class _TlsConnection(_Hooked, HTTPSConnection): ...
 
 
 def socket_of(answer: urllib3.BaseHTTPResponse) -> socket.socket | None:

@@ -41,6 +41,7 @@ from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
 from asoreconcile.runtime.options import CacheOptions, ClientOptions
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.roster import Roster
 from asoreconcile.runtime.scrapers import Scrapers
 from asoreconcile.runtime.service import Group, Service
 from asoreconcile.runtime.throttle import Throttle
@@ -127,8 +128,9 @@ class Application:
             clock=self.clock, elector=self._elector, grace_seconds=grace_seconds
         )
         self._synced = CachesSynced(self.clock)
-        self._lock = threading.Lock()
-        self._shown: dict[Informer, str] = {}
+        self._roster = Roster(
+            self._informers, self.manager, synced=self._synced, metrics=self.metrics
+        )
         self._closing: list[KubeClient] = [self.client]
         self.endpoints = endpoints_at(
             metrics_address,
@@ -155,23 +157,12 @@ class Application:
         metadata_only: leave out spec, status and data. label_selector, field_selector:
         other ones than the application's for the kind, in a cache of their own.
         """
-        if isinstance(source, Informer):
-            informer = source
-        else:
-            informer = self._informers.of(
-                source,
-                metadata_only=metadata_only,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            )
-        with self._lock:
-            if informer in self._shown:
-                return informer
-            label = self._shown[informer] = self._label(informer)
-        self._show(label, informer)
-        if informer is source:
-            self.manager.add(informer, group=Group.CACHES)
-        return informer
+        return self._roster.of(
+            source,
+            metadata_only=metadata_only,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
 
     def reconcile(
         self,
@@ -352,21 +343,6 @@ class Application:
         # With the servers, because those stop last: a stop is worth events too.
         self.manager.add(self.recorder, group=Group.SERVERS)
         self.manager.add(self._informers, group=Group.CACHES)
-
-    def _label(self, informer: Informer) -> str:
-        """The kind, numbered from the second informer of one kind on."""
-        kind = str(informer.resource.group_kind)
-        count = sum(one.resource == informer.resource for one in self._shown)
-        return f"{kind} ({count + 1})" if count else kind
-
-    def _show(self, label: str, informer: Informer) -> None:
-        """In readiness and metrics."""
-        self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
-        self.metrics.informer(
-            label,
-            has_synced=informer.has_synced,
-            idle_seconds=informer.seconds_since_activity,
-        )
 
 
 def _anybody() -> None:

@@ -22,7 +22,13 @@ from asoreconcile.errors import AsoError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
-from asoreconcile.webhooks.admission import Mutate, Validate, mutating, validating
+from asoreconcile.webhooks.admission import (
+    Decide,
+    Mutate,
+    Validate,
+    mutating,
+    validating,
+)
 from asoreconcile.webhooks.certificates import Certificates
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
@@ -93,24 +99,14 @@ class WebhookServer:
 
         Raises WebhookError if the path is taken.
         """
-        route = admission_route(
-            validating(chain),
-            max_bytes=self._admission_bytes,
-            metrics=self._path_metrics(path),
-        )
-        self._add(path, route)
+        self._admit(path, validating(chain))
 
     def mutate(self, path: str, *chain: Mutate) -> None:
         """Let these functions, in order, fill in what is written. Rule: WH-5.
 
         Raises WebhookError if the path is taken.
         """
-        route = admission_route(
-            mutating(chain),
-            max_bytes=self._admission_bytes,
-            metrics=self._path_metrics(path),
-        )
-        self._add(path, route)
+        self._admit(path, mutating(chain))
 
     def convert(self, path: str, convert: Convert) -> None:
         """Have objects converted, one by one, by this function. Rule: WH-6.
@@ -164,6 +160,14 @@ class WebhookServer:
         with self._measured(path, route):
             body = reviewed(route, request, deadline=deadline)
             return Response(200, body, "application/json")
+
+    def _admit(self, path: str, decide: Decide) -> None:
+        route = admission_route(
+            decide,
+            max_bytes=self._admission_bytes,
+            metrics=self._path_metrics(path),
+        )
+        self._add(path, route)
 
     def _add(self, path: str, route: Route) -> None:
         with self._lock:
