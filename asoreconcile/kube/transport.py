@@ -139,13 +139,20 @@ class Stream:
         Raises TransportError when the connection breaks, falls silent or stops inside
         a line.
         """
-        rest = b""
+        held: list[bytes] = []  # of a line that has not ended, joined once it has
+        held_bytes = 0
         for chunk in self.chunks():
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from whole
-            if len(rest) > _MAX_LINE_BYTES:
+            first, *others = chunk.split(b"\n")
+            held.append(first)
+            held_bytes += len(first)
+            if others:
+                yield b"".join(held)
+                *whole, last = others
+                yield from whole
+                held, held_bytes = [last], len(last)
+            if held_bytes > _MAX_LINE_BYTES:
                 raise TransportError("a line of the answer is too long")
-        if rest and self._ended:
+        if held_bytes and self._ended:
             raise TransportError("the stream ended inside a line")
 
     def chunks(self) -> Iterator[bytes]:

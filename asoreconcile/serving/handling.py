@@ -1,6 +1,6 @@
 """One connection served: requests read whole and within bounds, answers written.
 
-What a client may take of us is bounded: time, heads, bodies. Rule: MG-9.
+What a client may take of us is bounded: time both ways, heads, bodies. Rule: MG-9.
 """
 
 import io
@@ -24,6 +24,7 @@ READ_SECONDS = 32.0
 _IDLE_SECONDS = 90.0
 _LINGER_SECONDS = 2.0
 _HEAD_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
 
 
 @attrs.frozen
@@ -31,7 +32,7 @@ class Terms:
     """What is answered, and what may be asked.
 
     max_body_bytes: of a request for a target. read_seconds: for a whole request, from
-    its first byte.
+    its first byte, and as much again for its answer to be taken.
     """
 
     answer: Answer
@@ -71,6 +72,7 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
         self._input = _Limited(self.connection)
         self.rfile = self._reader = io.BufferedReader(self._input)
+        self.wfile = self._output = _Timed(self.connection)
 
     def handle_one_request(self) -> None:
         """Wait for a request, read it whole, answer it."""
@@ -118,6 +120,7 @@ class Handler(BaseHTTPRequestHandler):
         return Request(self.command, self.path, headers, body)
 
     def _respond(self, response: Response) -> None:
+        self._output.allow(self._terms.read_seconds)
         if self._places.closing:
             self.close_connection = True
         self.send_response(response.status)
@@ -185,6 +188,41 @@ class _Limited(io.RawIOBase):
         count = self._connection.recv_into(buffer)
         self._left -= count
         return count
+
+
+class _Timed(io.BufferedIOBase):
+    """What is written to a connection, up to a moment.
+
+    A time-out of the socket would count anew with each piece that a slow reader takes.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection
+        self._monotonic = monotonic
+        self._deadline = 0.0
+
+    def allow(self, seconds: float) -> None:
+        """From now on for so long."""
+        self._deadline = self._monotonic() + seconds
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """All of it. Raises TimeoutError, OSError."""
+        view = memoryview(data)
+        for start in range(0, len(view), _PIECE_BYTES):
+            remaining = self._deadline - self._monotonic()
+            if remaining <= 0:
+                raise TimeoutError("the answer is read too slowly")
+            self._connection.settimeout(remaining)
+            self._connection.sendall(view[start : start + _PIECE_BYTES])
+        return len(view)
 
 
 def _answered(answer: Answer, request: Request) -> Response:

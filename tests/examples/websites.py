@@ -48,7 +48,6 @@ class Websites:
     def __init__(self, app: Application) -> None:
         self.app = app
         self.client = app.cached  # reads what it wrote itself
-        app.informer(CONFIG_MAPS, field_selector=f"metadata.name={DIRECTORY.name}")
 
     def reconcile(self, request: Request) -> Result:
         try:

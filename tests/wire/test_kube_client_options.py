@@ -12,6 +12,7 @@ from asoreconcile.kube.discovery import Discovery, UnknownKindError
 from asoreconcile.kube.errors import ApiError, ExpiredError, NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES
 from asoreconcile.kube.selection import Selection
+from asoreconcile.kube.writes import Write
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
@@ -242,3 +243,16 @@ def test_cl7_kind_that_came_later_is_looked_for_again(client):
     assert (found.version, found.plural, found.namespaced) == ("v1", "widgets", False)
     with pytest.raises(UnknownKindError):
         discovery.resource(GroupVersionKind("example.com", "v2", "Widget"))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_le5_no_write_goes_out_that_may_not(connect, server, method):
+    def refuse():
+        raise StoppedError("leads no more")
+
+    client = connect(before_write=refuse)
+    write = Write(method, CONFIG_MAPS, KEY, config_map(uid="u"))
+    with pytest.raises(StoppedError, match="leads no more"):
+        client.send(write)
+    client.list_page(CONFIG_MAPS)
+    assert {one.method for one in server.journal} == {"GET"}

@@ -363,3 +363,13 @@ def test_proxy_of_the_kubeconfig_tunnels_to_the_server():
     assert connect.startswith(b"CONNECT kubernetes.example:6443 ")
     assert b"Bearer" not in connect
     assert get.startswith(b"GET /x ")
+
+
+def test_what_is_closed_while_it_connects_sends_nothing():
+    """Its socket opens too late to be among those that were cut."""
+    with talking_to(says(PLAIN)) as (transport, peer):
+        options = transport._connections.pool.conn_kw
+        options["hooks"] = (transport.close, *options["hooks"][1:])
+        with pytest.raises(TransportError):
+            send(transport)
+        assert peer.requests == []

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from asoreconcile.serving import handling
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
 
@@ -146,3 +147,38 @@ def test_a_client_that_leaves_within_its_body_is_no_request(listen):
         client.shutdown(socket.SHUT_WR)
         assert client.recv(1000) == b""
     assert asked == []
+
+
+class Drip:
+    """A client that takes a piece a second."""
+
+    def __init__(self):
+        self.now, self.taken = 0.0, 0
+
+    def monotonic(self):
+        return self.now
+
+    def settimeout(self, seconds):
+        assert 0 < seconds <= 5
+
+    def sendall(self, piece):
+        self.now += 1
+        self.taken += len(piece)
+
+
+def test_mg9_an_answer_that_is_taken_by_the_drop_is_cut_off():
+    client = Drip()
+    output = handling._Timed(client, monotonic=client.monotonic)
+    output.allow(5)
+    assert output.write(b"x" * 1000) == 1000
+    with pytest.raises(TimeoutError, match="too slowly"):
+        output.write(bytes(1 << 20))
+    assert client.taken == 1000 + 4 * (1 << 14)
+
+
+def test_a_long_answer_arrives_whole(listen):
+    long = bytes(range(256)) * (1 << 13)
+    listener = listen(lambda _: Response(200, long))
+    with closing(connect(listener)) as connection:
+        for _ in range(2):
+            assert ask(connection) == (200, long)

@@ -1,0 +1,51 @@
+"""Events that cannot be written: tried again, one by one, and given up in the end."""
+
+from quickclock import QuickClock
+
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.events import EventRecorder
+
+OBJ = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}}
+
+
+class Away:
+    """A server that is not there for a number of tries."""
+
+    def __init__(self, tries):
+        self.left = tries
+        self.written = []
+
+    def create(self, resource, obj):
+        if self.left:
+            self.left -= 1
+            raise TransportError("nobody there")
+        self.written.append(obj["metadata"]["name"])
+        return obj
+
+    def patch(self, resource, key, body):
+        self.written.append(key.name)
+        return body
+
+
+def recorded(client):
+    clock = QuickClock()
+    recorder = EventRecorder(
+        client, "tests", clock=clock, uniform=lambda _low, _high: 0.25
+    )
+    recorder.start()
+    recorder.event(OBJ, "Normal", "Made", "made it")
+    assert recorder.flush(20)
+    assert recorder.stop(20) == []
+    return clock.pauses
+
+
+def test_many_recorders_that_lost_one_server_come_back_one_by_one():
+    client = Away(3)
+    assert recorded(client) == [2.5, 10.0, 10.0]
+    assert len(client.written) == 1
+
+
+def test_an_event_is_given_up_after_twelve_tries():
+    client = Away(20)
+    assert len(recorded(client)) == 11
+    assert (client.left, client.written) == (8, [])
