@@ -3,7 +3,7 @@
 import http.client
 import socket
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -182,3 +182,44 @@ def test_a_long_answer_arrives_whole(listen):
     with closing(connect(listener)) as connection:
         for _ in range(2):
             assert ask(connection) == (200, long)
+
+
+def test_an_answer_to_head_has_no_body_to_be_taken_for_the_next(listen):
+    listener = listen(echo)
+    with closing(connect(listener)) as connection:
+        for _ in range(2):
+            assert ask(connection, "/a", method="HEAD") == (200, b"")
+        assert ask(connection, "/b") == (200, b"/b")
+
+
+def test_mg9_a_head_is_bounded_as_a_whole(listen):
+    """Each line is short enough, and there are not too many of them."""
+    asked = threading.Event()
+    listener = listen(lambda _: asked.set() or Response(200))
+    line = b"x-%d: " + b"x" * 60_000 + b"\r\n"
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as client:
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        with suppress(OSError):  # it stops reading, and closes
+            for number in range(20):
+                client.sendall(line % number)
+            client.sendall(b"\r\n")
+            assert client.recv(1) == b""
+    assert not asked.is_set()
+
+
+def test_an_answer_during_a_stop_is_the_last_of_its_connection(listen):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(_request):
+        begun.set()
+        assert goes_on.wait(20)
+        return Response(200, b"last")
+
+    listener = listen(slow)
+    with closing(connect(listener)) as connection:
+        connection.request("GET", "/")
+        assert begun.wait(20)
+        assert listener.stop(0) == 1
+        goes_on.set()
+        answer = connection.getresponse()
+        assert (answer.read(), answer.getheader("connection")) == (b"last", "close")

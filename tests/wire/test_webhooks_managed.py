@@ -181,6 +181,52 @@ def test_wh7_of_two_that_make_one_at_once_one_wins(manage, cluster, client):
     assert base64.b64decode(data["ca.crt"]) == certificates.authorities
 
 
+class Raced:
+    """A client whose first patch comes after somebody else's write."""
+
+    def __init__(self, client, write):
+        self.get, self.create = client.get, client.create
+        self._patch, self._write = client.patch, [write]
+
+    def patch(self, *args):
+        if self._write:
+            self._write.pop()()
+        return self._patch(*args)
+
+
+def test_wh7_of_two_that_renew_one_at_once_one_wins(manage, client):
+    """What clients were told to trust, and what is shown, must be of one renewal."""
+    clock = FakeClock()
+    spent = manage(clock=clock)
+    assert spent.stop(10) == []
+    clock.advance(timedelta(days=245).total_seconds())
+    faster = []
+    late = ManagedCertificates(
+        Raced(client, lambda: faster.append(manage(clock=clock))),
+        SECRET,
+        ["localhost"],
+        clock=clock,
+    )
+    late.start()
+    try:
+        assert late._shown == faster[0]._shown != spent._shown
+    finally:
+        assert late.stop(10) == []
+
+
+def test_wh7_a_webhook_that_is_added_meanwhile_is_not_lost(client):
+    client.create(VALIDATING_WEBHOOKS, configuration(VALIDATING_WEBHOOKS, "one"))
+    two = configuration(VALIDATING_WEBHOOKS, "one", "two")["webhooks"]
+    key = ObjectKey("", "demo")
+    raced = Raced(
+        client, lambda: client.patch(VALIDATING_WEBHOOKS, key, {"webhooks": two})
+    )
+    assert tell(raced, Caller.validating("demo"), b"PEM")
+    hooks = client.get(VALIDATING_WEBHOOKS, key)["webhooks"]
+    assert len(hooks) == 2
+    assert all("caBundle" in hook["clientConfig"] for hook in hooks)
+
+
 def test_wh7_before_it_is_started_there_is_nothing_to_show(client):
     certificates = ManagedCertificates(client, SECRET, ["localhost"], clock=FakeClock())
     with pytest.raises(OSError, match="no certificate yet"):

@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import socket
 import ssl
 import threading
 
@@ -12,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.errors import InvalidError
 from asoreconcile.objects import GroupVersionKind
+from asoreconcile.serving import listener as serving
 from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import FakeClock
@@ -391,6 +393,15 @@ def test_wh6_objects_come_back_in_the_order_of_the_request(make, version):
     assert versions == {"demo.example.com/v2"}
 
 
+def test_th7_a_conversion_that_has_ended_makes_place_for_the_next(make):
+    server = make(max_conversions=1)
+    server.convert("/convert", to_version)
+    with Client(server) as client:
+        for _ in range(3):
+            review = client.review("/convert", conversion(widget("a")))
+            assert review["response"]["result"]["status"] == "Success"
+
+
 def test_wh6_one_failure_fails_the_batch_and_names_the_object(make):
     def picky(obj, desired):
         if obj["spec"].get("odd"):
@@ -589,6 +600,13 @@ def test_a_stop_lets_answers_out_and_names_those_that_hang(make):
     assert server.stop(5) == []
     thread.join(10)
     assert answers[0]["response"]["allowed"] is True
+
+
+def test_mg9_who_greets_nobody_is_let_go(make, monkeypatch):
+    monkeypatch.setattr(serving, "_HANDSHAKE_SECONDS", 0.05)
+    server = make()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as silent:
+        assert silent.recv(1) == b""
 
 
 def test_a_body_in_pieces_of_unknown_length_is_refused(make):

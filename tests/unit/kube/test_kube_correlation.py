@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from asoreconcile.kube import correlation
 from asoreconcile.kube.correlation import Correlator, Record
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -88,3 +89,13 @@ def test_memory_holds_the_last_4096_and_no_more():
         assert len(memory) == 4096
     assert correlator.observe(record(name="o4999"), 0.0).count == 2
     assert correlator.observe(record(name="o0"), 0.0).count == 1
+
+
+def test_memory_keeps_what_came_last(monkeypatch):
+    monkeypatch.setattr(correlation, "_REMEMBERED", 2)
+    correlator = Correlator()
+    names = ["a", "b", "a", "c", "a"]
+    seen = observed(correlator, [record(uid=name) for name in names])
+    assert [one.count for one in seen if one is seen[0]] == [3, 3, 3]
+    (again,) = observed(correlator, [record(uid="b")])
+    assert again is not seen[1]

@@ -2,7 +2,7 @@
 
 from quickclock import QuickClock
 
-from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.errors import AlreadyExistsError, TransportError
 from asoreconcile.kube.events import EventRecorder
 
 OBJ = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}}
@@ -49,3 +49,25 @@ def test_an_event_is_given_up_after_twelve_tries():
     client = Away(20)
     assert len(recorded(client)) == 11
     assert (client.left, client.written) == (8, [])
+
+
+class Forgetful(Away):
+    """A server whose first answer is lost: the event is there."""
+
+    def create(self, resource, obj):
+        name = obj["metadata"]["name"]
+        if name in self.written:
+            raise AlreadyExistsError("is there", status=409)
+        self.written.append(name)
+        raise TransportError("the answer was lost")
+
+
+def test_an_event_whose_answer_was_lost_is_one_and_goes_on_to_be_counted():
+    client, clock = Forgetful(0), QuickClock()
+    recorder = EventRecorder(client, "tests", clock=clock)
+    recorder.start()
+    for _ in range(2):
+        recorder.event(OBJ, "Normal", "Made", "made it")
+    assert recorder.stop(20) == []
+    name, patched = client.written
+    assert name == patched

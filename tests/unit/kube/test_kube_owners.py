@@ -97,6 +97,15 @@ def test_controlled_by_goes_by_uid():
     assert not is_controlled_by(child, thing("a", uid="another"))
 
 
+def test_nothing_is_controlled_by_what_is_not_on_the_server_yet():
+    child = thing("c", kind="Child")
+    child["metadata"]["ownerReferences"] = [{"kind": "Parent", "controller": True}]
+    owner = thing("a")
+    owner["metadata"]["uid"] = ""
+    child["metadata"]["ownerReferences"][0]["uid"] = ""
+    assert not is_controlled_by(child, owner)
+
+
 def test_finalizer_goes_on_and_off_once():
     obj = thing("a")
     assert add_finalizer(obj, "example.com/other")
