@@ -40,7 +40,9 @@ def asked_delay(error: BaseException | None) -> float:
     `Retry-After` of an API) along the chain of causes; the longest wins. Rule: RL-3.
     """
     asked = 0.0
-    while error is not None:
+    seen = set()  # `raise error from error` makes a ring
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         for name in ("after_seconds", "retry_after_seconds"):
             value = getattr(error, name, None)
             if isinstance(value, int | float):

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
+_SLACK = 64
 
 
 class Timer(Protocol):
@@ -63,35 +64,41 @@ class SystemClock:
         return self._timers.add(deadline, call)
 
 
-class _Entry:
-    __slots__ = ("call",)
-
-    def __init__(self, call: Callable[[], None]) -> None:
-        self.call: Callable[[], None] | None = call
-
-    def cancel(self) -> None:
-        self.call = None
-
-
 class _TimerThread:
-    """A heap of deadlines and one daemon thread, started by the first timer."""
+    """A heap of deadlines and one daemon thread, started by the first timer.
+
+    Cancelled timers stay in the heap until they are due or outnumber the others: a
+    timer of an hour that is replaced every second must not leave 3,600 behind (TH-1).
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._heap: list[tuple[float, int, _Entry]] = []
+        self._cancelled = 0
         self._order = itertools.count()
         self._started = False
 
     def add(self, deadline: float, call: Callable[[], None]) -> Timer:
-        entry = _Entry(call)
+        entry = _Entry(self, call)
         with self._changed:
-            heapq.heappush(self._heap, (deadline, next(self._order), entry))
             if not self._started:
-                self._started = True
                 threading.Thread(target=self._run, name="timers", daemon=True).start()
-            elif self._heap[0][2] is entry:
+                self._started = True
+            heapq.heappush(self._heap, (deadline, next(self._order), entry))
+            if self._heap[0][2] is entry:
                 self._changed.notify()
         return entry
+
+    def cancel(self, entry: "_Entry") -> None:
+        with self._changed:
+            if entry.call is None:
+                return  # cancelled before, or begun
+            entry.call = None
+            self._cancelled += 1
+            if 2 * self._cancelled > len(self._heap) + _SLACK:
+                self._heap = [slot for slot in self._heap if slot[2].call is not None]
+                heapq.heapify(self._heap)
+                self._cancelled = 0
 
     def _run(self) -> None:
         while True:
@@ -104,15 +111,31 @@ class _TimerThread:
     def _next_due(self) -> Callable[[], None]:
         with self._changed:
             while True:
-                while self._heap and self._heap[0][2].call is None:
-                    heapq.heappop(self._heap)
                 if not self._heap:
                     self._changed.wait()
                     continue
-                remaining = self._heap[0][0] - time.monotonic()
+                deadline, _, entry = self._heap[0]
+                if entry.call is None:
+                    heapq.heappop(self._heap)
+                    self._cancelled -= 1
+                    continue
+                remaining = deadline - time.monotonic()
                 if remaining > 0:
                     self._changed.wait(remaining)
                     continue
-                call = heapq.heappop(self._heap)[2].call
-                if call is not None:
-                    return call
+                heapq.heappop(self._heap)
+                call, entry.call = entry.call, None
+                return call
+
+
+class _Entry:
+    """A timer; `call` is None once it has begun or is cancelled."""
+
+    __slots__ = ("_timers", "call")
+
+    def __init__(self, timers: _TimerThread, call: Callable[[], None]) -> None:
+        self._timers = timers
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        self._timers.cancel(self)

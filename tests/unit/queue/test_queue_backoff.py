@@ -60,6 +60,26 @@ def test_rl2_a_key_not_seen_for_its_time_to_live_is_forgotten(clock):
     assert limiter.delay("young") == 2.0
 
 
+def test_rl2_by_default_a_key_is_remembered_for_an_hour_or_four_times_the_cap(clock):
+    short = ItemExponential(1.0, 60.0, clock=clock)
+    long = ItemExponential(1.0, 1000.0, clock=clock)
+    for limiter in (short, long):
+        limiter.delay("a")
+    for seconds, remembered in (
+        (3599, (1, 1)),
+        (1, (0, 1)),
+        (399, (0, 1)),
+        (1, (0, 0)),
+    ):
+        clock.advance(seconds)
+        assert (short.retries("a"), long.retries("a")) == remembered
+
+
+def test_rl1_no_number_of_failures_overflows(clock):
+    limiter = ItemExponential(1.0, 1e300, clock=clock)
+    assert max(limiter.delay("a") for _ in range(3000)) == 2.0**64
+
+
 def test_rl3_the_error_sets_a_lower_bound(clock):
     limiter = ItemExponential(1.0, 60.0, clock=clock)
     assert limiter.delay("a", RetryError("busy", after_seconds=17)) == 17
@@ -88,6 +108,13 @@ def test_rl3_the_bound_is_read_from_causes_and_from_api_errors():
     ThrottledError.retry_after_seconds = None
     assert asked_delay(error) == 0.0
     assert asked_delay(None) == 0.0
+
+
+def test_rl3_an_error_that_is_its_own_cause_is_read_once():
+    error = RetryError("busy", after_seconds=3)
+    error.__cause__ = ValueError()
+    error.__cause__.__cause__ = error
+    assert asked_delay(error) == 3
 
 
 def test_rl3_jitter_stretches_within_its_share(clock):
