@@ -1,5 +1,7 @@
 """Rate limiters: how long each waits, what they count, what they forget."""
 
+from functools import partial
+
 import pytest
 
 from asoreconcile.backoff import (
@@ -60,9 +62,14 @@ def test_rl2_a_key_not_seen_for_its_time_to_live_is_forgotten(clock):
     assert limiter.delay("young") == 2.0
 
 
-def test_rl2_by_default_a_key_is_remembered_for_an_hour_or_four_times_the_cap(clock):
-    short = ItemExponential(1.0, 60.0, clock=clock)
-    long = ItemExponential(1.0, 1000.0, clock=clock)
+@pytest.mark.parametrize(
+    "limiter",
+    [ItemExponential, partial(FastSlow, fast_tries=1)],
+    ids=["RL-2-exponential", "RL-2-fast-slow"],
+)
+def test_a_key_is_remembered_for_an_hour_or_four_times_the_cap(clock, limiter):
+    short = limiter(1.0, 60.0, clock=clock)
+    long = limiter(1.0, 1000.0, clock=clock)
     for limiter in (short, long):
         limiter.delay("a")
     for seconds, remembered in (
