@@ -12,7 +12,7 @@ import orjson
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.fields.schema import check
-from asoreconcile.testing.kube.rules import checks
+from asoreconcile.testing.kube.rules import budget, checks
 from asoreconcile.testing.kube.wire.status import Cause
 
 _KINDS = ("array", "boolean", "integer", "number", "object", "string")
@@ -37,6 +37,7 @@ def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
         yield _required(f"{at}.type", "must not be empty at the root")
         return
     yield from _inside(schema, at, is_root=True)
+    yield from budget.causes(schema, at)
     if schema.get("additionalProperties"):
         yield _refused(f"{at}.additionalProperties", "must not be used at the root")
 

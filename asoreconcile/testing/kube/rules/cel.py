@@ -34,6 +34,10 @@ class Program(Protocol):
     @property
     def gives(self) -> str: ...
 
+    @property
+    def tree(self) -> bytes:
+        """The checked syntax tree, as `syntax` reads it."""
+
     def run(self, values: Mapping[str, Any]) -> Any:
         """The result for the engine's variables. Raises RuleError."""
 
@@ -99,6 +103,12 @@ class _Program:
     _run: Any = attrs.field(repr=False)
     # The library says nothing of threads; a test server can wait its turn.
     _lock: Any = attrs.field(repr=False, eq=False)
+
+    @property
+    def tree(self) -> bytes:
+        with self._lock:
+            serialized: bytes = self._run.serialize()
+        return serialized
 
     def run(self, values: Mapping[str, Any]) -> Any:
         with self._lock:

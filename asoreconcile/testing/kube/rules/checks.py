@@ -4,6 +4,7 @@ A rule that does not compile, or that needs what is not here (the engine, a func
 is refused with the CRD: nobody trusts a rule that does not run.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -139,20 +140,19 @@ def _leads_somewhere(schema: JsonObject, path: str) -> bool:
 
 
 def _shown(rule: Mapping[str, Any]) -> str:
-    """A rule as the API server's messages print it."""
-
-    def quoted(name: str) -> str:
-        text = str(rule.get(name) or "").replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{text}"'
-
-    pointer = "nil" if rule.get("optionalOldSelf") is None else "0xc000000000"
-    return (
-        f"apiextensions.ValidationRule{{Rule:{quoted('rule')}, "
-        f"Message:{quoted('message')}, "
-        f"MessageExpression:{quoted('messageExpression')}, "
-        "Reason:(*apiextensions.FieldValueErrorReason)(nil), "
-        f"FieldPath:{quoted('fieldPath')}, OptionalOldSelf:(*bool)({pointer})}}"
-    )
+    """A rule as the API server's messages print it: JSON, safe for HTML."""
+    stated = {
+        "Rule": str(rule.get("rule") or ""),
+        "Message": str(rule.get("message") or ""),
+        "MessageExpression": str(rule.get("messageExpression") or ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": str(rule.get("fieldPath") or ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+    text = json.dumps(stated, ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
 
 
 def _invalid(field: str, value: str, why: str) -> Cause:

@@ -162,7 +162,9 @@ def program(rule: Mapping[str, Any], field: str) -> Program:
 
 
 def _message(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    if rule.get("messageExpression"):
+    text = str(rule.get("messageExpression") or "")
+    # A real server fails on an optional oldSelf here, and shows the message.
+    if text and not (rule.get("optionalOldSelf") and uses_old(text)):
         try:
             made = program(rule, "messageExpression").run(values)
         except RuleError:

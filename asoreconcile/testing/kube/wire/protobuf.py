@@ -28,27 +28,27 @@ def decode(body: bytes) -> JsonObject:
         raise bad_request(
             "the object provided is unrecognized: it has no protobuf prefix"
         )
-    parts = dict(_fields(memoryview(body)[len(_MAGIC) :]))
-    kind = _message(_TYPE_META, _as_bytes(parts.get(1, b"")))
+    parts = dict(fields_of(memoryview(body)[len(_MAGIC) :]))
+    kind = _message(_TYPE_META, as_bytes(parts.get(1, b"")))
     name, group = str(kind.get("kind")), str(kind.get("apiVersion")).partition("/")[0]
     table = MESSAGES.get(f"{group}/{name}") or MESSAGES.get(name)
     if table is None:
         raise internal_error(
             f'no kind "{kind.get("kind", "")}" is registered for protobuf here'
         )
-    return {**kind, **_message(table, _as_bytes(parts.get(2, b"")))}
+    return {**kind, **_message(table, as_bytes(parts.get(2, b"")))}
 
 
 def _message(table: Fields, data: memoryview) -> JsonObject:
     result: JsonObject = {}
-    for number, value in _fields(data):
+    for number, value in fields_of(data):
         if number not in table:
             continue
         name, sort = table[number]
         if sort.startswith("[]"):
             result.setdefault(name, []).append(_value(sort[2:], value))
         elif sort.startswith("map:"):
-            entry = dict(_fields(_as_bytes(value)))
+            entry = dict(fields_of(as_bytes(value)))
             key = _value("string", entry.get(1, memoryview(b"")))
             result.setdefault(name, {})[key] = _value(
                 sort[4:], entry.get(2, memoryview(b""))
@@ -66,7 +66,7 @@ def _value(sort: str, value: "int | memoryview") -> Any:
             raise _broken()
         signed = value - (1 << 64) if value >= 1 << 63 else value
         return bool(value) if sort == "bool" else signed
-    data = _as_bytes(value)
+    data = as_bytes(value)
     match sort:
         case "string":
             try:
@@ -76,9 +76,9 @@ def _value(sort: str, value: "int | memoryview") -> Any:
         case "bytes":
             return base64.b64encode(data).decode()
         case "time" | "microtime":
-            return _time(dict(_fields(data)), micro=sort == "microtime")
+            return _time(dict(fields_of(data)), micro=sort == "microtime")
         case "json":
-            raw = _as_bytes(dict(_fields(data)).get(1, b"{}"))
+            raw = as_bytes(dict(fields_of(data)).get(1, b"{}"))
             try:
                 return orjson.loads(raw)
             except ValueError as error:
@@ -100,7 +100,7 @@ def _time(parts: "dict[int, int | memoryview]", *, micro: bool) -> str | None:
     return stamp.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
 
 
-def _fields(data: memoryview) -> "Iterator[tuple[int, int | memoryview]]":
+def fields_of(data: memoryview) -> "Iterator[tuple[int, int | memoryview]]":
     """The fields of a message as they are on the wire."""
     at = 0
     while at < len(data):
@@ -135,7 +135,7 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
     raise _broken()
 
 
-def _as_bytes(value: "int | bytes | memoryview") -> memoryview:
+def as_bytes(value: "int | bytes | memoryview") -> memoryview:
     if isinstance(value, int):
         raise _broken()
     return memoryview(value)

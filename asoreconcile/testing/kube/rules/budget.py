@@ -1,0 +1,126 @@
+"""Whether a schema's rules are ones that the API server can afford to run. Pure.
+
+Each rule by itself, as often as its place can be there in one object, and all of them
+together. Rules that do not compile are told of elsewhere, and cost nothing here.
+"""
+
+from collections.abc import Iterator
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.kube.rules.cel import EngineMissingError, RuleError
+from asoreconcile.testing.kube.rules.cost import cost
+from asoreconcile.testing.kube.rules.sizes import Sized, sized, times_in_one
+from asoreconcile.testing.kube.rules.syntax import parsed
+from asoreconcile.testing.kube.rules.validation import RULES, program
+from asoreconcile.testing.kube.wire.status import Cause
+
+_MOST_OF_ONE = 10_000_000
+_MOST_OF_ALL = 100_000_000
+_SHOWN = 4
+_HOW = (
+    " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength "
+    "where arrays, maps, and strings are declared)"
+)
+
+
+@attrs.frozen
+class Priced:
+    """One expression at its place. times: it is run in one object, at most."""
+
+    at: str
+    name: str
+    once: int
+    times: int
+
+    @property
+    def most(self) -> int:
+        return self.once * self.times
+
+
+def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
+    """What is too dear in the schema of a version."""
+    found = list(_priced(schema, at, 1, is_root=True))
+    for one in found:
+        if one.most > _MOST_OF_ONE:
+            why = _exceeds(f"estimated {one.name} cost", one.most, _MOST_OF_ONE)
+            yield Cause(one.at, "FieldValueForbidden", f"Forbidden: {why}")
+    total = sum(one.most for one in found)
+    if total <= _MOST_OF_ALL:
+        return
+    dear = [one for one in found if one.most >= _MOST_OF_ALL // 100]
+    for one in sorted(dear, key=lambda one: -one.most)[:_SHOWN]:
+        why = (
+            "contributed to estimated rule cost total exceeding cost limit for entire "
+            "OpenAPIv3 schema"
+        )
+        yield Cause(one.at, "FieldValueForbidden", f"Forbidden: {why}")
+    name = (
+        "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+    )
+    why = _exceeds(name, total, _MOST_OF_ALL)
+    yield Cause(at, "FieldValueForbidden", f"Forbidden: {why}")
+
+
+def _priced(
+    schema: JsonObject, at: str, times: int | None, *, is_root: bool = False
+) -> Iterator[Priced]:
+    """All expressions of a schema. times: None where nothing bounds it."""
+    if schema.get(RULES):
+        yield from _own(schema, at, times, is_root=is_root)
+    inside = _times_inside(schema, times)
+    for name, part in (schema.get("properties") or {}).items():
+        if isinstance(part, dict):
+            yield from _priced(part, f"{at}.properties[{name}]", inside)
+    for name in ("additionalProperties", "items"):
+        if isinstance(schema.get(name), dict):
+            yield from _priced(schema[name], f"{at}.{name}", inside)
+
+
+def _times_inside(schema: JsonObject, times: int | None) -> int | None:
+    if times is None:
+        return None
+    most: int | None = 1
+    if schema.get("type") == "array":
+        most = schema.get("maxItems")
+    elif isinstance(schema.get("additionalProperties"), dict):
+        most = schema.get("maxProperties")
+    return None if most is None else times * max(most, 0)
+
+
+def _own(
+    schema: JsonObject, at: str, times: int | None, *, is_root: bool
+) -> Iterator[Priced]:
+    value = sized(schema, is_root=is_root)
+    if value is None:
+        return
+    often = times_in_one(value) if times is None else times
+    for index, rule in enumerate(schema[RULES]):
+        for name, field, count in (
+            ("rule", "rule", often),
+            ("messageExpression", "messageExpression", 1),
+        ):
+            once = _once(rule, field, value)
+            if once is not None:
+                yield Priced(f"{at}.{RULES}[{index}].{field}", name, once, count)
+
+
+def _once(rule: JsonObject, field: str, value: Sized) -> int | None:
+    if not str(rule.get(field) or "").strip():
+        return None
+    plain = {field: rule[field]}
+    try:
+        tree = parsed(program(plain, field).tree)
+    except (RuleError, EngineMissingError):
+        return None
+    return cost(tree, {"self": value, "oldSelf": value})
+
+
+def _exceeds(name: str, most: int, limit: int) -> str:
+    factor = most / limit
+    if factor > 100:
+        shown = "more than 100x"
+    else:
+        shown = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{name} exceeds budget by factor of {shown}{_HOW}"
