@@ -302,13 +302,20 @@ def test_a_target_deleted_by_hand_comes_back(world):
 
 
 def test_unchanged_targets_are_not_written_again(world):
-    obj = account(secretExpressions=[into("s", "secret.key1", "k")])
+    exports = {"secretExpressions": [into("s", "secret.key1", "k")]}
+    obj = account(**exports)
     world.apply(obj)
     world.settle(obj)
     key = ObjectKey("default", "s")
     before = world.client.get(SECRETS, key)["metadata"]["resourceVersion"]
-    world.run(obj)
+    edited = account(**exports)
+    edited["spec"]["tags"] = {"a": "b"}
+    world.apply(edited)
+    world.cluster.journal.clear()
+    world.settle(obj)
     assert world.client.get(SECRETS, key)["metadata"]["resourceVersion"] == before
+    asked = {e.verb for e in world.cluster.journal if e.resource == "secrets"}
+    assert asked == {"get"}
 
 
 def test_a_target_that_the_api_server_refuses_is_named_by_field(world):
