@@ -25,8 +25,8 @@ from asoreconcile.azure.wire import (
     INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
-    MAX_LABEL_LENGTH,
     PUT_POLLER,
+    label_value,
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.middleware.requests import Postpone
@@ -123,7 +123,7 @@ def _record(work: Work, accepted: AcceptedPut, running: Pending) -> None:
 
 
 def _build(work: Work) -> dict[str, str]:
-    return {LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH]}
+    return {LAST_RECONCILED_VERSION: label_value(work.operator.build)}
 
 
 def _generation_note(generation: int) -> dict[str, str | None]:

@@ -6,7 +6,7 @@ afterwards leaves an object whose deletion still reaches Azure. What the spec ne
 be there: a missing owner, reference, Secret or ConfigMap means no finalizer yet.
 """
 
-from asoreconcile.azure.identity import identify
+from asoreconcile.azure.identity import identify, is_from_config
 from asoreconcile.azure.owner import (
     Owner,
     owner_labels,
@@ -16,12 +16,13 @@ from asoreconcile.azure.owner import (
 )
 from asoreconcile.azure.valid import require_valid
 from asoreconcile.azure.wire import (
+    AZURE_NAME_FROM_CONFIG,
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
-    MAX_LABEL_LENGTH,
     OWNER_UID,
     RESOURCE_ID,
+    label_value,
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
@@ -43,12 +44,14 @@ def claim(work: Work) -> None:
     to_arm(work.version, spec(work.obj), name=identity.name, inputs=work.references)
     labelled = {
         **owner_labels(owner),
-        LAST_RECONCILED_VERSION: work.operator.build[:MAX_LABEL_LENGTH],
+        LAST_RECONCILED_VERSION: label_value(work.operator.build),
     }
     noted = {
         RESOURCE_ID: identity.arm_id,
         LATEST_RECONCILED_GENERATION: str(work.session.generation),
     }
+    if is_from_config(work.obj):
+        noted[AZURE_NAME_FROM_CONFIG] = identity.name
     references = with_owner_reference(owner_references(work.obj), owner)
     work.log.info("Claiming", armId=identity.arm_id)
     work.session.write_shared(

@@ -8,7 +8,7 @@ import attrs
 
 from asoreconcile.arm import ids
 from asoreconcile.azure.owner import Owner
-from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.azure.wire import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
@@ -46,19 +46,24 @@ def identify(work: Work, owner: Owner | None) -> Identity:
     return Identity(name, claimed or arm_id)
 
 
+def is_from_config(obj: JsonObject) -> bool:
+    """Whether the Azure name is what a ConfigMap said at the claim. Pure."""
+    stated = spec(obj)
+    return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
+
+
 def _name(work: Work) -> str:
     """The Azure name; names made up or read at the claim stay as they were then.
 
     A UUID is drawn, or made up differently by another version of the kind.
     """
-    stated = spec(work.obj)
-    made_up = is_named_by_uuid(work.version.group_kind)
-    from_config = stated.get("azureNameFromConfig")
-    if not stated.get("azureName") and (made_up or from_config):
-        if work.arm_id:
-            return work.arm_id.rpartition("/")[2]
-        if from_config:
-            return _configured(work, from_config)
+    stated, from_config = spec(work.obj), is_from_config(work.obj)
+    made_up = is_named_by_uuid(work.version.group_kind) and not stated.get("azureName")
+    if work.arm_id and (made_up or from_config):
+        return work.arm_id.rpartition("/")[2]
+    if from_config:
+        noted = work.session.annotation(AZURE_NAME_FROM_CONFIG)
+        return noted or _configured(work, stated["azureNameFromConfig"])
     name = azure_name(work.version, work.obj)
     if not name:
         raise _failed("the Azure name cannot be derived: set spec.azureName")

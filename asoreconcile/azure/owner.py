@@ -11,11 +11,11 @@ import attrs
 from asoreconcile.arm import ids
 from asoreconcile.azure.wire import (
     CHILD_ID_OVERRIDE,
-    MAX_LABEL_LENGTH,
     OWNER_GROUP_KIND,
     OWNER_NAME,
     OWNER_UID,
     RESOURCE_ID,
+    label_value,
 )
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.conditions import find_ready, is_ready
@@ -138,8 +138,8 @@ def owner_labels(owner: Owner | None) -> dict[str, str]:
     if owner is None or owner.obj is None or owner.group_kind is None:
         return {}
     return {
-        OWNER_NAME: key_of(owner.obj).name[:MAX_LABEL_LENGTH],
-        OWNER_GROUP_KIND: str(owner.group_kind)[:MAX_LABEL_LENGTH],
+        OWNER_NAME: label_value(key_of(owner.obj).name),
+        OWNER_GROUP_KIND: label_value(str(owner.group_kind)),
         OWNER_UID: uid_of(owner.obj),
     }
 

@@ -21,6 +21,7 @@ LATEST_RECONCILED_GENERATION = _PREFIX + "latest-reconciled-generation"
 POLLER_TOKEN = _PREFIX + "poller-resume-token"
 POLLER_ID = _PREFIX + "poller-resume-id"
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
+AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 
 # What the running PUT was made of beside the spec: ours alone.
 INPUTS = OWN_PREFIX + "inputs"
@@ -35,7 +36,14 @@ OWNER_GROUP_KIND = _PREFIX + "owner-group-kind"
 OWNER_UID = _PREFIX + "owner-uid"
 LAST_RECONCILED_VERSION = _PREFIX + "last-reconciled-version"
 
-MAX_LABEL_LENGTH = 63
+_MAX_LABEL_LENGTH = 63
+
+
+def label_value(text: str) -> str:
+    """As much of a name as a label holds. Cut in the middle it may end on what no label
+    may end on; a build's number may have a plus.
+    """
+    return text.replace("+", "-")[:_MAX_LABEL_LENGTH].rstrip("-._")
 
 
 def is_operators_own(name: str) -> bool:

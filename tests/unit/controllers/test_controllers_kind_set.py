@@ -12,7 +12,11 @@ from asoreconcile.azure.wire import (
 )
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
-from asoreconcile.controllers.kind_set import wants_pass
+from asoreconcile.catalogue.authored import AsWritten
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.kind_set import KindSet, RunningKind, wants_pass
+from asoreconcile.errors import RetryError
+from asoreconcile.objects import GroupKind, ObjectKey
 
 OURS = {OPERATOR_NAMESPACE: "operator", RESOURCE_ID: "/subscriptions/s"}
 
@@ -90,3 +94,31 @@ def test_letting_go_of_a_deleted_object_is_no_loss():
 def test_beginning_and_end_are_reasons():
     assert wants_pass(Added(entry=entry(), initial=False))
     assert wants_pass(Deleted(entry=entry()))
+
+
+class Filling:
+    """A cache that is not full yet, or is and holds nothing."""
+
+    def __init__(self, *, full):
+        self._full = full
+
+    def has_synced(self):
+        return self._full
+
+    def get(self, _key):
+        return None
+
+
+def test_d13_what_is_not_listed_yet_is_not_taken_for_what_does_not_exist():
+    """Else a child fails, or waits a second, for an owner that is there."""
+    version = (
+        builtin().kind(GroupKind("resources.azure.com", "ResourceGroup")).version()
+    )
+    for full in (False, True):
+        kinds = KindSet()
+        kinds.add(RunningKind(version, Filling(full=full), None, AsWritten(version)))
+        if full:
+            assert kinds.get(version.group_kind, ObjectKey("ns", "rg")) is None
+            continue
+        with pytest.raises(RetryError):
+            kinds.get(version.group_kind, ObjectKey("ns", "rg"))

@@ -135,6 +135,7 @@ def test_an_operation_that_runs_is_polled_when_azure_said(wakeups, kinds):
 def test_an_owner_that_went_wakes_children_on_their_way_out(wakeups, kinds):
     add(wakeups, kinds, GROUP)
     add(wakeups, kinds, with_status(NETWORK, "False", deletionTimestamp="now"))
+    add(wakeups, kinds, with_status(NETWORK, "True", name="in-order"))
     remove(wakeups, kinds, GROUP)
     assert kinds.woken == ["vnet"]
 

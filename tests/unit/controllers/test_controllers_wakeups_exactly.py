@@ -242,6 +242,25 @@ def test_an_object_that_names_something_else_now_is_woken_by_that(wakeups, kinds
     assert kinds.woken == ["reads", "reads-and-works"]
 
 
+def test_a_successor_is_woken_by_what_it_names_itself(wakeups, kinds):
+    """Its predecessor's end was missed; both are of generation 1."""
+    obj = named("reads")
+    successor = {**obj, "metadata": {**obj["metadata"], "uid": "another"}}
+    successor["spec"] = server("reads", "False", "new-password")["spec"]
+    wakeups.on_azure_object(kept(obj), Updated(old=Entry(obj), new=Entry(successor)))
+    kinds.entries[node_of(obj)] = Entry(successor)
+    wakeups.on_secret_or_config_map(SECRET, content_event(Updated, "new-password"))
+    assert kinds.woken == ["reads"]
+
+
+def test_what_went_is_woken_by_nothing(wakeups, kinds):
+    obj = named("reads")
+    entry = kinds.entries.pop(node_of(obj))
+    wakeups.on_azure_object(kept(obj), Deleted(entry=entry))
+    wakeups.on_secret_or_config_map(SECRET, content_event(Updated, "password"))
+    assert kinds.woken == ["reads-and-works"]
+
+
 def test_what_was_edited_waits_until_its_condition_speaks_of_the_edit(wakeups, kinds):
     """Its pass may be finding a reference missing at this moment."""
     obj = named("content")
