@@ -5,6 +5,9 @@ import attrs
 # Long enough to be a delay, too short to be one: the next pass runs at once, and the
 # queue may serve others in between.
 AT_ONCE_SECONDS = 0.001
+# Above what waits for its first pass: what is begun is finished before more is begun,
+# or many objects applied at once would all be late by the time of marking them all.
+BEGUN_PRIORITY = 1
 # Before a lost operation is begun again: Azure may lose the next one too.
 LOST_SECONDS = 5.0
 
@@ -18,9 +21,12 @@ class Settled:
 class Again:
     """Something is under way: look again after a delay. Ready stays as the step left
     it.
+
+    priority: of that look; None keeps the one this pass was queued with.
     """
 
     after_seconds: float = AT_ONCE_SECONDS
+    priority: int | None = None
 
 
 @attrs.frozen

@@ -7,6 +7,8 @@ one write to Azure or one poll, and never waits.
 from collections.abc import Callable
 from typing import Protocol
 
+import attrs
+
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, restore_id
@@ -15,6 +17,7 @@ from asoreconcile.azure.failures import event_text, failure_of
 from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
+    BEGUN_PRIORITY,
     Again,
     Finished,
     Outcome,
@@ -80,9 +83,24 @@ class ArmReconciler:
         obj = self._reader.get(request.key)
         if obj is None:
             self._kind.intervals.succeeded(request.key)
+            self._kind.marked.discard(request.key)
             return Result()
         with correlated(current.reconcile_id()):
-            return self._pass(self._work(obj))
+            result = self._pass(self._work(obj))
+        return self._in_turn(request.key, result)
+
+    def _in_turn(self, key: ObjectKey, result: Result) -> Result:
+        """Let go of a higher place in the queue that was for one look: it would be kept
+        from look to look (PQ-7), before what people change.
+        """
+        marked = self._kind.marked
+        if result.priority == BEGUN_PRIORITY:
+            marked.add(key)
+        elif key in marked:
+            marked.discard(key)
+            if result.priority is None:
+                return attrs.evolve(result, priority=0)
+        return result
 
     def _pass(self, work: Work) -> Result:
         try:
@@ -129,7 +147,7 @@ class ArmReconciler:
             # On the resource version: of two operators only one may win it.
             mark = {OPERATOR_NAMESPACE: self._operator.namespace}
             work.session.write_shared({"annotations": mark})
-            return Again()
+            return Again(priority=BEGUN_PRIORITY)
         self._prepare(work, decided)
         return _STEPS[decided.step](work)
 
@@ -174,8 +192,9 @@ class ArmReconciler:
         match outcome:
             case Finished():
                 return Result()
-            case Again(after_seconds=after_seconds):
-                return self._commit(work, Result(requeue_after_seconds=after_seconds))
+            case Again(after_seconds=after_seconds, priority=priority):
+                result = Result(requeue_after_seconds=after_seconds, priority=priority)
+                return self._commit(work, result)
             case Settled():
                 work.session.set_ready(succeeded(work.session.generation))
                 resync = intervals.resync()

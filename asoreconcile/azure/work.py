@@ -122,6 +122,7 @@ class Kind:
     """One kind as the cluster keeps it, and what passes over it share.
 
     version: the one the kind is served at; an object's own is its author's (`Work`).
+    marked: keys whose next pass is the first after their mark.
     """
 
     version: KindVersion
@@ -134,6 +135,7 @@ class Kind:
         default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
     )
     drifts: Drifts = attrs.field(factory=Drifts)
+    marked: set[ObjectKey] = attrs.field(factory=set)
     sources: CredentialSources = attrs.field(factory=CredentialSources)
 
     @property

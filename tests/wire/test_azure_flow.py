@@ -64,6 +64,17 @@ def test_r1_3_unmarked_object_is_marked_in_a_pass_of_its_own(world):
     assert result.requeue_after_seconds < 0.1
 
 
+def test_what_is_marked_goes_before_what_waits_and_only_once(world):
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    assert world.run(obj).priority > 0
+    world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
+    assert world.run(obj).priority == 0
+    world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
+    assert world.run(obj).priority is None
+    assert world.run(obj).priority < 0
+
+
 def test_synchronous_put_goes_straight_to_ready(world):
     obj = resource_group()
     world.apply(obj)
