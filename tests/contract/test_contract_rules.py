@@ -457,3 +457,16 @@ def test_a_broken_rule_with_an_optional_old_value_is_named_at_its_place(server):
         "ERROR: <input>:1:23: Syntax error" in message
         for _, _, message in refused(answer)
     )
+
+
+def test_a_rule_that_takes_too_long_ends_them_all(install):
+    text = "self.a.all(x, self.a.all(y, x <= y))"
+    spec = {"type": "array", "maxItems": 1000, "items": INT}
+    written = install(ruled(rule(text), rule("self.a.size() < 5"), a=spec))
+    only(
+        written.create(a=[5] * 1000),
+        "spec",
+        "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': "
+        "no further validation rules will be run due to call cost exceeds limit for "
+        f"rule: {text}",
+    )

@@ -17,6 +17,7 @@ from asoreconcile.errors import AsoError
 
 _EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
 _FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
+_OUT_OF_BUDGET = "Iteration budget exceeded"
 _NO_KEY = re.compile(r'Key not found in map : "(.*)"')
 
 
@@ -26,6 +27,10 @@ class EngineMissingError(AsoError):
 
 class RuleError(Exception):
     """A rule that is wrong, or failed on a value; the text says how."""
+
+
+class TooDearError(RuleError):
+    """An evaluation that was given up: it went on for too long."""
 
 
 class Program(Protocol):
@@ -117,10 +122,16 @@ class _Program:
                 found = result.plain_value()
                 failed = result.type().name() == "ERROR"
             except RuntimeError as error:
-                raise RuleError(_told(str(error))) from error
+                raise _failure(str(error)) from error
         if failed:
-            raise RuleError(_told(str(found)))
+            raise _failure(str(found))
         return found
+
+
+def _failure(report: str) -> RuleError:
+    if _OUT_OF_BUDGET in report:
+        return TooDearError("operation cancelled: actual cost limit exceeded")
+    return RuleError(_told(report))
 
 
 def _told(report: str) -> str:

@@ -15,7 +15,7 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
-from asoreconcile.testing.kube.rules.cel import Program, RuleError, engine
+from asoreconcile.testing.kube.rules.cel import Program, RuleError, TooDearError, engine
 from asoreconcile.testing.kube.rules.values import as_rules_see
 from asoreconcile.testing.kube.wire.status import Cause
 
@@ -37,6 +37,13 @@ _UNCHECKED = Cause(
 )
 _WITHOUT_OLD = object()
 _OLD_VALUE, _HAS_OLD = "old__value", "old__is"
+
+
+class _TooDear(Exception):  # noqa: N818 - an end, not an error
+    """A rule went on for too long: none is run after it."""
+
+    def __init__(self, cause: Cause) -> None:
+        self.cause = cause
 
 
 @attrs.frozen
@@ -80,7 +87,10 @@ def broken(
         yield _UNCHECKED
         return
     old = _WITHOUT_OLD if before is None else before
-    yield from _broken(node, obj, old, "", is_root=True)
+    try:
+        yield from _broken(node, obj, old, "", is_root=True)
+    except _TooDear as stop:
+        yield stop.cause
 
 
 def _broken(
@@ -135,6 +145,15 @@ def _own(
         except RuleError as error:
             told = rule.get("message") or rule["rule"]
             kind = node.schema.get("type") or ""
+            if isinstance(error, TooDearError):
+                why = (
+                    f"'{error}': no further validation rules will be run due to call "
+                    f"cost exceeds limit for rule: {rule['rule']}"
+                )
+                text = f'Invalid value: "{kind}": {why}'
+                raise _TooDear(
+                    Cause(at or "<nil>", "FieldValueInvalid", text)
+                ) from None
             text = f'Invalid value: "{kind}": {error} evaluating rule: {told}'
             yield Cause(at or "<nil>", "FieldValueInvalid", text)
             continue
