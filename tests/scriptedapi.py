@@ -92,6 +92,8 @@ class Stream:
     def __iter__(self):
         if self.events is not None:
             for event in self.events:
+                if self.closed.is_set():
+                    return
                 if isinstance(event, Exception):
                     raise event
                 if event is QUIET:

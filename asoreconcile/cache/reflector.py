@@ -18,6 +18,7 @@ from asoreconcile.cache.remedies import (
     Pauses,
     Remedy,
     Streaming,
+    explained,
     instead_of_stream,
     remedy,
 )
@@ -250,12 +251,13 @@ class Reflector:
         self.last_error = ""
 
     def _failed(self, error: Exception) -> None:
-        self.last_error = f"{type(error).__name__}: {error}"
+        reason = explained(error, self._selection.resource)
+        self.last_error = f"{type(error).__name__}: {reason}"
         _log.info(
             "Watch failed",
             kind=str(self._selection.resource.gvk),
             refused=isinstance(error, ApiError),
-            reason=str(error),
+            reason=reason,
         )
 
     def _pause(self, error: Exception) -> None:

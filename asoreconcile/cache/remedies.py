@@ -16,6 +16,7 @@ from asoreconcile.kube.errors import (
     TransportError,
     is_from_the_future,
 )
+from asoreconcile.kube.resources import ApiResource
 
 _FIRST_DELAY_SECONDS = 0.8
 _LAST_DELAY_SECONDS = 30.0
@@ -54,6 +55,17 @@ def remedy(error: Exception) -> Remedy:
     if isinstance(error, ApiError) and _is_unknown_version(error):
         return Remedy.NEWEST
     return Remedy.RELIST
+
+
+def explained(error: Exception, resource: ApiResource) -> str:
+    """What went wrong, for who has to mend it.
+
+    A whole kind is never absent but for its definition; servers only say "404".
+    """
+    if isinstance(error, NotFoundError):
+        kind = f"{resource.plural} of {resource.api_version}"
+        return f"the server does not serve {kind}: its CRD is not there, or not yet"
+    return str(error)
 
 
 class Streaming(Enum):

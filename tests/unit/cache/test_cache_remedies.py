@@ -9,6 +9,7 @@ from asoreconcile.cache.remedies import (
     Remedy,
     Streaming,
     VeryShortWatchError,
+    explained,
     instead_of_stream,
     remedy,
 )
@@ -21,6 +22,7 @@ from asoreconcile.kube.errors import (
     TooManyRequestsError,
     TransportError,
 )
+from asoreconcile.kube.resources import ApiResource
 
 FUTURE = ApiError(
     "Too large resource version",
@@ -69,6 +71,15 @@ def test_each_failure_has_its_remedy(error, expected):
 )
 def test_each_refusal_of_a_stream_says_whether_a_list_does_better(error, expected):
     assert instead_of_stream(error) is expected
+
+
+def test_a_kind_that_is_not_served_is_explained():
+    widgets = ApiResource("demo.example.com", "v1", "widgets", "Widget")
+    assert explained(NotFoundError("404 page not found", status=404), widgets) == (
+        "the server does not serve widgets of demo.example.com/v1: "
+        "its CRD is not there, or not yet"
+    )
+    assert explained(ForbiddenError("no list", status=403), widgets) == "no list"
 
 
 def test_rf1_pauses_double_until_there_was_calm_for_two_minutes():
