@@ -242,6 +242,8 @@ class _Connection:
 
 def _plain(value: str) -> str:
     """A header's value with nothing in it that would end it, or that it cannot hold."""
+    if value.isascii() and value.isprintable():
+        return value
     shown = value.encode("latin-1", errors="replace").decode("latin-1")
     return "".join(c if c.isprintable() else " " for c in shown)
 
