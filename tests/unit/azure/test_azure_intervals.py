@@ -30,10 +30,19 @@ def test_r4_1_sequences(retry, expected):
     assert [intervals.failed(KEY, failure(retry)) for _ in expected] == expected
 
 
-def test_r4_1_one_count_for_all_classes():
+@pytest.mark.parametrize("first", RetryClass)
+def test_r4_1_one_count_for_all_classes(first):
     intervals = make()
-    intervals.failed(KEY, failure(RetryClass.FAST))
+    intervals.failed(KEY, failure(first))
     assert intervals.failed(KEY, failure(RetryClass.SLOW)) == 2
+
+
+def test_r4_3_an_error_resets_the_count():
+    """What comes after it is another trouble."""
+    intervals = make()
+    for error in (failure(), failure(), failure(severity="Error")):
+        intervals.failed(KEY, error)
+    assert intervals.failed(KEY, failure()) == 1
 
 
 def test_r4_3_success_resets_the_count():
@@ -44,8 +53,18 @@ def test_r4_3_success_resets_the_count():
     assert intervals.failed(KEY, failure()) == 1
 
 
-def test_d4_retry_after_is_a_lower_bound():
-    assert make().failed(KEY, failure(after=77.0)) == 77.0
+@pytest.mark.parametrize(
+    "error",
+    [
+        failure(after=7000.0),
+        failure(RetryClass.FAST, after=7000.0),
+        failure(RetryClass.VERY_SLOW, after=7000.0),
+        failure(severity="Error", after=7000.0),
+    ],
+    ids=["slow", "fast", "very-slow", "error"],
+)
+def test_d4_retry_after_is_a_lower_bound(error):
+    assert make().failed(KEY, error) == 7000.0
 
 
 def test_d7_objects_do_not_share_counts():

@@ -45,6 +45,7 @@ def test_r1_3_unmarked_object_is_marked_first():
 def test_r1_4_claim_comes_before_the_first_put_and_not_again():
     assert decide(OURS, finalizer=False) == Plan(Step.BEGIN, claim=True)
     assert decide(CLAIMED) == Plan(Step.BEGIN)
+    assert decide(PUTTING, finalizer=False) == Plan(Step.MONITOR, claim=True)
 
 
 def test_r1_8_skip_claims_and_observes():
@@ -93,6 +94,7 @@ def test_running_delete_is_polled():
 
 def test_r5_9_kind_without_delete_is_held():
     assert decide(CLAIMED, deleting=True, can=False) == Plan(Step.HOLD_DELETE)
+    assert decide(OURS, deleting=True, can=False) == Plan(Step.LET_GO)
     assert decide(
         CLAIMED, policy=Policy.DETACH_ON_DELETE, deleting=True, can=False
     ) == Plan(Step.LET_GO)

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 from prometheus_client import CollectorRegistry
 
+from asoreconcile.middleware import chain as chain_module
 from asoreconcile.middleware.chain import ChainRow, Extensions, NextCalledTwice
 from asoreconcile.middleware.context import Pending
 from asoreconcile.middleware.extension_set import (
@@ -290,3 +291,28 @@ def test_runs_are_counted_by_outcome_and_timed(run, outcome):
     samples = measured(run)
     assert samples["asoreconcile_extension_runs_total", outcome, "Thing"] == 1
     assert samples["asoreconcile_extension_duration_seconds_count", None, "Thing"] == 1
+
+
+def test_a_link_s_time_is_its_own_without_those_it_wraps(monkeypatch):
+    """Whoever looks for what is slow must find the link, not all around it."""
+    now = [0.0]
+    monkeypatch.setattr(chain_module.time, "perf_counter", lambda: now[0])
+    seen = {}
+
+    class Metrics:
+        def observe(self, link, set_name, /, *, outcome, seconds):
+            seen[set_name] = seconds
+
+    def taking(seconds):
+        def run(req, call_next):
+            now[0] += seconds
+            return call_next(req)
+
+        return run
+
+    sets = [ExtensionSet("outer", 2), ExtensionSet("inner", 1)]
+    for one, seconds in zip(sets, (1.0, 10.0), strict=True):
+        one.on(PRE_RECONCILE, THING)(taking(seconds))
+    composed = Extensions.compose(sets, kinds=KINDS, metrics=Metrics())
+    composed.chain(PRE_RECONCILE, THING)(PreReconcile(fake_ctx(), {}))
+    assert seen == {"outer": 1.0, "inner": 10.0}
