@@ -91,3 +91,10 @@ def test_old_reads_do_not_pile_up(reads, clock):
         reads.get(azure, f"{ID}{number}", API, credential="a")
         clock.advance(1.0)
     assert len(reads._reads) <= 257
+
+
+def test_what_one_version_shows_is_not_taken_for_another(reads):
+    """Versions name their fields differently."""
+    azure = FakeArm().on("GET", ID, API, {"n": 1}).on("GET", ID, "2020-01-01", {"n": 2})
+    assert reads.get(azure, ID, API, credential="a") == {"n": 1}
+    assert reads.get(azure, ID, "2020-01-01", credential="a") == {"n": 2}

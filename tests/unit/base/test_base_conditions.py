@@ -21,6 +21,7 @@ RECONCILING = Ready("False", "Reconciling", "Info", "m", 1)
 WARNING = Ready("False", "Conflict", "Warning", "m", 1)
 WAITING = Ready("False", "WaitingForOwner", "Warning", "m", 1)
 ERROR = Ready("False", "LocationRequired", "Error", "m", 1)
+UNKNOWN = Ready("Unknown", "Elsewhere", "", "m", 1)
 DELETING = Ready("False", "Deleting", "Info", "m", 1)
 
 
@@ -39,6 +40,8 @@ def shown(old, new, *, reason_aware=False):
         pytest.param(WARNING, ERROR, True, id="equal-priority-is-replaced"),
         pytest.param(ERROR, TRUE, True, id="error-to-true"),
         pytest.param(WARNING, TRUE, True, id="warning-to-true"),
+        pytest.param(RECONCILING, UNKNOWN, False, id="unknown-matters-least"),
+        pytest.param(UNKNOWN, RECONCILING, True, id="unknown-gives-way"),
     ],
 )
 def test_same_generation(old, new, taken):
@@ -93,3 +96,19 @@ def test_a_message_is_cut_at_its_bound_and_the_cut_one_is_equal_to_itself():
     assert condition["message"] == "m" * (MAX_MESSAGE - 3) + "..."
     assert merge_ready([condition], endless, NOW) == [condition]
     assert Ready("False", "Other", message="m" * MAX_MESSAGE).message[-1] == "m"
+
+
+def test_a_new_message_alone_is_shown_and_the_time_stays():
+    told = shown(WARNING, Ready("False", "Conflict", "Warning", "n", 1))
+    assert (told["message"], told["lastTransitionTime"]) == (
+        "n",
+        "2026-01-01T00:00:00Z",
+    )
+
+
+def test_conditions_of_others_are_kept():
+    theirs = {"type": "Synced", "status": "True"}
+    before = [theirs, *merge_ready([], WARNING, THEN)]
+    for new in (TRUE, RECONCILING):
+        assert theirs in merge_ready(before, new, NOW)
+    assert theirs in merge_ready([theirs], TRUE, NOW)

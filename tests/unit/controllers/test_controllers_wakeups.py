@@ -118,6 +118,14 @@ def test_what_waits_for_its_owner_is_not_woken_by_another(wakeups, kinds):
     assert kinds.woken == ["peering"]
 
 
+def test_what_waits_for_an_owner_that_it_also_refers_to_is_woken(wakeups, kinds):
+    both = peering()
+    both["spec"]["remoteVirtualNetwork"]["reference"]["name"] = "vnet"
+    add(wakeups, kinds, with_status(both, "False", "WaitingForOwner"))
+    add(wakeups, kinds, NETWORK)
+    assert kinds.woken == ["peering"]
+
+
 def test_what_failed_is_woken_by_what_it_refers_to(wakeups, kinds):
     add(wakeups, kinds, with_status(peering(), "False", "InvalidResourceReference"))
     remote = {**NETWORK, "metadata": {**NETWORK["metadata"], "name": "other"}}
