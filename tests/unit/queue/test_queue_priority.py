@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.queue.entry import State
 from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
 from asoreconcile.testing.clock import FakeClock
 
@@ -150,6 +151,17 @@ def test_pq10_the_oldest_of_several_low_keys_goes_first(clock):
     assert take(queue) == [0, "first", 1, "second", 2, 3]
 
 
+def test_pq10_the_oldest_is_not_a_key_that_was_put_off(clock):
+    queue = WorkQueue("test", clock=clock, oldest_every=2)
+    queue.add("put off", priority=LOW_PRIORITY)
+    queue.add("older", priority=-50)
+    queue.add("younger", priority=LOW_PRIORITY)
+    queue.add_after("put off", 60, not_before=True)
+    for number in range(3):
+        queue.add(number)
+    assert [queue.get().key for _ in range(4)] == [0, "older", 1, "younger"]
+
+
 def test_pq10_can_be_switched_off(clock):
     queue = WorkQueue("test", clock=clock, oldest_every=0)
     queue.add("low", priority=LOW_PRIORITY)
@@ -174,16 +186,39 @@ def test_pq11_priority_comes_before_fairness(clock):
     assert take(queue) == ["a2", "a3", "a1", "b1"]
 
 
-def test_th1_stale_slots_are_swept_out(clock):
-    queue = WorkQueue("test", clock=clock)
-    queue.add("other", priority=-1)
-    for number in range(1000):
-        queue.add(number)
-    for priority in range(1, 50):
-        for number in range(1000):
-            queue.add(number, priority=priority)
+def slots(queue):
+    """Of every line, as the entries they hold."""
     levels = queue._ready._levels.values()
-    assert sum(level.live + level.stale for level in levels) < 3000
-    taken = take(queue)
-    assert len(taken) == 1001
-    assert set(taken) == {*range(1000), "other"}
+    return [entry for level in levels for _, line in level.turns for entry in line]
+
+
+def stale(queue):
+    return sum(level.stale for level in queue._ready._levels.values())
+
+
+def test_th1_stale_slots_are_swept_out_of_every_group(clock):
+    queue = WorkQueue("test", clock=clock, fairness=lambda key: key % 3, oldest_every=0)
+    for key in (-3, -6, -2):
+        queue.add(key)
+    for number in range(0, 3000, 3):
+        for key in (number, number + 2):
+            queue.add(key)
+            queue.add(key, priority=1)
+        for _ in range(2):
+            queue.done(queue.get().key)
+        gone = [entry for entry in slots(queue) if entry.state is State.GONE]
+        assert len(gone) == stale(queue) < 100
+    for key in (3, 4, 5):
+        queue.add(key)
+    assert take(queue) == [-3, -2, 5, -6, 4, 3]
+
+
+def test_th1_a_priority_that_is_empty_begins_anew(clock):
+    queue = WorkQueue("test", clock=clock, fairness=lambda key: key[0])
+    queue.add("a1")
+    queue.add_after("a1", 60, not_before=True)
+    assert (len(slots(queue)), stale(queue)) == (1, 1)
+    for key in ("b1", "a2", "b2"):
+        queue.add(key)
+    assert (len(slots(queue)), stale(queue)) == (3, 0)
+    assert take(queue) == ["b1", "a2", "b2"]
