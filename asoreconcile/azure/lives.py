@@ -28,18 +28,14 @@ _MOMENTS = (
 _NAMES = ("resourceGuid",)
 # One moment as two api-versions write it: with and without fractions of a second.
 _SAME_MOMENT_SECONDS = 60.0
-# Providers that answered each recorded update with 200 or 202. Some others (EventGrid,
-# Communication, DataProtection, Synapse) say 201 to updates as well.
+# Providers of types without birth marks that answered every recorded update with 200 or
+# 202. Others (EventGrid, Communication, DataProtection, Synapse) say 201 to updates, too.
 _SAY_201_FOR_NEW = frozenset(
     {
-        "microsoft.cognitiveservices",
-        "microsoft.compute",
-        "microsoft.containerregistry",
         "microsoft.containerservice",
         "microsoft.documentdb",
         "microsoft.eventhub",
         "microsoft.insights",
-        "microsoft.keyvault",
         "microsoft.managedidentity",
         "microsoft.network",
         "microsoft.resources",
