@@ -156,6 +156,14 @@ def test_members_of_other_types_are_400(session, group, changes):
     assert refusal(refused) == (400, "InvalidRequestContent")
 
 
+def test_members_that_are_null_are_not_there(session, group):
+    path = f"{group}/providers/Microsoft.Network/publicIPAddresses/ip"
+    body = {"location": "westeurope", "properties": None, "tags": None}
+    made = session.put(path, json=body)
+    assert made.status_code == 201
+    assert "tags" not in made.json()
+
+
 @pytest.mark.parametrize("name", ["a<b", "a>b", "x" * 261, "a\\b"])
 def test_i3_names_that_cannot_be_are_400(session, group, name):
     refused = session.put(f"{group}{NETWORKS}/{name}", json=NETWORK_BODY)

@@ -219,7 +219,8 @@ _TYPES: dict[str, _Make] = {
 
 def shown(address: Address, sent: JsonObject, *, tenant_id: str) -> JsonObject:
     """The body that Azure keeps of one that was sent."""
-    body: JsonObject = without_secrets(copy_json(sent))
+    stated = {name: value for name, value in sent.items() if value is not None}
+    body: JsonObject = without_secrets(copy_json(stated))
     body["id"], body["name"] = address.id, address.name
     body["type"] = address.type_name
     add_outputs(address, body, tenant_id=tenant_id)
