@@ -29,6 +29,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from asoreconcile.arm.faults import Sent
+from asoreconcile.arm.timed import TimedResponse
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 
@@ -174,6 +175,8 @@ def read_body(raw: HTTPResponse, clock: Clock) -> bytes:
 
 class _Connection(HTTPSConnection):
     """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
+
+    response_class = TimedResponse
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         sending = _SENDING.get()

@@ -29,7 +29,7 @@ _NAMES = ("resourceGuid",)
 # One moment as two api-versions write it: with and without fractions of a second.
 _SAME_MOMENT_SECONDS = 60.0
 # Providers of types without birth marks that answered every recorded update with 200 or
-# 202. Others (EventGrid, Communication, DataProtection, Synapse) say 201 to updates, too.
+# 202. Others (EventGrid, Communication, DataProtection, Synapse) say 201 to some.
 _SAY_201_FOR_NEW = frozenset(
     {
         "microsoft.containerservice",

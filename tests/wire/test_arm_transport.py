@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -15,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from asoreconcile.arm import transport
+from asoreconcile.arm import timed, transport
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.faults import ArmError, ArmTransportError
@@ -309,6 +310,23 @@ def test_a_slow_answer_is_given_up(azure, server, monkeypatch):
     with pytest.raises(ArmTransportError, match="to arrive"):
         azure[1].get(ID, "1")
     stop.set()
+
+
+def test_a_head_that_comes_byte_by_byte_is_given_up(azure, server, monkeypatch):
+    monkeypatch.setattr(timed, "MAX_ANSWER_SECONDS", 0.05)
+    stop = threading.Event()
+
+    def answer(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        with suppress(OSError):
+            while not stop.wait(0.01):
+                handler.wfile.write(b"x")
+
+    server.answer = answer
+    with pytest.raises(ArmTransportError, match="the answer took over") as caught:
+        azure[1].get(ID, "1")
+    stop.set()
+    assert caught.value.sent == "maybe"
 
 
 def test_v8_a_truncated_answer_may_have_been_executed(azure, server):
