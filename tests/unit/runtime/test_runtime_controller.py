@@ -390,7 +390,9 @@ def test_rl3_no_event_makes_it_earlier_than_the_error_allows(make, script, clock
     settled(controller)
     source.send(Updated(entry(), entry(version="2")))
     clock.advance(4.9)
-    assert script.passes.empty()
+    # Neither ready nor in work: a worker that took it would wait for its step.
+    (waiting,) = controller._queue._agenda.entries.values()
+    assert (len(controller._queue), waiting.taken_at) == (0, None)
     clock.advance(0.2)
     assert script.seen() == "a"
 
@@ -444,6 +446,15 @@ def test_ct1_a_gate_that_was_closed_stays_shut(make, clock):
     source.synced = True
     controller._gate.check()
     assert not controller.has_synced
+
+
+def test_an_error_that_is_its_own_cause_is_an_error(make, script, clock, value):
+    error = AsoError("round and round")
+    error.__cause__ = error
+    run_once(make(), script, error)
+    until(lambda: value("reconcile_errors_total") == 1)
+    clock.advance(1)
+    assert script.seen() == "a"
 
 
 def test_ct5_an_unexpected_exception_is_logged_with_its_stack_and_retried(
