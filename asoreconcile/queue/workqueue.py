@@ -185,8 +185,8 @@ class WorkQueue(Generic[Key]):
                 return
             if self._waiting and self._ready:
                 self._available.notify()
-            if self._drainers:
-                drained = self._if_drained()
+            if self._drainers and not self._is_busy():
+                drained, self._drainers = self._drainers, []
         finally:
             self._lock.release()
         if drained:
@@ -300,8 +300,6 @@ class WorkQueue(Generic[Key]):
             self._shutting_down = True
             self._agenda.drop_waiting()
             self._available.notify_all()
-            drained = self._if_drained()
-        _set_all(drained)
         self._alarm.cancel()
 
     def _offer(self, takeable: int) -> bool:
@@ -327,13 +325,6 @@ class WorkQueue(Generic[Key]):
 
     def _is_busy(self) -> bool:
         return bool(self._agenda.entries)
-
-    def _if_drained(self) -> list[threading.Event]:
-        """Who waits for the drain, once it is over. Caller holds the lock."""
-        if not self._drainers or self._is_busy():
-            return []
-        drainers, self._drainers = self._drainers, []
-        return drainers
 
 
 def _set_all(events: Iterable[threading.Event]) -> None:

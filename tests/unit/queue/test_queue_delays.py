@@ -128,6 +128,18 @@ def test_rl1_a_rate_limited_add_waits_as_the_limiter_says(queue, clock):
     assert queue.retries("a") == 0
 
 
+def test_rl1_the_default_limiter_is_5_ms_doubling_to_1000_s(clock):
+    queue = WorkQueue("test", clock=clock)
+    delays = []
+    for _ in range(25):
+        queue.add_rate_limited("a")
+        delays.append(queue._agenda.entries["a"].ready_at - clock.monotonic())
+        clock.advance(1000)
+        take(queue)
+    assert delays[:3] == pytest.approx([0.005, 0.01, 0.02])
+    assert delays[-1] == pytest.approx(1000)
+
+
 def test_rl3_the_limiter_sees_the_error(queue, clock):
     queue.add_rate_limited("a", error=RetryError("busy", after_seconds=30))
     clock.advance(29)

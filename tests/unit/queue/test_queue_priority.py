@@ -162,6 +162,15 @@ def test_pq10_the_oldest_is_not_a_key_that_was_put_off(clock):
     assert [queue.get().key for _ in range(4)] == [0, "older", 1, "younger"]
 
 
+def test_pq10_by_default_every_16th_pick_is_the_oldest(clock):
+    queue = WorkQueue("named", clock=clock)
+    assert queue.name == "named"
+    queue.add("low", priority=LOW_PRIORITY)
+    for number in range(20):
+        queue.add(number)
+    assert take(queue).index("low") == 15
+
+
 def test_pq10_can_be_switched_off(clock):
     queue = WorkQueue("test", clock=clock, oldest_every=0)
     queue.add("low", priority=LOW_PRIORITY)
