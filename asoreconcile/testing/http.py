@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Self
 import attrs
 
 _MAX_LINE = 1 << 16
+_REPEATED = "impersonate-group"  # a header that may be there more than once
 _NO_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n400 Bad Request"
@@ -257,7 +258,10 @@ def _read(reader: BinaryIO) -> Request | None:
     headers: dict[str, str] = {}
     while (line := reader.readline(_MAX_LINE)) not in (b"\r\n", b"\n", b""):
         name, _, value = line.decode("latin-1").partition(":")
-        headers[name.strip().lower()] = value.strip()
+        name, value = name.strip().lower(), value.strip()
+        if name == _REPEATED and name in headers:
+            value = f"{headers[name]},{value}"
+        headers[name] = value
     parts = urllib.parse.urlsplit(target)
     query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
     return Request(

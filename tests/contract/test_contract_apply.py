@@ -2,7 +2,18 @@
 
 import json
 
-from contractclient import APPLY, GROUP, Json, Server, config_maps, widget, widgets
+import pytest
+from contractclient import (
+    APPLY,
+    GROUP,
+    JSON_PATCH,
+    MERGE,
+    Json,
+    Server,
+    config_maps,
+    widget,
+    widgets,
+)
 
 
 def config_map(name: str, **data: str) -> Json:
@@ -263,3 +274,34 @@ def test_an_applied_body_names_its_kind(server: Server, namespace: str):
 def test_applying_to_a_missing_namespace_is_not_found(server: Server):
     answer = server.apply(widgets("nowhere", "a"), widget("a"), "me")
     assert answer.refused(404, "NotFound")["details"]["kind"] == "namespaces"
+
+
+@pytest.mark.parametrize("sort", [MERGE, JSON_PATCH])
+def test_a_client_may_say_who_owns_what(server, namespace, sort):
+    """As kubectl does when it takes fields over from its client-side apply."""
+    path = config_maps(namespace, "one")
+    body = {"metadata": {"name": "one"}, "data": {"a": "b", "c": "d"}}
+    made = server.post(config_maps(namespace), body, fieldManager="old").expect(201)
+    (entry,) = made.json["metadata"]["managedFields"]
+    owned = [entry | {"manager": "new", "operation": "Apply"}]
+    if sort == MERGE:
+        change = {"metadata": {"managedFields": owned}}
+    else:
+        change = [{"op": "replace", "path": "/metadata/managedFields", "value": owned}]
+    server.patch(path, change, sort, fieldManager="other").expect(200)
+    found = server.get(path).json["metadata"]["managedFields"]
+    assert [(e["manager"], e["operation"]) for e in found] == [("new", "Apply")]
+    stated = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "x"}}
+    server.apply(path, stated, "new").expect(200)
+    assert server.get(path).json["data"] == {"a": "x"}
+
+
+def test_owners_that_cannot_be_read_are_not_taken(server, namespace):
+    path = config_maps(namespace, "one")
+    body = {"metadata": {"name": "one"}, "data": {"a": "b"}}
+    made = server.post(config_maps(namespace), body, fieldManager="old").expect(201)
+    (entry,) = made.json["metadata"]["managedFields"]
+    change = {"metadata": {"managedFields": [entry | {"operation": "Guess"}]}}
+    server.patch(path, change, fieldManager="other")
+    (found,) = server.get(path).json["metadata"]["managedFields"]
+    assert (found["manager"], found["operation"]) == ("old", "Update")

@@ -347,3 +347,25 @@ def test_users_come_from_a_file_as_kube_apiserver_has_it(tmp_path):
     path.write_text("t1\n")
     with pytest.raises(ValueError, match="1: expected token"):
         read_tokens(path)
+
+
+def test_impersonation_needs_a_role(served):
+    kube, admin, bob = served
+    path = f"{AUTHENTICATION}/selfsubjectreviews"
+    headers = {"Impersonate-User": "alice"}
+    answer = bob.call("POST", path, {}, headers=headers)
+    assert answer.status == 403
+    assert answer.json["message"] == (
+        'users "alice" is forbidden: User "bob" cannot impersonate resource "users" in '
+        'API group "" at the cluster scope'
+    )
+    admin.post(f"{RBAC}/clusterroles", role("actors", rule("impersonate", "users")))
+    binding = {
+        "metadata": {"name": "actors"},
+        "subjects": [{"kind": "User", "name": "bob", "apiGroup": GROUP}],
+        "roleRef": {"kind": "ClusterRole", "name": "actors", "apiGroup": GROUP},
+    }
+    admin.post(f"{RBAC}/clusterrolebindings", binding).expect(201)
+    answer = bob.call("POST", path, {}, headers=headers).expect(201)
+    assert answer.json["status"]["userInfo"]["username"] == "alice"
+    assert kube.journal[-1].user == "alice"

@@ -18,7 +18,7 @@ from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.writing.options import WriteOptions
 from asoreconcile.testing.kube.writing.writes import Writes
 
-_NAMESPACES = ("default", "kube-system", "kube-public")
+_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _ALIVE = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
 _DOCUMENTS = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"]
 _OWN_REVIEWS = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]

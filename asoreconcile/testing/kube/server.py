@@ -195,6 +195,7 @@ class KubeServer(Server):
         user = self._access.user_of(request)
         response = self.faults.around(request, lambda r: self._answer(r, user))
         name = "" if user is None else user.name
+        name = request.headers.get("impersonate-user", name)
         entry = journal.entry(request, status=response.status, user=name)
         with self._journal_lock:
             self.journal.append(entry)
@@ -202,6 +203,7 @@ class KubeServer(Server):
 
     def _answer(self, request: Request, user: User | None) -> Response:
         try:
+            user = self._access.acting(request, user)
             self._access.check(request, user)
             self.faults.check_writable(request)
         except StatusError as error:

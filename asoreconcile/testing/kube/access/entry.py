@@ -3,6 +3,7 @@
 import attrs
 
 from asoreconcile.testing.http import Request
+from asoreconcile.testing.kube.access import impersonation
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.rbac import Authorizer, Decision
 from asoreconcile.testing.kube.access.reviews import Reviews
@@ -29,6 +30,18 @@ class Access:
         if not header and self.has_rbac:
             return ANONYMOUS
         return self._users.of_header(header)
+
+    def acting(self, request: Request, user: User | None) -> User | None:
+        """As whom a user acts: himself, or whom he impersonates.
+
+        Raises StatusError 403 for one that he may not be, 400 for what names nobody.
+        """
+        wanted = impersonation.wanted(request)
+        if wanted is None or user is None:
+            return user
+        for about in wanted.asked:
+            self.check_may(user, about)
+        return wanted.user
 
     def check(self, request: Request, user: User | None) -> None:
         """Raises StatusError 401 and 403."""

@@ -17,6 +17,23 @@ from asoreconcile.testing.kube.wire.status import PageNotFoundError
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _TEXT: JsonObject = {"type": "string"}
+_CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_API_VERSION: JsonObject = {
+    **_TEXT,
+    "description": (
+        "APIVersion defines the versioned schema of this representation of an object. "
+        "Servers should convert recognized schemas to the latest internal value, and "
+        f"may reject unrecognized values. More info: {_CONVENTIONS}#resources"
+    ),
+}
+_KIND: JsonObject = {
+    **_TEXT,
+    "description": (
+        "Kind is a string value representing the REST resource this object represents. "
+        "Servers may infer this from the endpoint the client submits requests to. "
+        f"Cannot be updated. In CamelCase. More info: {_CONVENTIONS}#types-kinds"
+    ),
+}
 _V3, _V2 = "#/components/schemas/", "#/definitions/"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _NOT_IN_V2 = ("anyOf", "oneOf", "allOf", "not", "nullable", "default")
@@ -115,8 +132,8 @@ def _schema(resource: Resource) -> JsonObject:
 def _with_kind(schema: JsonObject, resource: Resource, meta: str) -> JsonObject:
     properties: JsonObject = {
         **(schema.get("properties") or {}),
-        "apiVersion": _TEXT,
-        "kind": _TEXT,
+        "apiVersion": _API_VERSION,
+        "kind": _KIND,
         "metadata": {"$ref": f"{meta}ObjectMeta"},
     }
     return {

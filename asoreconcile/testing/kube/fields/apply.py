@@ -5,6 +5,8 @@ them too; a field that another manager owns with another value is a conflict, un
 forced. Owners are kept in `metadata.managedFields`, in the API's FieldsV1 form.
 """
 
+from typing import Any
+
 import attrs
 import orjson
 
@@ -122,6 +124,8 @@ def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
     asked = metadata(after).get("managedFields")
     if before is not None and asked is not None and not any(asked):
         entries: list[JsonObject] = []  # the client asks to forget all owners
+    elif asked and not owner.subresource and all(_is_entry(one) for one in asked):
+        entries = _entries(after)  # the client says who owns what
     else:
         entries = _entries(before or {})
     kept: list[JsonObject] = []
@@ -141,6 +145,16 @@ def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
         metadata(after)["managedFields"] = kept
     else:
         metadata(after).pop("managedFields", None)
+
+
+def _is_entry(one: Any) -> bool:
+    return (
+        isinstance(one, dict)
+        and one.get("operation") in ("Apply", "Update")
+        and one.get("fieldsType") == "FieldsV1"
+        and isinstance(one.get("fieldsV1"), dict)
+        and bool(one.get("apiVersion"))
+    )
 
 
 def _content(obj: JsonObject) -> JsonObject:

@@ -121,6 +121,7 @@ CRDS = Resource(
     has_status=True,
     singular="customresourcedefinition",
     short_names=("crd", "crds"),
+    categories=("api-extensions",),
 )
 NAMESPACES = Resource(
     "",
