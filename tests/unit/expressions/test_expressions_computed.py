@@ -94,7 +94,11 @@ def test_an_expression_sees_only_the_secrets_it_names():
 def test_problems_come_with_their_places_all_at_once():
     found = computed(
         [into("s", "7", "k"), into("s", "'x'"), into("s", "self.spec.tags", "k")],
-        [into("c", "secret.a", "k"), into("c", "'x'", "k", labels={"l": "[]"})],
+        [
+            into("c", "secret.a", "k"),
+            into("c", "'x'", "k", labels={"l": "[]"}),
+            into("c", "'x'", "k", annotations={"a": "self.spec.tags"}),
+        ],
     ).problems()
     assert [one.path.removeprefix("spec.operatorSpec.") for one in found] == [
         "secretExpressions[0].value",
@@ -102,7 +106,24 @@ def test_problems_come_with_their_places_all_at_once():
         "secretExpressions[2].key",
         "configMapExpressions[0].value",
         "configMapExpressions[1].labels[l]",
+        "configMapExpressions[2].annotations[a]",
     ]
+
+
+def test_an_expression_is_given_only_the_secrets_that_it_names():
+    given = {}
+
+    class Spying:
+        def check(self, version, text):
+            return shared().check(version, text)
+
+        def evaluate(self, version, text, *, obj, secrets):
+            given[text] = dict(secrets)
+            return "x"
+
+    listed = [into("s", "secret.a", "k"), into("s", "self.spec.location", "l")]
+    Computed(Spying(), VERSION, namespace(listed)).secrets({"a": "1", "b": "2"})
+    assert given == {"secret.a": {"a": "1"}, "self.spec.location": {}}
 
 
 def test_failures_of_several_expressions_are_told_together():
