@@ -129,7 +129,7 @@ def wants_pass(event: Event) -> bool:
 
     Its creation and end are; an update is when the spec changed, the policy changed so
     that it matters now, another credential is named, or somebody took away what makes
-    the object ours. Rule: R6.1.
+    the object ours or gave it to another operator. Rule: R6.1.
     """
     if not isinstance(event, Updated):
         return True
@@ -140,6 +140,7 @@ def wants_pass(event: Event) -> bool:
         or policy.concerns(old.annotations, new.annotations, deleting=new.deleting)
         or old.annotations.get(CREDENTIAL_FROM) != new.annotations.get(CREDENTIAL_FROM)
         or _is_stripped(old, new)
+        or _changed_hands(old, new)
     )
 
 
@@ -153,3 +154,12 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
         name in old.annotations and name not in new.annotations
         for name in (OPERATOR_NAMESPACE, RESOURCE_ID)
     )
+
+
+def _changed_hands(old: Entry, new: Entry) -> bool:
+    """Whether somebody gave it from one operator to another: nothing else would have
+    the new one look at it.
+    """
+    before = old.annotations.get(OPERATOR_NAMESPACE)
+    after = new.annotations.get(OPERATOR_NAMESPACE)
+    return bool(before) and bool(after) and before != after

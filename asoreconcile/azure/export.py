@@ -124,7 +124,7 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
     """The ConfigMap keys that `operatorSpec.configMaps` asks for. Pure.
 
     paths: export name -> dotted path in the status. A value that Azure does not report
-    is left out; the consumer waits for it.
+    is left out; the consumer waits for it. Raises ConditionError for an empty one.
     """
     wanted = dig(spec(obj), "operatorSpec.configMaps") or {}
     found = []
@@ -134,6 +134,12 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
         value = dig(status(obj), paths[name])
         if value is None:
             continue
+        if value == "":
+            raise ConditionError(
+                f"Azure reports an empty {paths[name]}, which spec.operatorSpec."
+                f"configMaps.{name} asks for: it is waited for",
+                reason="Failed",
+            )
         found.append(
             Export(
                 name=destination["name"],

@@ -78,6 +78,12 @@ def test_what_makes_it_ours_is_missed_when_taken_and_not_when_given(new):
     assert not wants_pass(Updated(old=new, new=entry()))
 
 
+def test_an_object_that_another_operator_is_given_is_looked_at():
+    given = with_notes(**{OPERATOR_NAMESPACE: "another"})
+    assert wants_pass(Updated(old=entry(), new=given))
+    assert wants_pass(Updated(old=given, new=entry()))
+
+
 def test_a_deletion_that_is_stuck_looks_at_each_policy():
     leaving = entry(deletionTimestamp="now")
     detached = {**OURS, RECONCILE_POLICY: "detach-on-delete"}
