@@ -305,3 +305,19 @@ def test_owners_that_cannot_be_read_are_not_taken(server, namespace):
     server.patch(path, change, fieldManager="other")
     (found,) = server.get(path).json["metadata"]["managedFields"]
     assert (found["manager"], found["operation"]) == ("old", "Update")
+
+
+def test_kubectls_note_of_what_was_applied_follows_its_server_side_apply(
+    server, namespace
+):
+    note = "kubectl.kubernetes.io/last-applied-configuration"
+    path = config_maps(namespace, "one")
+    meta = {"name": "one", "annotations": {note: "{}"}}
+    server.post(config_maps(namespace), {"metadata": meta}).expect(201)
+    stated = config_map("one", a="b")
+    server.apply(path, stated, "other").expect(200)
+    assert server.get(path).json["metadata"]["annotations"] == {note: "{}"}
+    applied = server.apply(path, stated, "kubectl", force="true").expect(200).json
+    noted = applied["metadata"]["annotations"][note]
+    assert noted.endswith("\n")
+    assert json.loads(noted) == stated

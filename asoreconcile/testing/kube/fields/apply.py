@@ -23,6 +23,8 @@ from asoreconcile.testing.kube.fields.fieldsets import (
 )
 from asoreconcile.testing.kube.wire.status import StatusError
 
+_KUBECTL = "kubectl"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _UNOWNED = {
     ("f:apiVersion",),
     ("f:kind",),
@@ -99,7 +101,23 @@ def applied(
         made = {name: value for name, value in made.items() if value is not None}
     kept = [entry for entry in others if _paths(entry)]
     metadata(result)["managedFields"] = _in_order([*kept, made])
+    if owner.manager == _KUBECTL:
+        _tell_client_side(result, wanted)
     return result
+
+
+def _tell_client_side(obj: JsonObject, wanted: JsonObject) -> None:
+    """Keep what kubectl's client-side apply goes by, where it is there already."""
+    if _LAST_APPLIED not in (metadata(obj).get("annotations") or {}):
+        return
+    meta = dict(metadata(wanted))
+    notes = dict(meta.pop("annotations", None) or {})
+    notes.pop(_LAST_APPLIED, None)
+    if notes:
+        meta["annotations"] = notes
+    text = orjson.dumps({**wanted, "metadata": meta}, option=orjson.OPT_SORT_KEYS)
+    meta = metadata(obj)
+    meta["annotations"] = {**meta["annotations"], _LAST_APPLIED: f"{text.decode()}\n"}
 
 
 def _is_key(path: Path) -> bool:
