@@ -129,7 +129,7 @@ def test_ct2_a_kind_may_be_added_while_it_runs(application):
     app.reconcile(CONFIG_MAPS, late).watches(
         NAMESPACES, map_to(lambda entry: [Request(ObjectKey("", entry.key.name))])
     )
-    seen = {late.keys.get(timeout=20).name for _ in range(4)}
+    seen = {late.keys.get(timeout=20).name for _ in range(5)}
     assert seen == {"default", "west"} | {
         f"kube-{n}" for n in ("node-lease", "public", "system")
     }
