@@ -217,3 +217,14 @@ def test_r3_2_a_synchronous_put_never_shows_reconciling(world, group):
     world.run(group)
     assert world.ready(group)["observedGeneration"] == 2
     assert [w for w in world.writes if "Reconciling" in str(w)] == []
+
+
+def test_the_build_that_begins_an_operation_is_said(world, group):
+    child = virtual_network()
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.apply(child)
+    world.run(child)
+    assert labels(world.read(child))[LAST_RECONCILED_VERSION] == "test"
+    world.run(child, operator=attrs.evolve(world.operator, build="newest"))
+    assert POLLER_TOKEN in notes_of(world, child)
+    assert labels(world.read(child))[LAST_RECONCILED_VERSION] == "newest"
