@@ -60,6 +60,13 @@ def test_aggregation_begins_anew_after_ten_quiet_minutes():
     assert late.message == "m99"
 
 
+def test_aggregation_remembers_for_ten_minutes():
+    found = observed(
+        Correlator(), [record(f"m{n}") for n in range(10)], every_seconds=599
+    )
+    assert "combined" in found[9].message
+
+
 def test_spam_filter_lets_25_pass_then_one_in_five_minutes():
     correlator = Correlator()
     found = observed(correlator, [record() for _ in range(30)])

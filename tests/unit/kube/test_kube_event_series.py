@@ -1,5 +1,7 @@
 """events.k8s.io/v1: what is written of what comes again and again, and when."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from asoreconcile.kube.correlation import Record
@@ -9,6 +11,7 @@ from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.eventseries import SeriesCorrelator
 from asoreconcile.testing.clock import FakeClock
 
+FROM = datetime(2026, 1, 1, tzinfo=UTC)
 OBJ = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
@@ -174,3 +177,23 @@ def test_default_instance_is_the_host(server, clock):
     record(recorder)
     assert recorder.stop(10) == []
     assert server.created[0]["reportingInstance"]
+
+
+def test_what_comes_again_after_six_quiet_minutes_is_a_new_event():
+    correlator, record = SeriesCorrelator(), Record(OBJ, "Normal", "R", "m", FROM)
+    first = correlator.observe(record, 0.0)
+    assert correlator.observe(record, 359.9) is first
+    later = correlator.observe(record, 359.9 + 360.0)
+    assert later is not first
+    assert (first.count, later.count) == (2, 1)
+
+
+def test_a_series_that_was_told_to_its_end_is_not_told_again():
+    correlator, record = SeriesCorrelator(), Record(OBJ, "Normal", "R", "m", FROM)
+    for _ in range(2):
+        correlator.observe(record, 0.0)
+    assert correlator.finished(360.0) == []
+    for _ in range(3):
+        correlator.observe(record, 400.0)
+    ((_, series),) = correlator.finished(760.0)
+    assert series.count == 3

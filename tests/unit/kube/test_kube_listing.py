@@ -129,3 +129,12 @@ def test_list_without_items_is_empty():
 def test_answer_that_is_no_whole_list_says_so(text):
     with pytest.raises(GarbledError):
         list(Listing(Stream(text, lambda: 16)))
+
+
+def test_an_object_is_there_once_the_next_one_begins():
+    """Byte by byte: what tells them apart never comes in one piece."""
+    items = [custom(number) for number in range(3)]
+    text = orjson.dumps({"metadata": META, "items": items})
+    stream = Stream(text, lambda: 1)
+    assert next(iter(Listing(stream))) == items[0]
+    assert stream.given < len(text) * 0.5

@@ -729,6 +729,13 @@ def test_d8_a_stop_does_not_wait_for_turns(make, script, clock):
     assert script.passes.empty()
 
 
+def test_d8_there_is_no_turn_for_who_stops(clock):
+    throttle, stopped = Throttle(1.0, 5, clock=clock), threading.Event()
+    assert throttle.wait(stopped)
+    stopped.set()
+    assert not throttle.wait(stopped)
+
+
 def test_progress_fails_when_all_workers_hang_and_others_wait(make, script, clock):
     controller = make()
     controller.start()

@@ -1,0 +1,37 @@
+"""A watch's lines as events."""
+
+import pytest
+
+from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.watch import WatchStream
+
+
+class Lines:
+    def __init__(self, *lines):
+        self._lines = lines
+
+    def lines(self):
+        yield from self._lines
+
+
+def test_empty_lines_between_events_say_nothing():
+    event = b'{"type": "ADDED", "object": {"metadata": {}}}'
+    stream = WatchStream(Lines(b"", event, b"", event))
+    assert [*stream] == [("ADDED", {"metadata": {}})] * 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nope",
+        b"[]",
+        b"{}",
+        b'{"type": "ADDED"}',
+        b'{"type": 1, "object": {}}',
+        b'{"type": "ADDED", "object": []}',
+        b'{"type": "ADDED", "object": null}',
+    ],
+)
+def test_a_line_that_is_no_event_is_garbled(line):
+    with pytest.raises(GarbledError):
+        next(iter(WatchStream(Lines(line))))
