@@ -25,7 +25,7 @@ from asoreconcile.arm.tokens import dumps
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import AsoError
 from asoreconcile.testing.arm import ArmServer
-from asoreconcile.testing.arm.entra import Application
+from asoreconcile.testing.arm.applications import Application
 from asoreconcile.testing.arm.envelopes import NAMES
 from asoreconcile.testing.http import Response
 

@@ -15,8 +15,8 @@ from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIden
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.arm.applications import Application
 from asoreconcile.testing.arm.assertions import Federated
-from asoreconcile.testing.arm.entra import Application
 
 ISSUER = "https://cluster.example/"
 SUBJECT = "system:serviceaccount:azureserviceoperator-system:default"

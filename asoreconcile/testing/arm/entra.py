@@ -1,46 +1,25 @@
 """The Entra token endpoint: an application's credentials in, opaque tokens out."""
 
-import hmac
 import secrets
 import threading
 import urllib.parse
 import uuid
-from collections.abc import Iterable
 
 import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.assertions import JWT_BEARER, Federated, problem_of
+from asoreconcile.testing.arm.applications import (
+    ARM_AUDIENCES,
+    Application,
+    SignInError,
+    audience_of,
+    check_secret,
+    need,
+)
+from asoreconcile.testing.arm.assertions import JWT_BEARER, problem_of
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.http import Request, Response
-
-ARM_AUDIENCES = frozenset(
-    {"https://management.core.windows.net", "https://management.azure.com"}
-)
-# Other resources of Azure, which tokens are given out for but ARM does not take.
-_OTHER_AUDIENCES = frozenset(
-    {
-        "https://graph.microsoft.com",
-        "https://ossrdbms-aad.database.windows.net",
-        "https://storage.azure.com",
-        "https://vault.azure.net",
-    }
-)
-
-
-@attrs.frozen
-class Application:
-    """One that may sign in. client_secret: "" for one without any.
-
-    certificates: PEM of those whose key may sign its assertions. federated: whose
-    tokens stand for it.
-    """
-
-    client_id: str
-    client_secret: str = attrs.field(default="", repr=False)
-    certificates: tuple[bytes, ...] = attrs.field(default=(), repr=False)
-    federated: tuple[Federated, ...] = ()
 
 
 @attrs.frozen
@@ -60,14 +39,6 @@ class Grant:
     audience: str
     expires_at: float
     tenant_id: str
-
-
-class SignInError(Exception):
-    """A sign-in that Entra refuses. code: of its AADSTS numbers."""
-
-    def __init__(self, status: int, error: str, code: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.error, self.code = status, error, code
 
 
 class Entra:
@@ -176,7 +147,7 @@ class Entra:
 
     def _token(self, request: Request, tenant: str) -> Response:
         form = dict(urllib.parse.parse_qsl(request.body.decode("utf-8", "replace")))
-        _need(form, ("grant_type", "client_id", "scope"))
+        need(form, ("grant_type", "client_id", "scope"))
         if form["grant_type"] != "client_credentials":
             raise SignInError(
                 400,
@@ -186,7 +157,7 @@ class Entra:
             )
         application = self._application(form["client_id"])
         self._check_credential(application, form, tenant)
-        audience = _audience(form["scope"])
+        audience = audience_of(form["scope"])
         token = self.issue(application.client_id, audience=audience, tenant_id=tenant)
         return answer(
             200,
@@ -215,7 +186,7 @@ class Entra:
         self, application: Application, form: dict[str, str], tenant: str
     ) -> None:
         if "client_assertion" not in form:
-            _check_secret(application, form)
+            check_secret(application, form)
             return
         if form.get("client_assertion_type") != JWT_BEARER:
             raise SignInError(
@@ -245,51 +216,3 @@ class Entra:
                 "correlation_id": str(uuid.uuid4()),
             },
         )
-
-
-def _need(form: dict[str, str], names: Iterable[str]) -> None:
-    for name in names:
-        if not form.get(name):
-            raise SignInError(
-                400,
-                "invalid_request",
-                900144,
-                f"The request body must contain the following parameter: '{name}'.",
-            )
-
-
-def _check_secret(application: Application, form: dict[str, str]) -> None:
-    given, known = form.get("client_secret", ""), application.client_secret
-    if not given:
-        raise SignInError(
-            401,
-            "invalid_client",
-            7000218,
-            "The request body must contain the following parameter: "
-            "'client_assertion' or 'client_secret'.",
-        )
-    if not known or not hmac.compare_digest(given.encode(), known.encode()):
-        raise SignInError(
-            401, "invalid_client", 7000215, "Invalid client secret provided."
-        )
-
-
-def _audience(scope: str) -> str:
-    resource, default, rest = scope.rpartition("/.default")
-    if not default or rest:
-        raise SignInError(
-            400,
-            "invalid_scope",
-            1002012,
-            f"The provided value for scope {scope} is not valid: client credential "
-            "flows must have a resource identifier followed by /.default.",
-        )
-    audience = resource.rstrip("/").lower()
-    if audience not in ARM_AUDIENCES | _OTHER_AUDIENCES:
-        raise SignInError(
-            400,
-            "invalid_resource",
-            500011,
-            f"The resource principal named {resource} was not found in the tenant.",
-        )
-    return audience

@@ -7,7 +7,8 @@ with a secret header. Azure's clients find it by the variables in `environment`.
 import secrets
 import time
 
-from asoreconcile.testing.arm.entra import ARM_AUDIENCES, Entra
+from asoreconcile.testing.arm.applications import ARM_AUDIENCES
+from asoreconcile.testing.arm.entra import Entra
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpServer, Request, Response, Server

@@ -7,7 +7,8 @@ another tenant's subscription needs that tenant's token beside it, in
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import Address, parse
-from asoreconcile.testing.arm.entra import ARM_AUDIENCES, Entra
+from asoreconcile.testing.arm.applications import ARM_AUDIENCES
+from asoreconcile.testing.arm.entra import Entra
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import references
 from asoreconcile.testing.http import Request

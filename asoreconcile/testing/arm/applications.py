@@ -1,0 +1,94 @@
+"""Applications that sign in, and what Entra refuses of their requests for a token."""
+
+import hmac
+from collections.abc import Iterable
+
+import attrs
+
+from asoreconcile.testing.arm.assertions import Federated
+
+ARM_AUDIENCES = frozenset(
+    {"https://management.core.windows.net", "https://management.azure.com"}
+)
+# Other resources of Azure, which tokens are given out for but ARM does not take.
+_OTHER_AUDIENCES = frozenset(
+    {
+        "https://graph.microsoft.com",
+        "https://ossrdbms-aad.database.windows.net",
+        "https://storage.azure.com",
+        "https://vault.azure.net",
+    }
+)
+
+
+@attrs.frozen
+class Application:
+    """One that may sign in. client_secret: "" for one without any.
+
+    certificates: PEM of those whose key may sign its assertions. federated: whose
+    tokens stand for it.
+    """
+
+    client_id: str
+    client_secret: str = attrs.field(default="", repr=False)
+    certificates: tuple[bytes, ...] = attrs.field(default=(), repr=False)
+    federated: tuple[Federated, ...] = ()
+
+
+class SignInError(Exception):
+    """A sign-in that Entra refuses. code: of its AADSTS numbers."""
+
+    def __init__(self, status: int, error: str, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.error, self.code = status, error, code
+
+
+def need(form: dict[str, str], names: Iterable[str]) -> None:
+    """Raises SignInError for a form that lacks one of the names."""
+    for name in names:
+        if not form.get(name):
+            raise SignInError(
+                400,
+                "invalid_request",
+                900144,
+                f"The request body must contain the following parameter: '{name}'.",
+            )
+
+
+def check_secret(application: Application, form: dict[str, str]) -> None:
+    """Raises SignInError for a form that does not show the application's secret."""
+    given, known = form.get("client_secret", ""), application.client_secret
+    if not given:
+        raise SignInError(
+            401,
+            "invalid_client",
+            7000218,
+            "The request body must contain the following parameter: "
+            "'client_assertion' or 'client_secret'.",
+        )
+    if not known or not hmac.compare_digest(given.encode(), known.encode()):
+        raise SignInError(
+            401, "invalid_client", 7000215, "Invalid client secret provided."
+        )
+
+
+def audience_of(scope: str) -> str:
+    """The audience of a scope, without a final slash. Raises SignInError."""
+    resource, default, rest = scope.rpartition("/.default")
+    if not default or rest:
+        raise SignInError(
+            400,
+            "invalid_scope",
+            1002012,
+            f"The provided value for scope {scope} is not valid: client credential "
+            "flows must have a resource identifier followed by /.default.",
+        )
+    audience = resource.rstrip("/").lower()
+    if audience not in ARM_AUDIENCES | _OTHER_AUDIENCES:
+        raise SignInError(
+            400,
+            "invalid_resource",
+            500011,
+            f"The resource principal named {resource} was not found in the tenant.",
+        )
+    return audience
