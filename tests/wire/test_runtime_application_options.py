@@ -116,6 +116,17 @@ def test_ca1_selectors_of_one_informer_make_a_cache_of_their_own(application):
     assert narrow.keys("default") == [ONE]
 
 
+def test_an_informer_that_many_ask_for_is_shown_once(application):
+    app = application.make()
+    assert app.informer(CONFIG_MAPS) is app.informer(CONFIG_MAPS)
+    app.informer(CONFIG_MAPS, metadata_only=True)
+    shown = app.ready.report(verbose=True).text
+    assert [line.strip() for line in shown.splitlines() if "ConfigMap" in line] == [
+        "ConfigMap: not synced",
+        "ConfigMap (2): not synced",
+    ]
+
+
 def test_d21_the_cached_client_reads_what_it_wrote(application):
     app = application.make()
     seen = []
