@@ -189,3 +189,18 @@ def test_d17_what_azure_accepts_and_head_does_not_show_is_not_ready(world, produ
     world.run(product_api)
     assert world.ready(product_api)["reason"] == "Failed"
     assert "does not show it" in world.ready(product_api)["message"]
+
+
+def test_l16_a_deletion_without_a_monitor_is_followed_at_the_resource(world, leaving):
+    """It is going, says the resource; the monitor that is gone is not asked again."""
+    id_ = annotations(world.read(leaving))[RESOURCE_ID]
+    going = {"id": id_, "properties": {"provisioningState": "Deleting"}}
+    world.azure.faults.answer("GET", OPERATIONS, 404, code="NotFound")
+    world.azure.faults.answer("GET", NETWORK, 200, body=going)
+    world.clock.advance(10.0)
+    asked = len(world.requests("GET", OPERATIONS))
+    assert world.run(leaving).requeue_after_seconds > 0
+    assert len(world.requests("GET", OPERATIONS)) == asked + 1
+    assert not has_token(world, leaving)
+    assert FINALIZER in finalizers(world.read(leaving))
+    assert world.settle(leaving) is None
