@@ -69,8 +69,11 @@ class Api:
             if request.method != "GET":
                 raise method_not_allowed()
             return document
-        if self._access.reviews.are_at(attributes_of(request)):
+        about = attributes_of(request)
+        if self._access.reviews.are_at(about):
             return self._access.reviews.answer(request, user)
+        if self._access.tokens.are_at(about):
+            return self._access.tokens.answer(request)
         target = target_of(self.kinds, request.path)
         return self._endpoints.answer(request, target, user)
 

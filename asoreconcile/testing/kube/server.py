@@ -185,7 +185,9 @@ class KubeServer(Server):
 
     def _build(self) -> None:
         """What answers from the storage there is now."""
-        self._access = Access(self._storage, self._users, rbac=self._has_rbac)
+        self._access = Access(
+            self._storage, self._users, self.clock, rbac=self._has_rbac
+        )
         self._api = Api(self._storage, self.clock, self._access, self._services)
         begin(self._api.kinds, self._api.writes, self._storage, rbac=self._has_rbac)
 

@@ -2,11 +2,13 @@
 
 import attrs
 
+from asoreconcile.clock import Clock
 from asoreconcile.testing.http import Request
 from asoreconcile.testing.kube.access import impersonation
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.rbac import Authorizer, Decision
 from asoreconcile.testing.kube.access.reviews import Reviews
+from asoreconcile.testing.kube.access.tokens import TokenRequests
 from asoreconcile.testing.kube.access.users import ANONYMOUS, User, Users
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import unauthorized
@@ -15,11 +17,14 @@ from asoreconcile.testing.kube.wire.status import unauthorized
 class Access:
     """rbac False: whoever shows a token may do everything. Safe from any thread."""
 
-    def __init__(self, storage: Storage, users: Users, *, rbac: bool) -> None:
+    def __init__(
+        self, storage: Storage, users: Users, clock: Clock, *, rbac: bool
+    ) -> None:
         self.has_rbac = rbac
         self._users = users
         self._authorizer = Authorizer(storage) if rbac else None
         self.reviews = Reviews(users, self._authorizer)
+        self.tokens = TokenRequests(storage, users, clock)
 
     def user_of(self, request: Request) -> User | None:
         """Whose token a request shows; None for one that nobody has.

@@ -157,6 +157,15 @@ MESSAGES: dict[str, Fields] = {
     ),
     "NonResourceAttributes": _fields("1 path string", "2 verb string"),
     "SelfSubjectReview": _fields(_META),
+    "TokenRequest": _fields(_META, "2 spec TokenRequestSpec"),
+    "TokenRequestSpec": _fields(
+        "1 audiences []string",
+        "3 boundObjectRef BoundObjectReference",
+        "4 expirationSeconds int",
+    ),
+    "BoundObjectReference": _fields(
+        "1 kind string", "2 apiVersion string", "3 name string", "4 uid string"
+    ),
     "SelfSubjectRulesReview": _fields(_META, "2 spec RulesReviewSpec"),
     "RulesReviewSpec": _fields("1 namespace string"),
     "ClusterRole": _fields(_META, "2 rules []PolicyRule", "3 aggregationRule json"),

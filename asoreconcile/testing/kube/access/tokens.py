@@ -1,0 +1,89 @@
+"""Tokens of service accounts, asked for by `kubectl create token`.
+
+What is given is opaque, and good as long as the server runs: when it ends is said, not
+enforced.
+"""
+
+from datetime import timedelta
+
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject, ObjectKey, metadata, spec
+from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
+from asoreconcile.testing.kube.access.users import Users, service_account
+from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.wire import answers, bodies
+from asoreconcile.testing.kube.wire.status import (
+    Cause,
+    invalid,
+    method_not_allowed,
+    not_found,
+)
+
+_ACCOUNTS = Table("", "serviceaccounts")
+_KIND, _GROUP = "TokenRequest", "authentication.k8s.io"
+_SECONDS, _LEAST, _MOST = 3600, 600, 1 << 32
+_AUDIENCE = "https://kubernetes.default.svc"
+
+
+class TokenRequests:
+    """Answers `serviceaccounts/NAME/token`. Safe from any thread."""
+
+    def __init__(self, storage: Storage, users: Users, clock: Clock) -> None:
+        self._storage = storage
+        self._users = users
+        self._clock = clock
+
+    def are_at(self, about: Attributes) -> bool:
+        """Whether a request is for a token."""
+        place = (about.group, about.resource, about.subresource)
+        return place == ("", "serviceaccounts", "token") and bool(about.name)
+
+    def answer(self, request: Request) -> Response:
+        """201 with the token. Raises StatusError."""
+        about = attributes_of(request)
+        if request.method != "POST":
+            raise method_not_allowed()
+        body = bodies.read(request, _KIND, built_in=True).obj
+        key = ObjectKey(about.namespace, about.name)
+        account = self._storage.get(_ACCOUNTS, key)
+        if account is None:
+            raise not_found("serviceaccounts", "", about.name)
+        content = spec(body)
+        seconds = content.get("expirationSeconds") or _SECONDS
+        _check(seconds)
+        now = self._clock.now()
+        uid = str(metadata(account).get("uid") or "")
+        user = service_account(about.namespace, about.name, uid)
+        ends = now + timedelta(seconds=seconds)
+        made: JsonObject = {
+            "kind": _KIND,
+            "apiVersion": f"{_GROUP}/v1",
+            "metadata": {
+                "name": about.name,
+                "namespace": about.namespace,
+                "creationTimestamp": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            },
+            "spec": {
+                "audiences": content.get("audiences") or [_AUDIENCE],
+                "expirationSeconds": seconds,
+                "boundObjectRef": content.get("boundObjectRef"),
+            },
+            "status": {
+                "token": self._users.add(user),
+                "expirationTimestamp": f"{ends:%Y-%m-%dT%H:%M:%SZ}",
+            },
+        }
+        return answers.document(201, made)
+
+
+def _check(seconds: int) -> None:
+    why = ""
+    if seconds < _LEAST:
+        why = "may not specify a duration less than 10 minutes"
+    elif seconds > _MOST:
+        why = "may not specify a duration larger than 2^32 seconds"
+    if why:
+        text = f"Invalid value: {seconds}: {why}"
+        cause = Cause("spec.expirationSeconds", "FieldValueInvalid", text)
+        raise invalid(_KIND, _GROUP, "", [cause])
