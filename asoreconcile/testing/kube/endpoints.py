@@ -94,7 +94,7 @@ class Endpoints:
     def _read(self, request: Request, target: Target) -> Response:
         dress, sort = self._dress(request, target)
         query = request.query
-        if is_true(query.get("watch", "")):
+        if is_true(query, "watch"):
             watch = watching.asked(query, target, dress)
             lines = watching.lines(self._storage, watch)
             return Response(200, lines, {"Content-Type": JSON_TYPE})

@@ -4,11 +4,13 @@ As the API server tells authorizers and flow control: verb, resource and name, o
 path that is no resource's.
 """
 
+from collections.abc import Mapping
+
 import attrs
 
 from asoreconcile.testing.http import Request
 
-_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_FALSE = ("0", "false")
 
 _VERBS = {
     "POST": "create",
@@ -86,6 +88,6 @@ def flag(request: Request, name: str) -> bool:
     return value is not None and value.lower() not in ("0", "false")
 
 
-def is_true(text: str) -> bool:
-    """A query's boolean, in any of the API's spellings."""
-    return text in _TRUE
+def is_true(query: Mapping[str, str], name: str) -> bool:
+    """A query's boolean: true whatever is said, but for `0` and `false`."""
+    return name in query and query[name].lower() not in _FALSE

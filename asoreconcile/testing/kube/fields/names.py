@@ -204,6 +204,14 @@ def _owner_causes(found: list[JsonObject]) -> Iterator[Cause]:
         yield Cause("metadata.ownerReferences", "FieldValueInvalid", why)
 
 
+def unqualified(obj: JsonObject) -> Iterator[Cause]:
+    """Finalizers that built-in kinds do not take: names without a domain."""
+    for index, name in enumerate(metadata(obj).get("finalizers") or ()):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield _invalid(f"metadata.finalizers[{index}]", name, why)
+
+
 def warnings(obj: JsonObject) -> Iterator[str]:
     """What is allowed but unwise: finalizers that others may use too."""
     for name in metadata(obj).get("finalizers") or ():

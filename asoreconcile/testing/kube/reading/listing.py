@@ -179,5 +179,5 @@ def _refuse(found: list[Cause]) -> None:
 def wants_initial_events(query: Mapping[str, str]) -> bool:
     """Whether a watch is to begin with all there is, and to mark where that ends."""
     if query.get(_INITIAL):
-        return is_true(query[_INITIAL])
+        return is_true(query, _INITIAL)
     return query.get("resourceVersion", "") in ("", "0")

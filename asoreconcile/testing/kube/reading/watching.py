@@ -57,7 +57,7 @@ def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
         matches=matches,
         start=(listing.parse_version(wanted) or None) if wanted else None,
         timeout_seconds=timeout_seconds if timeout_seconds > 0 else _LONGEST_SECONDS,
-        bookmarks=is_true(query.get("allowWatchBookmarks", "")),
+        bookmarks=is_true(query, "allowWatchBookmarks"),
         initial_events=listing.wants_initial_events(query),
     )
 

@@ -1,5 +1,6 @@
 """Answers to clients: JSON or YAML, refusals, warnings. Pure."""
 
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -18,6 +19,11 @@ from asoreconcile.testing.kube.wire.status import (
 )
 
 _TEXT = "text/plain; charset=utf-8"
+_FORM = re.compile(r"\bas=([^;\s]*)")
+_FORMS = (
+    *("Table", "PartialObjectMetadata", "PartialObjectMetadataList"),
+    "APIGroupDiscoveryList",
+)
 _ANYTHING = ("*/*", "application/*", "")
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -57,7 +63,10 @@ def negotiated(accept: str) -> str:
     if not accept:
         return JSON_TYPE
     for choice in accept.split(","):
-        wanted = choice.partition(";")[0].strip()
+        wanted, _, more = choice.partition(";")
+        wanted, form = wanted.strip(), _FORM.search(more)
+        if form is not None and form[1] not in _FORMS:
+            continue
         if wanted in _ANYTHING or wanted == JSON_TYPE:
             return JSON_TYPE
         if wanted == YAML_TYPE:

@@ -105,8 +105,9 @@ def conflict(resource: str, group: str, name: str, why: str = "") -> StatusError
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
     details = _of(kind, group, name)
     details["causes"] = [cause.to_json() for cause in causes]
-    text = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-    if len(causes) > 1:
+    told = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes)
+    text = ", ".join(told)
+    if len(told) > 1:
         text = f"[{text}]"
     return StatusError(
         422,

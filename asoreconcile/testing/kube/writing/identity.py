@@ -7,6 +7,7 @@ custom resources, built-in kinds, and the verbs.
 import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.resources import Resource
 from asoreconcile.testing.kube.wire import complaints
 from asoreconcile.testing.kube.wire.status import (
@@ -149,8 +150,23 @@ def check_patched(resource: Resource, before: JsonObject, wanted: JsonObject) ->
     _check_version(resource, before, wanted)
     if meta.get("uid") not in (None, "", present["uid"]):
         why = f'Invalid value: "{meta["uid"]}": field is immutable'
-        causes = _repeated(resource, Cause("metadata.uid", "FieldValueInvalid", why))
+        causes = [Cause("metadata.uid", "FieldValueInvalid", why)] * 2
         raise invalid(resource.kind, resource.group, str(present["name"]), causes)
+
+
+def check_deletion(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
+    """Nobody but a deletion says when an object is deleted."""
+    meta, present = metadata(wanted), metadata(before)
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        value = meta.get(field)
+        if value is None or value == present.get(field):
+            continue
+        why = f"Invalid value: {shown(value)}: field is immutable"
+        cause = Cause(f"metadata.{field}", "FieldValueInvalid", why)
+        name = str(present["name"])
+        raise invalid(
+            resource.kind, resource.table.group, name, _repeated(resource, cause)
+        )
 
 
 def _check_version(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:

@@ -77,6 +77,8 @@ def validated(
         obj = admit_crd(obj, before)
     name = str(metadata(obj).get("name") or "")
     found = list(names.causes(obj, name_is=_naming(resource)))
+    if resource.schema is None and resource is not CRDS:
+        found += names.unqualified(obj)
     found += _content_causes(resource, obj, before)
     if found:
         raise invalid(resource.kind, resource.table.group, name, found)

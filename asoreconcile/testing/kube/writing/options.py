@@ -79,7 +79,7 @@ def write_options(
     return WriteOptions(
         manager=manager or agent[:_LONGEST_MANAGER] or "unknown",
         dry_run=bool(query.get("dryRun")),
-        force=is_true(force),
+        force=is_true(query, "force"),
         field_validation=validation or "Warn",
         user=user,
     )

@@ -20,6 +20,7 @@ from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import (
     Cause,
+    StatusError,
     already_exists,
     forbidden,
     internal_error,
@@ -91,6 +92,7 @@ class Writes:
 
         def change(before: JsonObject) -> Taken:
             identity.check_replaced(resource, before, taken.obj)
+            identity.check_deletion(resource, before, taken.obj)
             return Taken(copy_json(taken.obj), taken.warnings)
 
         return self._change(resource, key, change, options, subresource)
@@ -111,10 +113,14 @@ class Writes:
             identity.check_patched_kind(resource, wanted)
             try:
                 taken = self._decoded(resource, wanted, options)
-            except intake.StrictError as error:
-                raise identity.patch_refused(wanted, error.why) from error
+            except StatusError as error:
+                if error.code != 400:
+                    raise
+                why = str(error).partition(f"handled as a {resource.kind}: ")[2]
+                raise identity.patch_refused(wanted, why or str(error)) from error
             identity.check_key(resource, key, taken.obj)
             identity.check_patched(resource, before, taken.obj)
+            identity.check_deletion(resource, before, taken.obj)
             return taken
 
         return self._change(resource, key, changed, options, subresource)
