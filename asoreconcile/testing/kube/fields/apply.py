@@ -21,6 +21,7 @@ from asoreconcile.testing.kube.fields.fieldsets import (
     to_fields,
     without,
 )
+from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError
 
 _KUBECTL = "kubectl"
@@ -142,7 +143,7 @@ def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
     asked = metadata(after).get("managedFields")
     if before is not None and asked is not None and not any(asked):
         entries: list[JsonObject] = []  # the client asks to forget all owners
-    elif asked and not owner.subresource and all(_is_entry(one) for one in asked):
+    elif asked and not owner.subresource and _are_entries(asked):
         entries = _entries(after)  # the client says who owns what
     else:
         entries = _entries(before or {})
@@ -163,6 +164,11 @@ def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
         metadata(after)["managedFields"] = kept
     else:
         metadata(after).pop("managedFields", None)
+
+
+def _are_entries(asked: list[Any]) -> bool:
+    """Whether these can be read: of fields nested too deep not all came in."""
+    return all(_is_entry(one) for one in asked) and not deepjson.is_deep(asked)
 
 
 def _is_entry(one: Any) -> bool:
