@@ -81,6 +81,16 @@ def test_pq3_ready_by_a_direct_add_keeps_its_old_place(queue):
     assert take(queue) == ["a", "b"]
 
 
+def test_pq3_the_tail_that_done_gives_is_behind_what_waited_since(queue):
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    queue.add_after("b", 60)
+    queue.done("a")
+    queue.add("b")
+    assert take(queue) == ["b", "a"]
+
+
 def test_pq4_an_add_without_delay_makes_a_waiting_key_ready(queue, clock):
     queue.add_after("a", 60)
     queue.add("a")

@@ -32,7 +32,7 @@ def take(queue):
 
 def on_thread(call):
     results = []
-    thread = threading.Thread(target=lambda: results.append(call()))
+    thread = threading.Thread(target=lambda: results.append(call()), daemon=True)
     thread.start()
 
     def result():
@@ -54,6 +54,20 @@ def test_wq3_get_blocks_until_a_key_comes(queue):
     result = on_thread(queue.get)
     queue.add("a")
     assert result() == Item("a", 0)
+
+
+def test_dq4_workers_are_woken_for_all_that_falls_due(queue, clock):
+    results = [on_thread(queue.get) for _ in range(2)]
+    for _ in range(10_000):
+        if queue._waiting == 2:
+            break
+        threading.Event().wait(0.001)
+    for key in ("a", "b"):
+        queue.add_after(key, 5)
+    queue._alarm.cancel()
+    clock.advance(5)
+    queue._promote()
+    assert {result().key for result in results} == {"a", "b"}
 
 
 def test_wq4_a_key_added_while_held_comes_again_at_the_tail(queue):
