@@ -109,6 +109,46 @@ def test_another_value_for_anothers_field_is_a_conflict(server: Server, namespac
     assert server.get(path).json["spec"]["size"] == 2
 
 
+@pytest.mark.parametrize("stated", [{}, {"metadata": None}, {"metadata": {}}])
+@pytest.mark.parametrize("custom", [False, True], ids=["built-in", "custom"])
+def test_a_body_without_metadata_has_conflicts_and_keeps_owners(
+    server: Server, namespace: str, custom: bool, stated: Json
+):
+    if custom:
+        path, begun = widgets(namespace, "a"), widget("a", size=1)
+        body = {k: v for k, v in widget("a", size=2).items() if k != "metadata"}
+    else:
+        path, begun = config_maps(namespace, "a"), config_map("a", size="1")
+        body = {k: v for k, v in config_map("a", size="2").items() if k != "metadata"}
+    field = ".spec.size" if custom else ".data.size"
+    server.apply(path, begun, "one").expect(201)
+    refused = server.apply(path, body | stated, "two").refused(409, "Conflict")
+    causes = refused["details"]["causes"]
+    assert [(c["field"], c["message"]) for c in causes] == [
+        (field, 'conflict with "one"')
+    ]
+    taken = server.apply(path, body | stated, "two", force="true").expect(200).json
+    (owner,) = taken["metadata"]["managedFields"]
+    assert (owner["manager"], owner["operation"]) == ("two", "Apply")
+
+
+@pytest.mark.parametrize("stated", [{}, {"metadata": None}, {"metadata": {}}])
+@pytest.mark.parametrize("custom", [False, True], ids=["built-in", "custom"])
+def test_an_apply_that_creates_states_the_name(
+    server: Server, namespace: str, custom: bool, stated: Json
+):
+    path = widgets(namespace, "a") if custom else config_maps(namespace, "a")
+    body = {"apiVersion": "v1", "kind": "ConfigMap"}
+    if custom:
+        body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
+    document = server.apply(path, body | stated, "one").refused(400, "BadRequest")
+    assert document["message"] == (
+        "the name of the object (a based on URL) was undeterminable: "
+        "name must be provided"
+    )
+    assert server.get(path).status == 404
+
+
 def test_a_conflict_with_an_update_says_so(server: Server, namespace: str):
     server.post(widgets(namespace), widget("a", size=2), fieldManager="hand")
     answer = server.apply(widgets(namespace, "a"), widget("a", size=3), "me")

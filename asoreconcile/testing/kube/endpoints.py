@@ -286,7 +286,10 @@ def _as_configuration(found: Any) -> JsonObject:
     if not isinstance(found, (dict, type(None))):
         why = f"while decoding JSON: {complaints.of_type(found, _MAP)}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: {why}")
-    return found or {}
+    stated: JsonObject = found or {}
+    if stated.get("metadata", stated) is None:  # null says nothing; owners stay
+        return {name: value for name, value in stated.items() if name != "metadata"}
+    return stated
 
 
 def _undecodable(found: Any, wanted: str) -> StatusError:

@@ -91,6 +91,15 @@ def check_applied(resource: Resource, obj: JsonObject) -> None:
         raise bad_request("metadata.managedFields must be nil")
 
 
+def check_named(key: ObjectKey, configuration: JsonObject) -> None:
+    """The body of an apply that creates states the object's name."""
+    if not metadata(configuration).get("name"):
+        raise bad_request(
+            f"the name of the object ({key.name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+
+
 def check_key(resource: Resource, key: ObjectKey, obj: JsonObject) -> None:
     """A body names nothing but the object of its URL. name "": the URL has none."""
     meta = metadata(obj)

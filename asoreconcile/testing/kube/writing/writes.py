@@ -155,9 +155,9 @@ class Writes:
                 return self._change(
                     resource, key, change, options, subresource, tracked=True
                 )
+            identity.check_named(key, configuration)
             created = change(None)
             meta = metadata(created.obj)
-            meta["name"] = key.name
             meta.pop("resourceVersion", None)
             if self._storage.get(resource.table, key) is None:
                 return self._add(resource, key, created, options, tracked=True)
