@@ -10,6 +10,7 @@ import orjson
 from asoreconcile.catalogue.conversion import ConversionError, rewritten
 from asoreconcile.catalogue.kinds import Catalogue, UnknownKindError
 from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
+from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import JsonObject, gvk_of, key_of
@@ -18,15 +19,7 @@ _NEWEST = "newest"
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "paths",
-    multiple=True,
-    required=True,
-    metavar="FILE",
-    help="A manifest file, a folder of them, or - for standard input; repeatable.",
-)
+@sharedoptions.manifest_files
 @click.option(
     "--to",
     "to",
@@ -34,14 +27,7 @@ _NEWEST = "newest"
     metavar="VERSION",
     help="A version as in apiVersion, such as v20250301; or 'newest', each kind's own.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["json", "yaml"]),
-    default="yaml",
-    show_default=True,
-    help="json prints one document a line.",
-)
+@sharedoptions.documents_output
 def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     """Print Azure manifests in another version of their kinds.
 

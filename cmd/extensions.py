@@ -8,6 +8,7 @@ import click
 import orjson
 
 from asoreconcile.catalogue.patterns import match
+from asoreconcile.cmd import sharedoptions
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.middleware.chain import ChainRow, Extensions
@@ -28,13 +29,7 @@ def extensions() -> None:
 
 @extensions.command("list")
 @click.argument("pattern", required=False, default="*")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-)
+@sharedoptions.table_output
 @click.option(
     "--extensions",
     "names",

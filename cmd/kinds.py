@@ -19,6 +19,7 @@ from asoreconcile.catalogue.kinds import (
 )
 from asoreconcile.catalogue.patterns import match
 from asoreconcile.catalogue.webhookclient import WebhookClient
+from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind, JsonObject
@@ -64,13 +65,7 @@ def kinds() -> None:
 
 @kinds.command("list")
 @click.argument("pattern", required=False, default="*")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-)
+@sharedoptions.table_output
 def list_kinds(*, pattern: str, output: str) -> None:
     """List kinds and their versions, the one a new install serves first.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from asoreconcile import log
+from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.goflags import switch
 from asoreconcile.cmd.lifeline import on_stdin_end
 from asoreconcile.errors import AsoError
@@ -147,7 +148,7 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     text="Taken, and of no effect: there is no profiler.",
     effect=False,
 )
-@click.option("--until-stdin-closes", is_flag=True, hidden=True)
+@sharedoptions.until_stdin_closes
 def manager(
     *,
     crd_pattern: str,

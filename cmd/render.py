@@ -13,20 +13,13 @@ from asoreconcile.catalogue.manifests import ManifestError, load_yaml, read_mani
 from asoreconcile.catalogue.render import RenderError, Request
 from asoreconcile.catalogue.render import render as rendered
 from asoreconcile.catalogue.resolution import Answers, ResolutionError, answers_of
+from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "paths",
-    multiple=True,
-    required=True,
-    metavar="FILE",
-    help="A manifest file, a folder of them, or - for standard input; repeatable.",
-)
+@sharedoptions.manifest_files
 @click.option(
     "--resolve",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -40,14 +33,7 @@ from asoreconcile.controllers.catalogue import builtin
     metavar="ID",
     help="Where resource groups are. Default: AZURE_SUBSCRIPTION_ID.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["json", "yaml"]),
-    default="yaml",
-    show_default=True,
-    help="json prints one document a line.",
-)
+@sharedoptions.documents_output
 def render(
     *, paths: Sequence[str], resolve: Path | None, subscription: str, output: str
 ) -> None:

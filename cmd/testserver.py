@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.serving import serve, write_private
 
 _PORT = click.IntRange(0, 65535)
@@ -77,13 +78,8 @@ class _KubeCommand(click.Command):
     metavar="SCRIPT",
     help="Make requests fail, see below. Repeatable.",
 )
-@click.option(
-    "--control-token",
-    default="",
-    metavar="TOKEN",
-    help="Open the paths below /_control/ to who sends this token as x-control-token.",
-)
-@click.option("--until-stdin-closes", is_flag=True, hidden=True)
+@sharedoptions.control_token
+@sharedoptions.until_stdin_closes
 def kube(
     *,
     port: int,
@@ -236,13 +232,8 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     is_flag=True,
     help="Time stands still until it is moved on by /_control/clock.",
 )
-@click.option(
-    "--control-token",
-    default="",
-    metavar="TOKEN",
-    help="Open the paths below /_control/ to who sends this token as x-control-token.",
-)
-@click.option("--until-stdin-closes", is_flag=True, hidden=True)
+@sharedoptions.control_token
+@sharedoptions.until_stdin_closes
 def arm(
     *,
     port: int,
