@@ -9,7 +9,7 @@ from asoreconcile.testing.kube.access.attributes import attributes_of
 from asoreconcile.testing.kube.access.entry import Access
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.admission.reviewing import Admission
-from asoreconcile.testing.kube.discovery import groups, openapi, openapiproto
+from asoreconcile.testing.kube.discovery import groups, health, openapi, openapiproto
 from asoreconcile.testing.kube.endpoints import Endpoints
 from asoreconcile.testing.kube.kinds.resources import Kinds
 from asoreconcile.testing.kube.kinds.targets import target_of
@@ -33,7 +33,7 @@ VERSION: JsonObject = {
     "compiler": "none",
     "platform": "any",
 }
-_OPEN_PATHS = {"/healthz", "/livez", "/readyz"}
+_TEXT = "text/plain; charset=utf-8"
 
 
 class Api:
@@ -62,9 +62,9 @@ class Api:
             return answers.refusal(StatusError(500, "InternalError", why))
 
     def _route(self, request: Request, user: User) -> Response:
-        path = request.path.rstrip("/")
-        if path in _OPEN_PATHS:
-            return Response(200, b"ok", {"Content-Type": "text/plain; charset=utf-8"})
+        query = request.target.partition("?")[2]
+        if (told := health.answer(request.path, query)) is not None:
+            return Response(200, told.encode(), {"Content-Type": _TEXT})
         if (document := self._document(request)) is not None:
             if request.method != "GET":
                 raise method_not_allowed()

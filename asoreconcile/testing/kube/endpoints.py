@@ -16,8 +16,8 @@ from asoreconcile.testing.kube.access.entry import Access
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.fields import patches
 from asoreconcile.testing.kube.kinds.targets import Target
-from asoreconcile.testing.kube.reading import watching
-from asoreconcile.testing.kube.reading.reads import Dress, Reads, form_of
+from asoreconcile.testing.kube.reading import listing, watching
+from asoreconcile.testing.kube.reading.reads import FORMS, Dress, Reads
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire import answers, bodies, complaints
 from asoreconcile.testing.kube.wire.status import (
@@ -45,6 +45,7 @@ _APPLY_PATCH = "application/apply-patch+yaml"
 _BUILT_IN_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH, _APPLY_PATCH)
 _CUSTOM_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _APPLY_PATCH)
 _SCALE = "scale"
+_GRACE = "gracePeriodSeconds"
 _MAP = "map[string]interface {}"
 
 
@@ -184,7 +185,7 @@ class Endpoints:
         return answers.warned(answers.document(code, shown, sort), written.warnings)
 
     def _delete(self, request: Request, target: Target, user: User) -> Response:
-        options = delete_options(request, user=user)
+        options = _delete_options(request, user)
         resource = target.resource
         dress, sort = self._dress(request, target)
         obj, gone = self._deletions.delete(resource, target.key, options)
@@ -207,7 +208,7 @@ class Endpoints:
         self, request: Request, target: Target, user: User
     ) -> Response:
         """The answer lists what was chosen, as it was before."""
-        options = delete_options(request, user=user)
+        options = _delete_options(request, user)
         dress, sort = self._dress(request, target)
         listed = self._reads.page(target.namespace, request.query, dress)
         for key in self._reads.keys(target.namespace, request.query, target.resource):
@@ -224,10 +225,24 @@ class Endpoints:
                 raise
 
     def _dress(self, request: Request, target: Target) -> tuple[Dress, str]:
-        accept = request.headers.get("accept", "")
-        sort = answers.negotiated(accept)
-        rows = request.query.get("includeObject") or "Metadata"
-        return Dress(target.resource, form_of(accept), self._clock, rows), sort
+        chosen = answers.chosen(request.headers.get("accept", ""))
+        dress = Dress(
+            target.resource,
+            FORMS.get(chosen.form, "whole"),
+            self._clock,
+            rows=request.query.get("includeObject") or "Metadata",
+            version=chosen.form_version,
+        )
+        return dress, chosen.content_type
+
+
+def _delete_options(request: Request, user: User) -> DeleteOptions:
+    """How to delete: any whole number of seconds will do, below 0 too."""
+    if not request.body and (text := request.query.get(_GRACE)) is not None:
+        if not text:
+            raise bad_request('strconv.ParseInt: parsing "": invalid syntax')
+        listing.number(request.query, _GRACE)
+    return delete_options(request, user=user)
 
 
 def _document(request: Request, sort: str) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.testing.kube.fields import owners
 from asoreconcile.testing.kube.wire.status import Cause, bad_request
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -56,7 +57,9 @@ _GO_NAMES = {dict: "object", list: "array", str: "string", bool: "bool"}
 _STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 
 
-def take_in(obj: JsonObject, resource_kind: str, version: str) -> list[str]:
+def take_in(
+    obj: JsonObject, resource_kind: str, version: str, *, built_in: bool
+) -> list[str]:
     """Drop metadata nobody knows; the names dropped.
 
     Raises StatusError 400 when metadata is of a shape that cannot be read.
@@ -71,6 +74,8 @@ def take_in(obj: JsonObject, resource_kind: str, version: str) -> list[str]:
         del meta[name]
     for name in [name for name, value in meta.items() if value is None]:
         del meta[name]
+    if why := owners.unreadable(meta.get("ownerReferences", []), in_metadata=built_in):
+        raise _unread(resource_kind, version, why)
     for name, value in meta.items():
         if not isinstance(value, _KNOWN[name]) or isinstance(value, bool):
             raise _unreadable(resource_kind, version, value, f"ObjectMeta.{name}")
@@ -81,7 +86,7 @@ def take_in(obj: JsonObject, resource_kind: str, version: str) -> list[str]:
     for value in meta.get("finalizers") or ():
         if not isinstance(value, str):
             raise _unreadable(resource_kind, version, value, "ObjectMeta.finalizers")
-    for value in (*meta.get("ownerReferences", ()), *meta.get("managedFields", ())):
+    for value in meta.get("managedFields", ()):
         if not isinstance(value, dict):
             raise _unreadable(resource_kind, version, value, "ObjectMeta")
     return [f"metadata.{name}" for name in unknown]
@@ -89,9 +94,13 @@ def take_in(obj: JsonObject, resource_kind: str, version: str) -> list[str]:
 
 def _unreadable(kind: str, version: str, value: Any, field: str) -> Exception:
     shown = _GO_NAMES.get(type(value), "number")
+    why = f"json: cannot unmarshal {shown} into Go struct field {field}"
+    return _unread(kind, version, why)
+
+
+def _unread(kind: str, version: str, why: str) -> Exception:
     return bad_request(
-        f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot '
-        f"unmarshal {shown} into Go struct field {field}"
+        f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
     )
 
 
@@ -120,7 +129,7 @@ def causes(obj: JsonObject, *, name_is: Naming = "subdomain") -> Iterator[Cause]
             yield _invalid("metadata.labels", value, _VALUE_TEXT)
     yield from _annotation_causes(meta.get("annotations") or {})
     yield from _finalizer_causes(meta.get("finalizers") or [])
-    yield from _owner_causes(meta.get("ownerReferences") or [])
+    yield from owners.causes(meta.get("ownerReferences") or [])
 
 
 def _name_problem(name: str, name_is: Naming) -> str:
@@ -181,27 +190,6 @@ def _finalizer_causes(found: list[str]) -> Iterator[Cause]:
             "foregroundDeletion cannot be both set"
         )
         yield Cause("metadata.finalizers", "FieldValueInvalid", why)
-
-
-def _owner_causes(found: list[JsonObject]) -> Iterator[Cause]:
-    for owner in found:
-        for field, text in (
-            ("apiVersion", "version"),
-            ("kind", "kind"),
-            ("name", "name"),
-            ("uid", "uid"),
-        ):
-            if not owner.get(field):
-                why = f"{text} must not be empty"
-                yield _invalid(f"metadata.ownerReferences.{field}", "", why)
-    controllers = [o for o in found if o.get("controller")]
-    if len(controllers) > 1:
-        first, second = (f"{o.get('kind')}/{o.get('name')}" for o in controllers[:2])
-        why = (
-            "Invalid value: Only one reference can have Controller set to true. Found "
-            f'"true" in references for {first} and {second}'
-        )
-        yield Cause("metadata.ownerReferences", "FieldValueInvalid", why)
 
 
 def unqualified(obj: JsonObject) -> Iterator[Cause]:

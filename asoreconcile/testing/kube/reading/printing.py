@@ -43,9 +43,9 @@ def columns(resource: Resource) -> list[JsonObject]:
 
 
 def row(
-    resource: Resource, obj: JsonObject, now: datetime, includes: str
+    resource: Resource, obj: JsonObject, now: datetime, held: JsonObject | None
 ) -> JsonObject:
-    """One row. includes: how much of the object: Metadata, Object or None."""
+    """One row. held: what it has of the object, None for nothing."""
     cells: list[Any]
     if resource.is_custom:
         cells = [_cell(obj, column, now) for column in _custom(resource)]
@@ -54,8 +54,8 @@ def row(
     if len(cells) < len(columns(resource)):
         cells.insert(0, metadata(obj).get("name"))
     made: JsonObject = {"cells": cells}
-    if includes != "None":
-        made["object"] = obj if includes == "Object" else partial(obj)
+    if held is not None:
+        made["object"] = held
     return made
 
 
@@ -90,10 +90,11 @@ def _cell(obj: JsonObject, column: JsonObject, now: datetime) -> Any:
     return value
 
 
-def partial(obj: JsonObject) -> JsonObject:
+def partial(obj: JsonObject, version: str) -> JsonObject:
+    """An object's metadata alone. version: of meta.k8s.io."""
     return {
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": version,
         "metadata": metadata(obj),
     }
 

@@ -29,6 +29,11 @@ _PAGE_TOO_OLD = (
     "show up in the list."
 )
 Form = Literal["whole", "metadata", "table"]
+FORMS: Mapping[str, Form] = {
+    "Table": "table",
+    "PartialObjectMetadata": "metadata",
+    "PartialObjectMetadataList": "metadata",
+}
 
 
 @attrs.frozen
@@ -36,17 +41,19 @@ class Dress:
     """How objects of a resource are shown to one client.
 
     rows: how much of an object a Table's row holds: Metadata, Object or None.
+    version: of meta.k8s.io, that forms other than the whole are at.
     """
 
     resource: Resource
     form: Form
     clock: Clock
     rows: str = "Metadata"
+    version: str = "meta.k8s.io/v1"
 
     def one(self, obj: JsonObject) -> JsonObject:
         """An object at the version that was asked for."""
         if self.form == "metadata":
-            return partial(obj)
+            return partial(obj, self.version)
         if self.form == "table":
             meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
             return self._table([obj], meta)
@@ -58,8 +65,8 @@ class Dress:
             return self._table(objects, meta)
         kind, version = f"{self.resource.kind}List", self.resource.api_version
         if self.form == "metadata":
-            kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
-            items = [partial(obj) for obj in objects]
+            kind, version = "PartialObjectMetadataList", self.version
+            items = [partial(obj, self.version) for obj in objects]
         elif self.resource.is_custom:
             meta = {"continue": ""} | meta
             items = versions.shown_all(self.resource, objects)
@@ -84,30 +91,27 @@ class Dress:
         }
         if self.form == "table":
             table = self._table([], {"resourceVersion": str(version)})
-            return {**table, "rows": [{"cells": [], "object": partial(obj)}]}
-        return partial(obj) if self.form == "metadata" else obj
+            return {
+                **table,
+                "rows": [{"cells": [], "object": partial(obj, self.version)}],
+            }
+        return partial(obj, self.version) if self.form == "metadata" else obj
+
+    def _held(self, obj: JsonObject) -> JsonObject | None:
+        """What a Table's row has of its object."""
+        if self.rows == "None":
+            return None
+        return obj if self.rows == "Object" else partial(obj, self.version)
 
     def _table(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
         now = self.clock.now()
         return {
             "kind": "Table",
-            "apiVersion": "meta.k8s.io/v1",
+            "apiVersion": self.version,
             "metadata": meta,
             "columnDefinitions": columns(self.resource),
-            "rows": [row(self.resource, obj, now, self.rows) for obj in objects],
+            "rows": [row(self.resource, one, now, self._held(one)) for one in objects],
         }
-
-
-def form_of(accept: str) -> Form:
-    """Which form an Accept header asks for first."""
-    for choice in accept.split(","):
-        if "as=PartialObjectMetadata" in choice:
-            return "metadata"
-        if "as=Table" in choice:
-            return "table"
-        if "json" in choice and "as=" not in choice:
-            return "whole"
-    return "whole"
 
 
 class Reads:

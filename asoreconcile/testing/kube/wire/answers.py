@@ -19,13 +19,24 @@ from asoreconcile.testing.kube.wire.status import (
 )
 
 _TEXT = "text/plain; charset=utf-8"
-_FORM = re.compile(r"\bas=([^;\s]*)")
-_FORMS = (
-    *("Table", "PartialObjectMetadata", "PartialObjectMetadataList"),
-    "APIGroupDiscoveryList",
-)
+_PARAMETER = re.compile(r"\b(as|g|v)=([^;\s]*)")
+_FORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+_FORM_VERSIONS = ("meta.k8s.io/v1", "meta.k8s.io/v1beta1")
+_DISCOVERY = "APIGroupDiscoveryList"
 _ANYTHING = ("*/*", "application/*", "")
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@attrs.frozen
+class Chosen:
+    """What a client accepts first of what there is.
+
+    form: Table, PartialObjectMetadata, ...; "" for the object itself.
+    """
+
+    content_type: str = JSON_TYPE
+    form: str = ""
+    form_version: str = _FORM_VERSIONS[0]
 
 
 def document(
@@ -60,17 +71,25 @@ def warned(response: Response, warnings: Sequence[str]) -> Response:
 
 def negotiated(accept: str) -> str:
     """The content type of an answer. Raises StatusError 406 when none is wanted."""
+    return chosen(accept).content_type
+
+
+def chosen(accept: str) -> Chosen:
+    """What of an Accept header is answered. Raises StatusError 406 for none of it."""
     if not accept:
-        return JSON_TYPE
+        return Chosen()
     for choice in accept.split(","):
         wanted, _, more = choice.partition(";")
-        wanted, form = wanted.strip(), _FORM.search(more)
-        if form is not None and form[1] not in _FORMS:
+        stated = dict(_PARAMETER.findall(more))
+        form, version = stated.get("as", ""), _FORM_VERSIONS[0]
+        if form in _FORMS:
+            version = f"{stated.get('g', '')}/{stated.get('v', '')}"
+        if form not in ("", _DISCOVERY, *_FORMS) or version not in _FORM_VERSIONS:
             continue
-        if wanted in _ANYTHING or wanted == JSON_TYPE:
-            return JSON_TYPE
+        if (wanted := wanted.strip()) in (*_ANYTHING, JSON_TYPE):
+            return Chosen(JSON_TYPE, form, version)
         if wanted == YAML_TYPE:
-            return YAML_TYPE
+            return Chosen(YAML_TYPE, form, version)
     raise not_acceptable((JSON_TYPE, YAML_TYPE, MEDIA_TYPE))
 
 

@@ -32,6 +32,8 @@ def of_type(value: Any, wanted: str) -> str:
 def of_field(value: Any, field: str, wanted: str) -> str:
     """The same about the value of a struct's field."""
     kind = _GO.get(type(value), "number")
+    if kind == "number" and wanted == "int64":
+        kind = f"number {value}"  # a number, but none of that type
     return (
         f"json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}"
     )

@@ -10,7 +10,7 @@ import attrs
 from asoreconcile.objects import JsonObject, copy_json, finalizers, metadata
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.crds.definitions import admit_crd
-from asoreconcile.testing.kube.fields import names, schema
+from asoreconcile.testing.kube.fields import names, owners, schema
 from asoreconcile.testing.kube.kinds import builtin
 from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
 from asoreconcile.testing.kube.rules import validation
@@ -44,10 +44,17 @@ def decoded(
     *,
     field_validation: str,
     repeated: Sequence[str] = (),
+    patched: bool = False,
 ) -> Taken:
-    """A copy of an object with unknown fields dropped and defaults filled in."""
+    """A copy of an object with unknown fields dropped and defaults filled in.
+
+    patched: it is what a patch or an apply made, not what a client sent.
+    """
     result = copy_json(obj)
-    unknown = names.take_in(result, resource.kind, resource.version)
+    unknown = names.take_in(
+        result, resource.kind, resource.version, built_in=not resource.is_custom
+    )
+    repeated_owners = owners.without_repeated(result, patched=patched)
     if resource.schema is not None:
         result, more = schema.admit(resource.schema, result)
     elif resource is CRDS:
@@ -63,7 +70,8 @@ def decoded(
     if complaints and field_validation == "Strict":
         raise StrictError(resource, f"strict decoding error: {', '.join(complaints)}")
     warned = field_validation in ("", "Warn")
-    return Taken(result, tuple(complaints) if warned else ())
+    told = tuple(complaints) if warned else ()
+    return Taken(result, (repeated_owners, *told) if repeated_owners else told)
 
 
 def validated(

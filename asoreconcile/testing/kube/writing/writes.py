@@ -112,7 +112,7 @@ class Writes:
             wanted = change(copy_json(before))
             identity.check_patched_kind(resource, wanted)
             try:
-                taken = self._decoded(resource, wanted, options)
+                taken = self._decoded(resource, wanted, options, patched=True)
             except StatusError as error:
                 if error.code != 400:
                     raise
@@ -143,7 +143,7 @@ class Writes:
 
         def change(before: JsonObject | None) -> Taken:
             wanted = apply.applied(before, configuration, owner, force=options.force)
-            taken = self._decoded(resource, wanted, options)
+            taken = self._decoded(resource, wanted, options, patched=True)
             identity.check_key(resource, key, taken.obj)
             if before is not None:
                 identity.check_patched(resource, before, taken.obj)
@@ -163,13 +163,19 @@ class Writes:
                 return self._add(resource, key, created, options, tracked=True)
 
     def _decoded(
-        self, resource: Resource, obj: JsonObject, options: WriteOptions
+        self,
+        resource: Resource,
+        obj: JsonObject,
+        options: WriteOptions,
+        *,
+        patched: bool = False,
     ) -> Taken:
         return intake.decoded(
             resource,
             obj,
             field_validation=options.field_validation,
             repeated=options.repeated,
+            patched=patched,
         )
 
     def _add(
