@@ -1,5 +1,7 @@
 """The real clock's timers: one thread, in order, and nothing left behind."""
 
+import operator
+import random
 import threading
 import time
 from contextlib import contextmanager
@@ -113,6 +115,21 @@ def test_th1_cancelled_timers_do_not_pile_up(clock):
     over = threading.Event()
     in_seconds(clock, 0.0, over.set)
     assert over.wait(PATIENCE)
+
+
+def test_th1_what_is_left_when_cancelled_timers_were_swept_out_is_in_order(clock):
+    numbers = random.Random(7)
+    delays = [LONG * (1 + numbers.random()) for _ in range(400)]
+    made = [in_seconds(clock, delay, int) for delay in delays]
+    for timer in made[:350]:
+        timer.cancel()
+        slots = heap(clock)
+        cancelled = sum(entry.call is None for _, _, entry in slots)
+        assert clock._timers._cancelled == cancelled
+        deadlines = [deadline for deadline, _, _ in slots]
+        parents = [deadlines[place // 2] for place in range(len(slots) - 1)]
+        assert all(map(operator.le, parents, deadlines[1:]))
+    assert len(slots) < 400
 
 
 def test_a_call_that_raises_is_logged_and_ends_nothing(clock, caplog):

@@ -196,3 +196,16 @@ def test_a_key_that_falls_due_while_held_waits_for_done(queue, clock):
     assert queue.unattended() == 0
     queue.done("a")
     assert take(queue) == ["a"]
+
+
+def test_a_hold_without_a_delay_ends_by_itself(clock):
+    class AtOnce:
+        def delay(self, key, error):
+            return 0.0
+
+    queue = WorkQueue("test", clock=clock, limiter=AtOnce())
+    queue.add_rate_limited("a", hold_seconds=5.0)
+    clock.advance(4.0)
+    assert len(queue) == 0
+    clock.advance(1.0)
+    assert take(queue) == ["a"]

@@ -199,6 +199,7 @@ def test_wq9_drain_gives_up_when_its_time_is_over(queue, clock):
     clock.until_waiting()
     clock.advance(61)
     assert drained() is False
+    assert queue._drainers == []
 
 
 def test_wq9_a_later_shutdown_releases_the_drain(queue, clock):
@@ -261,3 +262,36 @@ def test_th8_workers_that_were_never_needed_are_dismissed(queue):
             break
     queue.shut_down()
     assert [result() for result in results] == [None, None]
+
+
+def test_th8_all_that_are_dismissed_are_let_go(queue):
+    results = [on_thread(queue.get) for _ in range(2)]
+    while queue._waiting < 2:
+        pass
+    assert [queue.dismiss_idle() for _ in range(2)] == [0, 2]
+    assert [result() for result in results] == [None, None]
+
+
+def test_th8_no_more_are_dismissed_than_stand_there(queue):
+    """Two workers stand in `get`, and no thread comes to run for some periods."""
+    queue._waiting = queue._fewest_waiting = 2
+    assert [queue.dismiss_idle() for _ in range(2)] == [2, 0]
+    for _ in range(4):
+        queue.dismiss_idle()
+    assert queue._dismissed == 2
+
+
+def test_workers_without_work_leave_nothing_unattended(queue):
+    queue._waiting = 2
+    queue.add("a")
+    assert queue.unattended() == 0
+
+
+def test_a_key_more_than_workers_stand_there_calls_for_one(clock):
+    calls = []
+    queue = WorkQueue("test", clock=clock, on_ready=lambda: calls.append(1))
+    queue._waiting = 1
+    queue.add("a")
+    assert calls == []
+    queue.add("b")
+    assert calls == [1]

@@ -1,0 +1,117 @@
+"""What waits for its time: the heap of moments, the alarm over it, the numbers."""
+
+import random
+
+import pytest
+
+from asoreconcile.queue.agenda import Agenda
+from asoreconcile.queue.alarm import Alarm
+from asoreconcile.queue.delayed import Delayed
+from asoreconcile.queue.entry import Queued, State
+from asoreconcile.queue.ready import MAX_LABELS
+from asoreconcile.queue.snapshot import snapshot_of
+from asoreconcile.testing.clock import FakeClock
+
+NEVER = float("-inf")
+
+
+def pushed(delayed, key, at):
+    entry = Queued(key, 0, 0.0)
+    entry.order = 0
+    delayed.push(entry, at, NEVER)
+    return entry
+
+
+def stale(delayed):
+    return sum(slot[2].state is State.GONE for slot in delayed._heap)
+
+
+def test_what_is_due_at_one_moment_comes_in_the_order_it_was_put_there():
+    delayed = Delayed()
+    for key in "cab":
+        pushed(delayed, key, 5.0)
+    assert [entry.key for entry in delayed.pop_due(5.0)] == ["c", "a", "b"]
+
+
+def test_th1_slots_of_entries_that_are_gone_are_swept_out_and_the_order_stays():
+    delayed = Delayed()
+    entries = {number: pushed(delayed, number, float(number)) for number in range(200)}
+    numbers = random.Random(7)
+    moments = {number: float(number) for number in entries}
+    for _ in range(2_000):
+        number, at = numbers.randrange(200), numbers.randrange(1_000) + 0.5
+        successor = delayed.remove(entries[number])
+        delayed.push(successor, at, NEVER)
+        entries[number], moments[number] = successor, at
+        assert delayed._stale == stale(delayed)
+        assert len(delayed._heap) <= 2 * len(entries) + 65
+        assert delayed.earliest() == min(moments.values())
+    due = [entry.ready_at for entry in delayed.pop_due(2_000.0)]
+    assert due == sorted(moments.values())
+
+
+def test_what_is_dropped_is_what_waited_and_leaves_no_count():
+    delayed = Delayed()
+    kept, gone = pushed(delayed, "a", 1.0), pushed(delayed, "b", 2.0)
+    delayed.remove(gone)
+    assert delayed.clear() == [kept]
+    assert (delayed._stale, delayed.earliest()) == (0, None)
+
+
+class LateClock(FakeClock):
+    """Its timers may ring though they were cancelled: they had begun."""
+
+    def __init__(self):
+        super().__init__()
+        self.set = []
+
+    def call_at(self, deadline, call):
+        self.set.append((deadline, call))
+        return super().call_at(deadline, call)
+
+
+def test_dq4_a_ring_that_was_overtaken_leaves_the_alarm_set():
+    clock, rung = LateClock(), []
+    alarm = Alarm(clock, lambda: rung.append(clock.monotonic()))
+    start = clock.monotonic()
+    alarm.set(start + 10.0)
+    alarm.set(start + 5.0)
+    clock.set[0][1]()
+    alarm.set(start + 7.0)
+    assert [deadline - start for deadline, _ in clock.set] == [10.0, 5.0]
+    clock.advance(20.0)
+    assert rung == [start, start + 5.0]
+
+
+def test_an_alarm_that_was_cancelled_can_be_set_to_a_later_moment():
+    clock, rung = FakeClock(), []
+    alarm = Alarm(clock, lambda: rung.append(1))
+    alarm.set(clock.monotonic() + 5.0)
+    alarm.cancel()
+    alarm.set(clock.monotonic() + 7.0)
+    clock.advance(6.0)
+    assert rung == []
+    clock.advance(1.0)
+    assert rung == [1]
+
+
+def test_a_key_taken_after_the_scrape_read_the_time_has_no_negative_age():
+    agenda = Agenda(None, 0)
+    agenda.add("a", 0, 5.0)
+    agenda.ready.pop().taken_at = 6.0
+    numbers = snapshot_of(agenda, now=5.5, retries=0)
+    assert (numbers.unfinished_seconds, numbers.longest_seconds) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_the_label_of_the_others_is_there_once_all_labels_are_taken(more):
+    """A series that comes and goes is a gap in every graph."""
+    agenda = Agenda(None, 0)
+    for priority in range(MAX_LABELS - 1):
+        agenda.add(priority, priority, 0.0)
+    assert len(snapshot_of(agenda, now=0.0, retries=0).depth) == MAX_LABELS - 1
+    for priority in range(100, 101 + more):
+        agenda.add(priority, priority, 0.0)
+    depth = snapshot_of(agenda, now=0.0, retries=0).depth
+    assert depth["exceeded_cardinality_limit"] == more
+    assert sum(depth.values()) == MAX_LABELS + more
