@@ -109,6 +109,8 @@ def test_sql_role_assignment_uses_the_kind_that_owns_it_and_no_convention():
 
     for version in builtin().kind(_group_kind(SQL)).versions:
         assert named(SQL, version, spec) == str(uuid.uuid5(namespace, seed))
+        said = {"owner": {**owner, "group": "other.azure.com", "kind": "Other"}}
+        assert named(SQL, version, said) == named(SQL, version, spec)
 
 
 def test_sql_role_assignment_forgets_the_arm_id_in_every_version():
