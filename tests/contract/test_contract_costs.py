@@ -38,6 +38,8 @@ def of(rule, **properties):
 
 PAIR = fields(n=TEXT)
 OFTEN = fields(x=INT)
+THOUSAND = many(INT, maxItems=1000)
+SHORTS = many(SHORT, maxItems=1000)
 
 TAKEN = {
     "number": of("self.a > 1", a=INT),
@@ -61,6 +63,8 @@ TAKEN = {
     ),
     "choices": of("self.a.all(x, x == 'aa')", a=many(TEXT | {"enum": ["aa", "bb"]})),
     "split": of("self.a.split(',').size() < 4", a=TEXT),
+    "found": of("self.a.all(x, x.find('^a+$') == '')", a=many(SHORT, maxItems=200_000)),
+    "sorted": of("self.a.isSorted()", a=many(INT)),
     "transition": of("self.a == oldSelf.a", a=many(TEXT)),
 }
 REFUSED = {
@@ -110,6 +114,33 @@ REFUSED = {
     ),
     "split": (of("self.a.split(',').all(x, x.size() < 4)", a=TEXT), "2.0x"),
     "joined": (of("self.a.join(',').size() < 4", a=many(TEXT, maxItems=100)), "3.1x"),
+    "sorted-texts": (of("self.a.isSorted()", a=many(TEXT)), NO_END),
+    "least": (
+        of("self.b.all(x, self.a.min() > x)", a=THOUSAND, b=many(INT, maxItems=20_000)),
+        "2.0x",
+    ),
+    "places": (
+        of("self.b.all(x, self.a.indexOf(x) > 1)", a=SHORTS, b=SHORTS),
+        "4.1x",
+    ),
+    "quantities": (
+        of("self.a.all(x, isQuantity(x))", a=many(SHORT, maxItems=900_000)),
+        "4.0x",
+    ),
+    "quantities-compared": (
+        of(
+            "self.a.all(x, quantity(x).compareTo(quantity('1')) > 0)",
+            a=many(SHORT, maxItems=900_000),
+        ),
+        "4.2x",
+    ),
+    "quantities-added": (
+        of(
+            "self.a.all(x, quantity(x).add(quantity('1')).asInteger() > 0)",
+            a=many(SHORT, maxItems=900_000),
+        ),
+        "4.3x",
+    ),
     "number-or-text": (
         of(
             "self.a.all(x, type(x) == int ? x > 3 : x.endsWith('%'))",

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.errors import AsoError
+from asoreconcile.testing.kube.rules import lists, patterns, quantities
+from asoreconcile.testing.kube.rules.syntax import Node, parsed
 
 _EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
 _FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
@@ -71,7 +73,12 @@ def engine(
     environment = cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(f"extensions:\n{names}"),
         variables=dict.fromkeys(variables, cel.Type.DYN),
-        extensions=[cel.CelExtension("more", functions(cel))] if functions else [],
+        extensions=[
+            cel.CelExtension(
+                "kubernetes", [*lists.functions(cel), *quantities.functions(cel)]
+            ),
+            *([cel.CelExtension("more", functions(cel))] if functions else []),
+        ],
     )
     return _Engine(environment)
 
@@ -94,12 +101,29 @@ class _Engine:
     def _compiled(self, text: str) -> "_Program":
         try:
             run = self._environment.compile(text)
+            made = _Program(str(run.return_type().name()), run, self._lock)
         except RuntimeError as error:
             report = str(error).removesuffix(" [INVALID_ARGUMENT]")
             told = _FIRST.search(report)
             shown = f"ERROR: {told[1]}" if told else report
             raise RuleError(f"compilation failed: {shown}") from error
-        return _Program(str(run.return_type().name()), run, self._lock)
+        if "find" in text:
+            _check_patterns(parsed(bytes(run.serialize())))
+        return made
+
+
+def _check_patterns(node: Node) -> None:
+    """Raises RuleError for a constant that is no regular expression."""
+    if node.kind == "call" and node.name in ("find", "findAll"):
+        stated = node.parts[1].value if len(node.parts) > 1 and node.parts[1] else None
+        if isinstance(stated, bytes):
+            try:
+                patterns.compiled(stated.decode())
+            except patterns.PatternError as error:
+                raise RuleError(f"program instantiation failed: {error}") from error
+    for part in node.parts:
+        if part is not None:
+            _check_patterns(part)
 
 
 @attrs.frozen

@@ -169,6 +169,8 @@ def _function(name: str, values: list[Sized], spent: int) -> Cost:
             return Cost(spent + _read(size + 1) * ceil(other * _REGEX), value)
         case _ if name in _READ:
             return Cost(spent + _read(size), Sized("string", size))
+        case "quantity" | "isQuantity":
+            return Cost(spent + _read(size), _UNKNOWN)
         case "split":
             return Cost(spent + ceil(size * 2 * _BYTE), Sized("list", size, 2, first))
         case "join":

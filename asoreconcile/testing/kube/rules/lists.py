@@ -1,0 +1,110 @@
+"""Functions of lists and regular expressions that Kubernetes adds to CEL. Pure.
+
+`isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `find` and `findAll`. They
+raise ValueError for what a real server's engine calls an error.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from asoreconcile.testing.kube.rules import patterns
+
+
+def functions(cel: Any) -> list[Any]:
+    """The functions, for the engine's environment. cel: its module."""
+    one, dyn, text = cel.Type.LIST, cel.Type.DYN, cel.Type.STRING
+    whole, truth, texts = cel.Type.INT, cel.Type.BOOL, cel.Type.List(text)
+
+    def member(name: str, *overloads: tuple[Any, Callable[..., Any], Any]) -> Any:
+        made = [
+            cel.Overload(
+                f"kubernetes_{name}_{number}",
+                return_type=gives,
+                parameters=list(takes),
+                is_member=True,
+                impl=impl,
+            )
+            for number, (gives, impl, takes) in enumerate(overloads)
+        ]
+        return cel.FunctionDecl(name, made)
+
+    return [
+        member("isSorted", (truth, _is_sorted, (one,))),
+        member("sum", (dyn, _sum, (one,))),
+        member("min", (dyn, _least, (one,))),
+        member("max", (dyn, _most, (one,))),
+        member("indexOf", (whole, _first_at, (one, dyn))),
+        member("lastIndexOf", (whole, _last_at, (one, dyn))),
+        member("find", (text, _find, (text, text))),
+        member(
+            "findAll",
+            (texts, _find_all, (text, text)),
+            (texts, _find_all, (text, text, whole)),
+        ),
+    ]
+
+
+def _is_sorted(items: Sequence[Any]) -> bool:
+    return all(one <= two for one, two in pairwise(items))
+
+
+def _sum(items: Sequence[Any]) -> Any:
+    return _given(sum(items[1:], items[0])) if items else 0
+
+
+def _least(items: Sequence[Any]) -> Any:
+    if not items:
+        raise ValueError("min called on empty list")
+    return _given(min(items))
+
+
+def _most(items: Sequence[Any]) -> Any:
+    if not items:
+        raise ValueError("max called on empty list")
+    return _given(max(items))
+
+
+def _given(value: Any) -> Any:
+    """A value as the engine takes it: times as protobuf has them."""
+    from google.protobuf.duration_pb2 import Duration
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    if isinstance(value, dt.timedelta):
+        span = Duration()
+        span.FromTimedelta(value)
+        return span
+    if isinstance(value, dt.datetime):
+        moment = Timestamp()
+        moment.FromDatetime(value)
+        return moment
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def _first_at(items: Sequence[Any], wanted: Any) -> int:
+    return next((n for n, item in enumerate(items) if _is_same(item, wanted)), -1)
+
+
+def _last_at(items: Sequence[Any], wanted: Any) -> int:
+    found = _first_at(items[::-1], wanted)
+    return found if found < 0 else len(items) - 1 - found
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    """Equal, where true is no 1."""
+    return isinstance(one, bool) is isinstance(two, bool) and bool(one == two)
+
+
+def _find(text: str, pattern: str) -> str:
+    found = patterns.compiled(pattern).search(text)
+    return found[0] if found else ""
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    found: list[re.Match[str]] = []
+    for match in patterns.compiled(pattern).finditer(text):
+        if not (match[0] == "" and found and found[-1].end() == match.start()):
+            found.append(match)  # an empty one right behind another is none
+    return [match[0] for match in (found if most < 0 else found[:most])]

@@ -1,0 +1,118 @@
+"""Kubernetes' own functions in rules: lists, regular expressions, quantities."""
+
+import re
+
+import pytest
+from contractclient import CRDS, crd
+
+INTS = {"type": "array", "items": {"type": "integer"}, "maxItems": 9}
+TEXT = {"type": "string", "maxLength": 40}
+TEXTS = {"type": "array", "items": TEXT, "maxItems": 9}
+FIELDS = {"n": INTS, "t": TEXTS, "s": TEXT, "q": TEXT, "i": {"type": "integer"}}
+GIVEN = {"n": [1, 2, 2, 5], "t": ["a", "b"], "s": "a12b3", "q": "1.5Gi", "i": 3}
+HOLD = [
+    "self.n.isSorted()",
+    "self.t.isSorted()",
+    "[duration('1s'), duration('1h')].isSorted()",
+    "self.n.filter(x, x > 9).isSorted()",
+    "self.n.sum() == 10",
+    "self.n.filter(x, x > 9).sum() == 0",
+    "[1.5, 2.0].sum() == 3.5",
+    "[duration('1h'), duration('1m')].sum() == duration('61m')",
+    "self.n.min() == 1 && self.n.max() == 5",
+    "self.t.max() == 'b'",
+    "self.n.indexOf(2) == 1",
+    "self.n.lastIndexOf(2) == 2",
+    "self.n.indexOf(9) == -1 && self.n.lastIndexOf(9) == -1",
+    "self.t.indexOf('b') == 1",
+    "self.s.indexOf('1') == 1",
+    "self.s.find('[0-9]+') == '12'",
+    "self.s.find('x') == ''",
+    "self.s.findAll('[0-9]+') == ['12', '3']",
+    "self.s.findAll('[0-9]', 2) == ['1', '2']",
+    "self.s.findAll('[0-9]', 0) == []",
+    "self.s.findAll('[0-9]', -1).size() == 3",
+    "'aab'.findAll('a*') == ['aa', '']",
+    "'a\\n'.find('a$') == ''",
+    "'\u0661'.find('\\\\d') == ''",
+    "'xAb'.find('(?i)ab') == 'Ab'",
+    "'ab'.find('^(?P<x>a)b$') == 'ab'",
+    "isQuantity(self.q) && !isQuantity(self.s)",
+    "!isQuantity('') && !isQuantity('1 Gi') && !isQuantity('1KB')",
+    "isQuantity('1e3') && isQuantity('.5') && isQuantity('+1.') && isQuantity('1E')",
+    "quantity(self.q) == quantity('1536Mi')",
+    "!(quantity('1k') == quantity('1Ki'))",
+    "quantity('1k').compareTo(quantity('1Ki')) == -1",
+    "quantity('2').isGreaterThan(quantity('1999m'))",
+    "quantity('100m').isLessThan(quantity('0.2'))",
+    "sign(quantity('-1')) == -1 && sign(quantity('0')) == 0",
+    "quantity('1').add(quantity('500m')) == quantity('1500m')",
+    "quantity('1').sub(2) == quantity('-1')",
+    "quantity('1').add(self.i).asInteger() == 4",
+    "quantity('2k').isInteger() && !quantity('1m').isInteger()",
+    "quantity('1500m').asApproximateFloat() == 1.5",
+]
+FAIL = [
+    "[3, 1].isSorted()",
+    "self.t.lastIndexOf('a') == 1",
+    "self.n.filter(x, x > 9).min() == 0",
+    "self.n.filter(x, x > 9).max() == 0",
+    "self.s.find('[0-9]+') == '1'",
+    "quantity(self.s) == quantity('1')",
+    "quantity('1.5').asInteger() == 1",
+    "quantity('1').isGreaterThan(quantity('1000m'))",
+]
+REFUSED = [
+    "self.n.isSorted(1)",
+    "'a'.sum() == 1",
+    "self.s.find('(') == ''",
+    "self.s.find('(?=a)') == ''",
+    "self.s.findAll('a', 'b') == []",
+    "isQuantity(1)",
+    "quantity('1').bigger(quantity('2'))",
+]
+
+
+def manifest(server, rules):
+    spec = {"type": "object", "properties": FIELDS}
+    spec["x-kubernetes-validations"] = [{"rule": text} for text in rules]
+    schema = {"type": "object", "properties": {"spec": spec}}
+    return crd("functioneds", "Functioned", schema)
+
+
+@pytest.fixture
+def answer(server, namespace):
+    """What a server says to an object that all of HOLD and FAIL are rules of."""
+    made = manifest(server, [*HOLD, *FAIL])
+    server.install(made)
+    path = f"/apis/{made['spec']['group']}/v1/namespaces/{namespace}/functioneds"
+    obj = {
+        "apiVersion": f"{made['spec']['group']}/v1",
+        "kind": "Functioned",
+        "metadata": {"name": "a"},
+        "spec": GIVEN,
+    }
+    yield server.post(path, obj)
+    server.delete(f"{CRDS}/{made['metadata']['name']}")
+
+
+def test_each_function_gives_what_it_gives_there(answer):
+    """All rules at once: a CRD takes its time on a real server."""
+    answer.refused(422, "Invalid")
+    told = [cause["message"] for cause in answer.causes]
+    broken = [text for text in HOLD if any(m.endswith(f": {text}") for m in told)]
+    assert broken == []
+    unbroken = [t for t in FAIL if not any(m.endswith(f": {t}") for m in told)]
+    assert unbroken == []
+    assert len(told) == len(FAIL)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_function_that_there_is_not_keeps_its_crd_out(server, text):
+    found = server.post(CRDS, manifest(server, [text]), dryRun="All")
+    found.refused(422, "Invalid")
+    assert any(
+        cause["field"].endswith("x-kubernetes-validations[0].rule")
+        and re.search("compilation failed|instantiation failed", cause["message"])
+        for cause in found.causes
+    )
