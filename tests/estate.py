@@ -72,7 +72,7 @@ class Estate:
     # What people do.
 
     def apply(self, role):
-        self._note_edition(self.world.apply(self.objs[role]))
+        self._note_edition(self.world.apply(self.objs[role], marked=False))
         self.wanted.add(role)
         self.wake(role)
 

@@ -16,6 +16,7 @@ import attrs
 # Every write of a lifecycle in its order, as `taps` names them. A test compares.
 WRITES = (
     "claim group",
+    "mark server",
     "put group",
     "status group",
     "claim server",

@@ -6,7 +6,7 @@ handed over with its name, the way to make it, and the error that a lost answer 
 
 from asoreconcile.arm.faults import ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed
-from asoreconcile.azure.wire import FINALIZER, POLLER_TOKEN
+from asoreconcile.azure.wire import FINALIZER, OPERATOR_NAMESPACE, POLLER_TOKEN
 from asoreconcile.kube.errors import TransportError
 
 
@@ -93,6 +93,8 @@ def _what(body, *, subresource="", kind="merge", **_):
     if "finalizers" in meta:
         return "claim" if FINALIZER in meta["finalizers"] else "release"
     notes = meta.get("annotations") or {}
+    if OPERATOR_NAMESPACE in notes:
+        return "mark"
     if POLLER_TOKEN in notes:
         return "record" if notes[POLLER_TOKEN] else "clear"
     return "note"

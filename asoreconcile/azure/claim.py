@@ -1,10 +1,13 @@
 """Making an object ours before anything is asked of Azure.
 
-One write, preconditioned on the resource version: the finalizer, the ARM id, the
-owner's labels and reference. It stands before any PUT (R1.4), so whatever dies
-afterwards leaves an object whose deletion still reaches Azure. What the spec needs must
-be there: a missing owner, reference, Secret or ConfigMap means no finalizer yet.
+One write, preconditioned on the resource version, so that of two operators only one may
+win it: whose the object is, the finalizer, the ARM id, the owner's labels and
+reference. It stands before any PUT (R1.4), so whatever dies afterwards leaves an object
+whose deletion still reaches Azure. What the spec needs must be there: a missing owner,
+reference, Secret or ConfigMap means no finalizer yet.
 """
+
+from contextlib import suppress
 
 from asoreconcile.azure.identity import identify, is_from_config
 from asoreconcile.azure.owner import (
@@ -20,6 +23,7 @@ from asoreconcile.azure.wire import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
+    OPERATOR_NAMESPACE,
     OWNER_UID,
     RESOURCE_ID,
     label_value,
@@ -27,7 +31,30 @@ from asoreconcile.azure.wire import (
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import ConditionError
-from asoreconcile.objects import finalizers, labels, owner_references, spec, uid_of
+from asoreconcile.objects import (
+    JsonObject,
+    finalizers,
+    labels,
+    owner_references,
+    spec,
+    uid_of,
+)
+
+
+def mark(work: Work, *, claim: bool) -> None:
+    """Write whose the object is, in one write with its claim where one is due and can
+    be made (R1.3). Nothing is asked of Azure.
+
+    Raises ConflictError (the object changed: start again), GoneError.
+    """
+    meta: JsonObject = {}
+    if claim:
+        # What the claim waits for is met again by the next pass, and shown by it.
+        with suppress(ConditionError):
+            meta = _claimed(work)
+    ours = {OPERATOR_NAMESPACE: work.operator.namespace}
+    meta["annotations"] = {**ours, **meta.get("annotations", {})}
+    _write(work, meta)
 
 
 def claim(work: Work) -> None:
@@ -36,6 +63,11 @@ def claim(work: Work) -> None:
     Raises ConditionError (nothing written), ConflictError (the object changed: start
     again), GoneError.
     """
+    _write(work, _claimed(work))
+
+
+def _claimed(work: Work) -> JsonObject:
+    """The metadata of the claim. Raises ConditionError for what it waits for."""
     require_valid(work)
     owner = _owner(work)
     identity = identify(work, owner)
@@ -53,17 +85,22 @@ def claim(work: Work) -> None:
     if is_from_config(work.obj):
         noted[AZURE_NAME_FROM_CONFIG] = identity.name
     references = with_owner_reference(owner_references(work.obj), owner)
-    work.log.info("Claiming", armId=identity.arm_id)
-    work.session.write_shared(
-        {
-            "finalizers": [*finalizers(work.obj), FINALIZER],
-            "annotations": noted,
-            "labels": labelled,
-            **({"ownerReferences": references} if references else {}),
-        }
-    )
-    work.kind.sources.note(uid_of(work.obj), work.connection.source)
-    work.credential_event()
+    return {
+        "finalizers": [*finalizers(work.obj), FINALIZER],
+        "annotations": noted,
+        "labels": labelled,
+        **({"ownerReferences": references} if references else {}),
+    }
+
+
+def _write(work: Work, meta: JsonObject) -> None:
+    arm_id = meta["annotations"].get(RESOURCE_ID)
+    if arm_id:
+        work.log.info("Claiming", armId=arm_id)
+    work.session.write_shared(meta)
+    if arm_id:
+        work.kind.sources.note(uid_of(work.obj), work.connection.source)
+        work.credential_event()
 
 
 def restore_id(work: Work) -> None:

@@ -37,7 +37,7 @@ class Step(Enum):
 
 @attrs.frozen
 class Plan:
-    """A step, and whether the object must be claimed before it.
+    """A step, and whether the object must be claimed before it (at MARK: with it).
 
     drop_poller: the stored operation is no PUT's, or is half there; it is cleared and
     the pass begins anew (D16, R2.1).
@@ -61,9 +61,9 @@ def plan(
         return Plan(Step.IGNORE_FOREIGN)
     if is_deleting(obj):
         return _plan_delete(obj, policy=policy, can_delete=can_delete)
-    if not owner:
-        return Plan(Step.MARK)
     claim = FINALIZER not in finalizers(obj)
+    if not owner:
+        return Plan(Step.MARK, claim=claim)
     if not policy.writes:
         return Plan(Step.OBSERVE, claim=claim)
     if _has_poller(obj) and notes[POLLER_ID] == PUT_POLLER:

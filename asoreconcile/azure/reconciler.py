@@ -11,7 +11,7 @@ import attrs
 
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.azure.begin import begin
-from asoreconcile.azure.claim import claim, restore_id
+from asoreconcile.azure.claim import claim, mark, restore_id
 from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
 from asoreconcile.azure.failures import event_text, failure_of
 from asoreconcile.azure.monitor import monitor
@@ -83,7 +83,7 @@ class ArmReconciler:
         obj = self._reader.get(request.key)
         if obj is None:
             self._kind.intervals.succeeded(request.key)
-            self._kind.marked.discard(request.key)
+            self._kind.begun.end(request.key)
             return Result()
         with correlated(current.reconcile_id()):
             result = self._pass(self._work(obj))
@@ -93,13 +93,11 @@ class ArmReconciler:
         """Let go of a higher place in the queue that was for one look: it would be kept
         from look to look (PQ-7), before what people change.
         """
-        marked = self._kind.marked
         if result.priority == BEGUN_PRIORITY:
-            marked.add(key)
-        elif key in marked:
-            marked.discard(key)
-            if result.priority is None:
-                return attrs.evolve(result, priority=0)
+            return result
+        was_begun = self._kind.begun.end(key)
+        if was_begun and result.priority is None:
+            return attrs.evolve(result, priority=0)
         return result
 
     def _pass(self, work: Work) -> Result:
@@ -131,6 +129,9 @@ class ArmReconciler:
             cache=self._kind.cache,
             form=self._kind.form,
             clock=self._operator.clock,
+            is_live=self._kind.begun.is_as_written(
+                obj, now=self._operator.clock.monotonic()
+            ),
         )
         return Work(self._operator, self._kind, session, _log)
 
@@ -144,9 +145,8 @@ class ArmReconciler:
         if decided.step is Step.IGNORE_FOREIGN:
             return self._leave_alone(work)
         if decided.step is Step.MARK:
-            # On the resource version: of two operators only one may win it.
-            mark = {OPERATOR_NAMESPACE: self._operator.namespace}
-            work.session.write_shared({"annotations": mark})
+            mark(work, claim=decided.claim)
+            self._kind.begun.note(work.obj, at=self._operator.clock.monotonic())
             return Again(priority=BEGUN_PRIORITY)
         self._prepare(work, decided)
         return _STEPS[decided.step](work)

@@ -78,8 +78,11 @@ class Session:
         cache: WriteCache,
         clock: Clock,
         form: Form,
+        is_live: bool = False,
     ) -> None:
         """Begin a pass with a private copy of the object as the cluster keeps it.
+
+        is_live: the API server said so just now (`begun`).
 
         Raises ConversionError.
         """
@@ -93,7 +96,7 @@ class Session:
         self._client = client
         self._cache = cache
         self._clock = clock
-        self._is_live = False  # whether `obj` is an answer of the API server
+        self._is_live = is_live  # whether `obj` is an answer of the API server
 
     def annotation(self, name: str) -> str:
         return annotations(self.obj).get(name) or ""
@@ -135,7 +138,8 @@ class Session:
 
         Caches lag, the more so when another process acted until just now: a PUT for an
         object that went would leave a resource that nobody deletes (D2). One GET,
-        unless this pass has written already. Raises GoneError, StaleError.
+        unless this pass has written already, or we did a moment ago. Raises GoneError,
+        StaleError.
         """
         if self._is_live:
             return

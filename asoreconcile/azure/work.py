@@ -13,6 +13,7 @@ import attrs
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.azure.accepted import Accepted
+from asoreconcile.azure.begun import Begun
 from asoreconcile.azure.drifts import Drifts
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
@@ -122,7 +123,6 @@ class Kind:
     """One kind as the cluster keeps it, and what passes over it share.
 
     version: the one the kind is served at; an object's own is its author's (`Work`).
-    marked: keys whose next pass is the first after their mark.
     """
 
     version: KindVersion
@@ -135,7 +135,7 @@ class Kind:
         default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
     )
     drifts: Drifts = attrs.field(factory=Drifts)
-    marked: set[ObjectKey] = attrs.field(factory=set)
+    begun: Begun = attrs.field(factory=Begun)
     sources: CredentialSources = attrs.field(factory=CredentialSources)
 
     @property

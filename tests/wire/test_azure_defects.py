@@ -3,6 +3,7 @@
 import pytest
 from world import World, resource_group, virtual_network
 
+from asoreconcile.azure.begun import AS_WRITTEN_SECONDS
 from asoreconcile.azure.wire import (
     OPERATOR_NAMESPACE,
     OWNER_UID,
@@ -130,6 +131,49 @@ def test_d2_an_object_is_not_read_anew_after_a_write_of_its_own_pass(world):
     world.run(obj)
     # By the test, in place of a cache; the claim told the pass the rest.
     assert len(reads_of(world, obj)) == reads + 1
+
+
+def begun(world):
+    """A group that was marked and claimed in the pass just over."""
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    world.run(obj)
+    return obj
+
+
+def test_d2_an_object_is_not_read_anew_right_after_it_was_claimed(world):
+    obj = begun(world)
+    held, reads = world.read(obj), len(reads_of(world, obj))
+    world.run(obj, stale=held)
+    assert len(reads_of(world, obj)) == reads
+    assert len(world.requests("PUT")) == 1
+
+
+@pytest.mark.parametrize("change", ["time passes", "it is edited", "it was restarted"])
+def test_d2_what_was_claimed_is_asked_for_when_that_says_no_more(world, change):
+    obj = begun(world)
+    if change == "time passes":
+        world.clock.advance(AS_WRITTEN_SECONDS + 0.01)
+    elif change == "it is edited":
+        edit(world, obj, {"spec": {"tags": {"a": "b"}}})
+    else:
+        world.restart()
+    held, reads = world.read(obj), len(reads_of(world, obj))
+    world.run(obj, stale=held)
+    assert len(reads_of(world, obj)) == reads + 1
+    assert len(world.requests("PUT")) == 1
+
+
+def test_d2_a_claim_vouches_for_the_next_pass_alone(world):
+    obj = begun(world)
+    world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
+    held = world.read(obj)
+    world.run(obj, stale=held)
+    world.delete(obj)
+    world.settle(obj)
+    puts = len(world.requests("PUT"))
+    world.run(obj, stale=held)
+    assert len(world.requests("PUT")) == puts
 
 
 def reads_of(world, obj):

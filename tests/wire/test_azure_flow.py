@@ -53,15 +53,55 @@ def test_r1_2_foreign_object_gets_an_event_and_nothing_else(world):
     assert world.azure.journal == []
 
 
-def test_r1_3_unmarked_object_is_marked_in_a_pass_of_its_own(world):
+def test_r1_3_unmarked_object_is_marked_and_claimed_by_one_write_in_its_own_pass(world):
     obj = resource_group()
     world.apply(obj, marked=False)
     result = world.run(obj)
     present = world.read(obj)
-    assert annotations(present)[OPERATOR_NAMESPACE] == OPERATOR
-    assert finalizers(present) == []
+    assert annotations(present) == {
+        OPERATOR_NAMESPACE: OPERATOR,
+        RESOURCE_ID: f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg",
+        LATEST_RECONCILED_GENERATION: "1",
+    }
+    assert finalizers(present) == [FINALIZER]
+    assert len(world.writes) == 1
     assert world.azure.journal == []
     assert result.requeue_after_seconds < 0.1
+    assert [e[2] for e in world.events] == ["CredentialFrom"]
+
+
+def test_r1_3_r1_5_what_cannot_be_claimed_yet_is_marked_alone_and_says_why_next(world):
+    child = virtual_network()
+    world.apply(child, marked=False)
+    world.run(child)
+    present = world.read(child)
+    assert annotations(present) == {OPERATOR_NAMESPACE: OPERATOR}
+    assert finalizers(present) == []
+    assert world.ready(child) is None
+    assert (len(world.writes), world.events) == (1, [])
+    world.run(child)
+    assert world.ready(child)["reason"] == "WaitingForOwner"
+    assert world.azure.journal == []
+
+
+def test_r1_3_what_lost_its_mark_is_marked_alone(world, group):
+    before = annotations(world.read(group))
+    world.annotate(group, **{OPERATOR_NAMESPACE: None})
+    asked = len(world.azure.journal)
+    world.run(group)
+    assert annotations(world.read(group)) == before
+    assert len(world.azure.journal) == asked
+
+
+def test_r1_3_what_others_hold_on_to_stays_with_the_claim(world):
+    obj = resource_group()
+    obj["metadata"]["annotations"] = {"their/note": "stays"}
+    obj["metadata"]["finalizers"] = ["their/finalizer"]
+    world.apply(obj, marked=False)
+    world.run(obj)
+    present = world.read(obj)
+    assert annotations(present)["their/note"] == "stays"
+    assert finalizers(present) == ["their/finalizer", FINALIZER]
 
 
 def test_what_is_marked_goes_before_what_waits_and_only_once(world):

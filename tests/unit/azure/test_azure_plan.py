@@ -38,8 +38,13 @@ def test_r1_2_foreign_object_is_left_alone():
 
 
 def test_r1_3_unmarked_object_is_marked_first():
-    assert decide({}, finalizer=False) == Plan(Step.MARK)
-    assert decide({OPERATOR_NAMESPACE: ""}, finalizer=False) == Plan(Step.MARK)
+    marked_and_claimed = Plan(Step.MARK, claim=True)
+    assert decide({}, finalizer=False) == marked_and_claimed
+    assert decide({OPERATOR_NAMESPACE: ""}, finalizer=False) == marked_and_claimed
+
+
+def test_r1_4_what_lost_its_mark_alone_is_not_claimed_again():
+    assert decide({RESOURCE_ID: "/subscriptions/s"}) == Plan(Step.MARK)
 
 
 def test_r1_4_claim_comes_before_the_first_put_and_not_again():

@@ -1,0 +1,46 @@
+"""What our own write was answered a moment ago: for how long, and of which object."""
+
+import pytest
+
+from asoreconcile.azure.begun import AS_WRITTEN_SECONDS, Begun
+from asoreconcile.objects import ObjectKey
+
+KEY = ObjectKey("n", "a")
+
+
+def obj(*, uid="u", version="7", name="a"):
+    return {
+        "metadata": {
+            "namespace": "n",
+            "name": name,
+            "uid": uid,
+            "resourceVersion": version,
+        }
+    }
+
+
+@pytest.fixture
+def begun():
+    found = Begun()
+    found.note(obj(), at=100.0)
+    return found
+
+
+def test_what_was_written_a_moment_ago_is_as_written(begun):
+    assert begun.is_as_written(obj(), now=100.0)
+    assert begun.is_as_written(obj(), now=100.0 + AS_WRITTEN_SECONDS)
+
+
+def test_a_moment_passes(begun):
+    assert not begun.is_as_written(obj(), now=100.01 + AS_WRITTEN_SECONDS)
+
+
+@pytest.mark.parametrize("other", [{"version": "8"}, {"uid": "v"}, {"name": "b"}])
+def test_another_object_or_state_is_not_what_was_written(begun, other):
+    assert not begun.is_as_written(obj(**other), now=100.0)
+
+
+def test_the_pass_that_begins_it_ends_it_once(begun):
+    assert begun.end(KEY)
+    assert not begun.end(KEY)
+    assert not begun.is_as_written(obj(), now=100.0)
