@@ -1,6 +1,7 @@
 """Events: what happened to an object, written where `kubectl describe` shows it.
 
-Recording never blocks: events go through a bounded queue to one thread. The same event
+Recording never blocks: events go through a bounded queue to one thread, which writes
+them a moment later (`eventqueue`). The same event
 again raises a count instead of making another; one object's flood of one reason is
 thinned out without silencing its other reasons. Rules: runtime-semantics section 8.
 """
@@ -10,7 +11,6 @@ import random
 import socket
 import threading
 import uuid
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
@@ -31,6 +31,7 @@ from asoreconcile.kube.eventforms import (
     cut,
     namespace_of,
 )
+from asoreconcile.kube.eventqueue import EventQueue
 from asoreconcile.kube.eventseries import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
@@ -38,7 +39,6 @@ from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version
 
 _log = Logger(__name__)
 
-_QUEUED = 1000
 _TRIES = 12
 _RETRY_SECONDS = 10.0
 
@@ -78,11 +78,8 @@ class EventRecorder:
         self._source = source
         self._clock = clock
         self._uniform = uniform
-        self._queue: deque[Callable[[], None]] = deque()
-        self._changed = threading.Condition()
+        self._queue = EventQueue(clock)
         self._stopping = threading.Event()
-        self._busy = False
-        self._ended = False
         self._form: Form = CoreForm(source)
         self._correlator: Correlator | SeriesCorrelator = Correlator()
         self._serieses: SeriesCorrelator | None = None
@@ -109,12 +106,7 @@ class EventRecorder:
         record = Record(
             _reference_of(obj), type, reason, cut(message), self._clock.now(), action
         )
-        with self._changed:
-            full = len(self._queue) >= _QUEUED
-            if not full:
-                self._queue.append(lambda: self._write(record))
-                self._changed.notify_all()
-        if full:
+        if not self._queue.put(lambda: self._write(record)):
             _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
 
     def start(self) -> None:
@@ -123,47 +115,25 @@ class EventRecorder:
 
     def flush(self, timeout_seconds: float) -> bool:
         """Wait until all that was recorded is written; False when time ran out."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._ended or not self._pending(), timeout_seconds
-            )
-            return not self._pending()
+        return self._queue.flush(timeout_seconds)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Write what is queued, then end."""
         if self._serieses is not None:
-            self._put(lambda: self._finish_series(math.inf))
+            self._queue.put(lambda: self._finish_series(math.inf))
         flushed = self._thread is None or self.flush(timeout_seconds)
         self._stopping.set()
-        with self._changed:
-            self._changed.notify_all()
+        self._queue.stop()
         return [] if flushed else [f"{self.name} ({len(self._queue)} not written)"]
-
-    def _pending(self) -> bool:
-        """Caller holds the lock."""
-        return bool(self._queue) or self._busy
 
     def _run(self) -> None:
         try:
-            while (task := self._next()) is not None:
+            while (task := self._queue.next()) is not None:
                 task()
         except StoppedError:
             _log.info("Events end with the client", unwritten=len(self._queue))
         finally:
-            with self._changed:
-                self._ended = True
-                self._changed.notify_all()
-
-    def _next(self) -> Callable[[], None] | None:
-        with self._changed:
-            self._busy = False
-            self._changed.notify_all()
-            while not self._queue:
-                if self._stopping.is_set():
-                    return None
-                self._changed.wait()
-            self._busy = True
-            return self._queue.popleft()
+            self._queue.end()
 
     def _write(self, record: Record) -> None:
         series = self._correlator.observe(record, self._clock.monotonic())
@@ -176,7 +146,7 @@ class EventRecorder:
         if self._serieses is not None and len(self._serieses) and not self._looks_again:
             self._looks_again = True
             due = self._clock.monotonic() + IDLE_SECONDS
-            self._clock.call_at(due, lambda: self._put(self._finish_series))
+            self._clock.call_at(due, self._put_series)
 
     def _finish_series(self, now: float | None = None) -> None:
         self._looks_again = False
@@ -186,10 +156,9 @@ class EventRecorder:
                 self._deliver(record, series)
             self._look_again()
 
-    def _put(self, task: Callable[[], None]) -> None:
-        with self._changed:
-            self._queue.append(task)
-            self._changed.notify_all()
+    def _put_series(self) -> None:
+        if not self._queue.put(self._finish_series):
+            self._looks_again = False  # the next event sees to it
 
     def _deliver(self, record: Record, series: Series) -> None:
         for attempt in range(1, _TRIES + 1):

@@ -5,6 +5,7 @@ import pytest
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
+from asoreconcile.kube.eventqueue import GATHER_SECONDS
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
 from asoreconcile.kube.selection import Selection
@@ -183,6 +184,7 @@ def test_recording_never_blocks_and_drops_what_the_queue_cannot_hold(
     recorder = EventRecorder(client, "asoreconcile", clock=clock)
     recorder.start()
     recorder.event(obj, "Normal", "First", "holds the writer")
+    clock.advance(GATHER_SECONDS)
     assert hold.wait_arrived(10)
     for number in range(1001):
         recorder.event(obj, "Normal", f"R{number}", "m")

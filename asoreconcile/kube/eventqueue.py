@@ -1,0 +1,100 @@
+"""Events on their way to the thread that writes them: gathered for a moment, bounded.
+
+What happens to many objects at once is written together: one event at a time would wake
+that thread, and the server, between every two requests of the reconciles it tells of.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from asoreconcile.clock import Clock
+
+GATHER_SECONDS = 0.1
+_QUEUED = 1000
+
+Task = Callable[[], None]
+
+
+class EventQueue:
+    """Tasks of many threads for one. Safe from any thread; only `next` blocks long."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tasks: deque[Task] = deque()
+        self._changed = threading.Condition()
+        self._gathered = False  # whether what is there may be taken
+        self._timed = False
+        self._flushes = 0
+        self._busy = False
+        self._stopping = False
+        self._ended = False
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def put(self, task: Task) -> bool:
+        """Add a task; False, and not added, when the queue is full."""
+        with self._changed:
+            if len(self._tasks) >= _QUEUED:
+                return False
+            self._tasks.append(task)
+            if 2 * len(self._tasks) >= _QUEUED:
+                self._gathered = True
+                self._changed.notify_all()
+            elif not (self._gathered or self._timed):
+                self._timed = True
+                due = self._clock.monotonic() + GATHER_SECONDS
+                self._clock.call_at(due, self._end_gathering)
+            return True
+
+    def next(self) -> Task | None:
+        """The next task, when it is time; None once stopped and empty. Blocks.
+
+        The one before counts as done.
+        """
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+            while True:
+                if not self._tasks:
+                    self._gathered = False
+                    if self._stopping:
+                        return None
+                elif self._gathered or self._flushes or self._stopping:
+                    self._busy = True
+                    return self._tasks.popleft()
+                self._changed.wait()
+
+    def flush(self, timeout_seconds: float) -> bool:
+        """Have all taken now, and wait until it is done; False when time ran out."""
+        with self._changed:
+            self._flushes += 1
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: self._ended or not self._pending(), timeout_seconds
+            )
+            self._flushes -= 1
+            return not self._pending()
+
+    def stop(self) -> None:
+        """Have what is left taken, and then the end told."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Nobody takes any more: who waits in `flush` need not."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _pending(self) -> bool:
+        """Caller holds the lock."""
+        return bool(self._tasks) or self._busy
+
+    def _end_gathering(self) -> None:
+        with self._changed:
+            self._timed = False
+            self._gathered = bool(self._tasks)
+            self._changed.notify_all()
