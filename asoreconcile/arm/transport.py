@@ -22,7 +22,8 @@ import requests
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import HttpRequest, RequestsTransport
 from requests.adapters import HTTPAdapter
-from requests.utils import should_bypass_proxies
+from requests.structures import CaseInsensitiveDict
+from requests.utils import default_headers, should_bypass_proxies
 from urllib3 import HTTPResponse
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
@@ -39,6 +40,7 @@ READ_TIMEOUT_SECONDS = 90
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
 _CHUNK_BYTES = 65_536
+_DECODABLE = default_headers()["Accept-Encoding"]
 _MAX_WRAPPERS = 5
 # How urllib3 begins its messages: the repr of a connection or a pool.
 _OWN_OBJECT = re.compile(r"^(?:<[^>]*>|\w+\([^)]*\)): ")
@@ -173,6 +175,24 @@ def read_body(raw: HTTPResponse, clock: Clock) -> bytes:
     return b"".join(chunks)
 
 
+class _Session(requests.Session):
+    """Sends what it is given, and what says which answers can be read."""
+
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        """The request as it is: nothing of a session's own is to be merged into it, and
+        the URL goes out as it came (L19). That would take a fifth of a request's CPU.
+        """
+        prepared = requests.PreparedRequest()
+        prepared.method, prepared.url = request.method, request.url
+        prepared.headers = CaseInsensitiveDict(
+            {"Accept-Encoding": _DECODABLE, **request.headers}
+        )
+        prepared.prepare_body(request.data, request.files, request.json)
+        prepared.hooks = request.hooks
+        prepared.prepare_cookies({})
+        return prepared
+
+
 class _Connection(HTTPSConnection):
     """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
 
@@ -240,7 +260,7 @@ def _inner(error: BaseException) -> BaseException | None:
 
 
 def _session(url: str, connections: int) -> requests.Session:
-    session = requests.Session()
+    session = _Session()
     # Read here once; requests would read files and the environment on every call.
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
