@@ -85,6 +85,13 @@ def resource_version(obj: JsonObject) -> str:
     return metadata(obj).get("resourceVersion") or ""
 
 
+def version_number(version: str) -> int:
+    """A resource version as a number, to be compared with others of its kind; 0 when it
+    is none. Servers promise this order (KEP-5504).
+    """
+    return int(version) if version.isdecimal() else 0
+
+
 def generation(obj: JsonObject) -> int:
     return metadata(obj).get("generation") or 0
 

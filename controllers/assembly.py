@@ -347,6 +347,8 @@ class Operation:
             connect=self._connector,
             rules=self._settings.credentials,
             settings=_global(self._settings, self._connector),
+            seen=self._kinds.seen,
+            clock=self._clock,
         )
 
 

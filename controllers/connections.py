@@ -20,19 +20,26 @@ from asoreconcile.arm.credentials_secret import SecretRules, credential_in
 from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection, Connections
 from asoreconcile.cache.entry import Entry
+from asoreconcile.clock import Clock
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.objects import (
+    GroupKind,
     JsonObject,
     ObjectKey,
     annotations,
+    gvk_of,
     key_of,
     resource_version,
     uid_of,
+    version_number,
 )
 
 NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
 SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
+
+# As long as an object applied together with others may wait for its turn at their read.
+_SHARED_SECONDS = 1.0
 
 Connect = Callable[[CredentialSource, str], Connection]
 """Makes a client of a credential; the text is `namespace/name` of its Secret."""
@@ -86,6 +93,26 @@ class _Kept:
     connection: Connection
 
 
+@attrs.frozen
+class _Shared:
+    """What a read of a Secret came to, for all objects that were there before it.
+
+    began: `Clock.monotonic` seconds. seen: the version that their kind's cache had
+    reached by then.
+    """
+
+    began: float
+    seen: str
+    connection: Connection | None
+
+    def is_over(self, now: float) -> bool:
+        return now - self.began > _SHARED_SECONDS
+
+    def serves(self, obj: JsonObject) -> bool:
+        version = version_number(resource_version(obj))
+        return 0 < version <= version_number(self.seen)
+
+
 class ScopedConnections:
     """`azure.work.Connections` over all scopes. Safe from any thread."""
 
@@ -97,17 +124,23 @@ class ScopedConnections:
         connect: Connect,
         rules: SecretRules,
         settings: Connections,
+        seen: Callable[[GroupKind], str],
+        clock: Clock,
     ) -> None:
         """connect: makes the client of a Secret's credential; sends nothing.
         settings: the widest scope, for objects without a narrower one.
+        seen: the resource version that the cache of a kind has reached, or "".
         """
         self._client = client
         self._headers = headers
         self._connect = connect
         self._rules = rules
         self._settings = settings
+        self._seen = seen
+        self._clock = clock
         self._lock = threading.Lock()
         self._kept: dict[ObjectKey, _Kept] = {}
+        self._shared: dict[tuple[ObjectKey, GroupKind], _Shared] = {}
 
     def for_object(self, obj: JsonObject) -> Connection:
         """The connection that an object is to use.
@@ -117,8 +150,11 @@ class ScopedConnections:
         object is new. Rules: R8.1 - R8.5.
         """
         key, notes = credential_secret(obj), annotations(obj)
-        named, fresh = CREDENTIAL_FROM in notes, RESOURCE_ID not in notes
-        connection = self._from_secret(key, named=named, fresh=fresh)
+        named = CREDENTIAL_FROM in notes
+        if RESOURCE_ID in notes:
+            connection = self._known(key, named=named)
+        else:
+            connection = self._not_before(key, obj)
         if connection is not None:
             return connection
         if named:
@@ -133,30 +169,51 @@ class ScopedConnections:
         """Drop what is kept of a Secret; whoever needs it again reads it again."""
         with self._lock:
             self._kept.pop(key, None)
+            self._shared = {p: s for p, s in self._shared.items() if p[0] != key}
 
     def digest(self, key: ObjectKey) -> str:
         """A hash of a Secret's content now; "" when it does not exist. Blocking."""
         secret = self._read(key)
         return "" if secret is None else content_digest(secret.get("data") or {})
 
-    def _from_secret(
-        self, key: ObjectKey, *, named: bool, fresh: bool
-    ) -> Connection | None:
-        """None when the Secret does not exist.
+    def _known(self, key: ObjectKey, *, named: bool) -> Connection | None:
+        """What the cache says; None when the Secret does not exist.
 
-        named: it must exist, and only the API server is believed that it does not.
-        fresh: the object is not claimed. Watches have no order among them: a Secret
-        applied before the object may not be in the cache yet, and the object would be
-        created in another subscription.
+        That is taken from the API server alone where the Secret must exist (named), and
+        where it was there at the last look: the cache may be behind.
         """
-        if not fresh and self._headers.has_synced():
-            header = self._headers.entry(key)
-            if header is None and not named:
-                self.forget(key)
+        if self._headers.has_synced():
+            header, kept = self._headers.entry(key), self._kept.get(key)
+            if header is None and kept is None and not named:
                 return None
-            kept = self._kept.get(key)
             if kept is not None and header is not None and _is_of(kept, header):
                 return kept.connection
+        return self._read_now(key)
+
+    def _not_before(self, key: ObjectKey, obj: JsonObject) -> Connection | None:
+        """What a read says that began when the object was there: it is not claimed.
+
+        Watches have no order among them: a Secret applied before the object may not be
+        in the cache yet, and the object would be created in another subscription. Many
+        objects applied at once share a read.
+        """
+        kind, now = gvk_of(obj).group_kind, self._clock.monotonic()
+        shared = self._shared.get((key, kind))
+        if shared is None or shared.is_over(now) or not shared.serves(obj):
+            # In this order: what the cache has reached is there before the read.
+            seen = self._seen(kind)
+            shared = _Shared(now, seen, self._read_now(key))
+            self._share(key, kind, shared, now)
+        return shared.connection
+
+    def _share(
+        self, key: ObjectKey, kind: GroupKind, shared: _Shared, now: float
+    ) -> None:
+        with self._lock:
+            current = {p: s for p, s in self._shared.items() if not s.is_over(now)}
+            self._shared = {**current, (key, kind): shared}
+
+    def _read_now(self, key: ObjectKey) -> Connection | None:
         secret = self._read(key)
         if secret is None:
             self.forget(key)

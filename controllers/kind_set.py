@@ -87,6 +87,11 @@ class KindSet:
         kind = self._running.get(group_kind)
         return None if kind is None else kind.version
 
+    def seen(self, group_kind: GroupKind) -> str:
+        """The resource version that the cache of a kind has reached, or ""."""
+        kind = self._running.get(group_kind)
+        return "" if kind is None else kind.informer.synced_version
+
     def entry(self, node: Node) -> Entry | None:
         """What is cached of an object now."""
         kind = self._running.get(node.group_kind)

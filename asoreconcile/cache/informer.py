@@ -21,7 +21,13 @@ from asoreconcile.cache.store import IndexFunction
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    key_of,
+    version_number,
+)
 
 
 class NotCachedError(AsoError):
@@ -193,7 +199,7 @@ class Informer:
 
         With several watches, the lowest of them. Rule: IN-11.
         """
-        return min((feed.version for feed in self._feeds), key=_number)
+        return min((feed.version for feed in self._feeds), key=version_number)
 
     @property
     def last_error(self) -> str:
@@ -231,7 +237,3 @@ class Informer:
 
     def _watches(self, namespace: str) -> bool:
         return any(feed.part.covers(namespace) for feed in self._feeds)
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 import attrs
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.objects import ObjectKey
+from asoreconcile.objects import ObjectKey, version_number
 
 
 @attrs.frozen
@@ -78,7 +78,7 @@ class Overlay:
 
         It may be older than it was, when the server was restored from a backup.
         """
-        now = _number(resource_version)
+        now = version_number(resource_version)
         with self._lock:
             if namespace is None:
                 self._passed = now
@@ -112,9 +112,4 @@ class Overlay:
 
 def version(entry: Entry) -> int:
     """An entry's resource version as a number; 0 when it is none."""
-    return _number(entry.resource_version)
-
-
-def _number(resource_version: str) -> int:
-    # Servers promise order of decimal versions of one resource (KEP-5504).
-    return int(resource_version) if resource_version.isdecimal() else 0
+    return version_number(entry.resource_version)

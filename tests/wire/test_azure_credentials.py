@@ -85,6 +85,8 @@ def scoped(world, connector, settings):
             connect=connector,
             rules=SecretRules(cloud=cloud, allow_clouds=True),
             settings=settings,
+            seen=lambda _group_kind: "",
+            clock=world.clock,
         ),
     )
 

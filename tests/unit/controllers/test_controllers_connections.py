@@ -29,6 +29,7 @@ from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.reconciler import Request
+from asoreconcile.testing.clock import FakeClock
 
 CANARY = "canary-secret-3c"
 VALUES = {
@@ -49,6 +50,7 @@ class Cluster:
         self.synced = True
         self.reads = []
         self.forbidden = False
+        self.seen = {}
         self._version = 0
 
     def put(self, name, *, cached=True, namespace="ns", **values):
@@ -97,7 +99,12 @@ def made():
 
 
 @pytest.fixture
-def connections(cluster, made):
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def connections(cluster, made, clock):
     def connect(source, name):
         made.append(source)
         client = f"client {len(made)}"
@@ -109,11 +116,16 @@ def connections(cluster, made):
         connect=connect,
         rules=SecretRules(),
         settings=GlobalConnection("global", subscription_id="g", source="ops/settings"),
+        seen=lambda group_kind: cluster.seen.get(group_kind.kind, ""),
+        clock=clock,
     )
 
 
-def new_object(**notes):
-    return {"metadata": {"namespace": "ns", "name": "o", "annotations": notes}}
+def new_object(kind="Kind", version="", **notes):
+    meta = {"namespace": "ns", "name": "o", "annotations": notes}
+    if version:
+        meta["resourceVersion"] = version
+    return {"apiVersion": "g/v1", "kind": kind, "metadata": meta}
 
 
 def claimed(**notes):
@@ -190,6 +202,8 @@ def test_no_global_credential_is_an_error_of_who_needs_it(cluster, made):
         connect=lambda source, name: Connection("c", source.subscription_id, name),
         rules=SecretRules(),
         settings=GlobalConnection(None),
+        seen=lambda _group_kind: "",
+        clock=FakeClock(),
     )
     text = refusal(connections, claimed())
     assert text.startswith("global credential not configured")
@@ -240,8 +254,93 @@ def test_a_secret_that_broke_drops_the_connection(cluster, connections, made):
 
 def test_a_new_object_does_not_trust_a_cache_that_may_lag(cluster, connections):
     cluster.put("aso-credential", cached=False, **VALUES)
-    assert connections.for_object(new_object()).subscription_id == "sub"
     assert connections.for_object(claimed()).source == "ops/settings"
+    assert connections.for_object(new_object()).subscription_id == "sub"
+
+
+def test_what_a_new_object_was_given_stands_while_the_cache_lags(cluster, connections):
+    """The claim names the Secret's subscription: the next pass must not go elsewhere."""
+    cluster.put("aso-credential", cached=False, **VALUES)
+    assert connections.for_object(new_object()).subscription_id == "sub"
+    assert connections.for_object(claimed()).subscription_id == "sub"
+    cluster.drop("aso-credential")
+    assert connections.for_object(claimed()).source == "ops/settings"
+    reads = len(cluster.reads)
+    assert connections.for_object(claimed()).source == "ops/settings"
+    assert len(cluster.reads) == reads
+
+
+def test_objects_that_were_there_before_a_read_share_it(cluster, connections, clock):
+    cluster.seen["Kind"] = "20"
+    for version in ("3", "20", "9"):
+        assert connections.for_object(new_object(version=version)).client == "global"
+        clock.advance(0.5)
+    assert cluster.reads == ["aso-credential"]
+    # Too long ago.
+    clock.advance(0.1)
+    connections.for_object(new_object(version="3"))
+    assert len(cluster.reads) == 2
+
+
+def test_a_secret_applied_before_an_object_is_seen_by_it(cluster, connections):
+    """Its read has to begin when the object is there, however shortly after another."""
+    cluster.seen["Kind"] = "20"
+    assert connections.for_object(new_object(version="20")).client == "global"
+    cluster.put("aso-credential", cached=False, **VALUES)
+    cluster.seen["Kind"] = "21"
+    assert connections.for_object(new_object(version="21")).subscription_id == "sub"
+    assert connections.for_object(new_object(version="20")).subscription_id == "sub"
+
+
+def test_what_the_cache_reaches_during_a_read_was_not_before_it(
+    cluster, connections, monkeypatch
+):
+    read = cluster.get
+
+    def meanwhile(resource, key):
+        cluster.seen["Kind"] = "21"
+        return read(resource, key)
+
+    cluster.seen["Kind"] = "20"
+    monkeypatch.setattr(cluster, "get", meanwhile)
+    assert connections.for_object(new_object(version="20")).client == "global"
+    cluster.put("aso-credential", cached=False, **VALUES)
+    assert connections.for_object(new_object(version="21")).subscription_id == "sub"
+
+
+@pytest.mark.parametrize(
+    ("version", "seen"), [("", "20"), ("20", ""), ("opaque", "20"), ("", "")]
+)
+def test_without_an_order_of_versions_no_read_is_shared(
+    cluster, connections, version, seen
+):
+    cluster.seen["Kind"] = seen
+    for _ in range(2):
+        connections.for_object(new_object(version=version))
+    assert len(cluster.reads) == 2
+
+
+def test_versions_of_two_kinds_have_no_order(cluster, connections):
+    cluster.seen.update(Kind="20", Other="5")
+    connections.for_object(new_object(version="7"))
+    connections.for_object(new_object("Other", version="5"))
+    assert len(cluster.reads) == 2
+
+
+def test_a_secret_that_changed_is_not_shared_any_more(cluster, connections):
+    cluster.seen["Kind"] = "20"
+    connections.for_object(new_object(version="7"))
+    connections.forget(NAMESPACE_WIDE)
+    connections.for_object(new_object(version="7"))
+    assert len(cluster.reads) == 2
+
+
+def test_shared_reads_do_not_pile_up(cluster, connections, clock):
+    for number in range(50):
+        cluster.seen[f"Kind{number}"] = "20"
+        connections.for_object(new_object(f"Kind{number}", version="7"))
+        clock.advance(0.3)
+    assert len(connections._shared) <= 4
 
 
 def test_a_cache_that_is_filling_is_not_asked(cluster, connections):
@@ -271,7 +370,9 @@ def test_nothing_kept_or_shown_holds_a_secret(cluster, connections):
     cluster.put("aso-credential", **VALUES)
     connection = connections.for_object(claimed())
     assert CANARY not in repr(connection)
+    connections.for_object(new_object())
     assert CANARY not in repr(connections._kept)
+    assert CANARY not in repr(connections._shared)
 
 
 def test_workers_meet_one_connection_for_each_content(cluster, connections, made):
