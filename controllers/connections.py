@@ -21,6 +21,7 @@ from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection, Connections
 from asoreconcile.cache.entry import Entry
 from asoreconcile.clock import Clock
+from asoreconcile.controllers.shared_reads import SharedReads
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.objects import (
@@ -28,18 +29,13 @@ from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
     annotations,
-    gvk_of,
     key_of,
     resource_version,
     uid_of,
-    version_number,
 )
 
 NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
 SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
-
-# As long as an object applied together with others may wait for its turn at their read.
-_SHARED_SECONDS = 1.0
 
 Connect = Callable[[CredentialSource, str], Connection]
 """Makes a client of a credential; the text is `namespace/name` of its Secret."""
@@ -93,26 +89,6 @@ class _Kept:
     connection: Connection
 
 
-@attrs.frozen
-class _Shared:
-    """What a read of a Secret came to, for all objects that were there before it.
-
-    began: `Clock.monotonic` seconds. seen: the version that their kind's cache had
-    reached by then.
-    """
-
-    began: float
-    seen: str
-    connection: Connection | None
-
-    def is_over(self, now: float) -> bool:
-        return now - self.began > _SHARED_SECONDS
-
-    def serves(self, obj: JsonObject) -> bool:
-        version = version_number(resource_version(obj))
-        return 0 < version <= version_number(self.seen)
-
-
 class ScopedConnections:
     """`azure.work.Connections` over all scopes. Safe from any thread."""
 
@@ -129,18 +105,17 @@ class ScopedConnections:
     ) -> None:
         """connect: makes the client of a Secret's credential; sends nothing.
         settings: the widest scope, for objects without a narrower one.
-        seen: the resource version that the cache of a kind has reached, or "".
+        seen: see `SharedReads`.
         """
         self._client = client
         self._headers = headers
         self._connect = connect
         self._rules = rules
         self._settings = settings
-        self._seen = seen
-        self._clock = clock
         self._lock = threading.Lock()
         self._kept: dict[ObjectKey, _Kept] = {}
-        self._shared: dict[tuple[ObjectKey, GroupKind], _Shared] = {}
+        # Else an object could be created in another subscription than its Secret's.
+        self._reads = SharedReads(self._read_now, seen=seen, clock=clock)
 
     def for_object(self, obj: JsonObject) -> Connection:
         """The connection that an object is to use.
@@ -154,7 +129,7 @@ class ScopedConnections:
         if RESOURCE_ID in notes:
             connection = self._known(key, named=named)
         else:
-            connection = self._not_before(key, obj)
+            connection = self._reads.get(key, obj)
         if connection is not None:
             return connection
         if named:
@@ -169,10 +144,13 @@ class ScopedConnections:
         """Drop what is kept of a Secret; whoever needs it again reads it again."""
         with self._lock:
             self._kept.pop(key, None)
-            self._shared = {p: s for p, s in self._shared.items() if p[0] != key}
 
     def digest(self, key: ObjectKey) -> str:
-        """A hash of a Secret's content now; "" when it does not exist. Blocking."""
+        """A hash of a Secret's content now; "" when it does not exist. Blocking.
+
+        Who asks for a connection from now on gets one of this content, or newer.
+        """
+        self._reads.forget()
         secret = self._read(key)
         return "" if secret is None else content_digest(secret.get("data") or {})
 
@@ -189,29 +167,6 @@ class ScopedConnections:
             if kept is not None and header is not None and _is_of(kept, header):
                 return kept.connection
         return self._read_now(key)
-
-    def _not_before(self, key: ObjectKey, obj: JsonObject) -> Connection | None:
-        """What a read says that began when the object was there: it is not claimed.
-
-        Watches have no order among them: a Secret applied before the object may not be
-        in the cache yet, and the object would be created in another subscription. Many
-        objects applied at once share a read.
-        """
-        kind, now = gvk_of(obj).group_kind, self._clock.monotonic()
-        shared = self._shared.get((key, kind))
-        if shared is None or shared.is_over(now) or not shared.serves(obj):
-            # In this order: what the cache has reached is there before the read.
-            seen = self._seen(kind)
-            shared = _Shared(now, seen, self._read_now(key))
-            self._share(key, kind, shared, now)
-        return shared.connection
-
-    def _share(
-        self, key: ObjectKey, kind: GroupKind, shared: _Shared, now: float
-    ) -> None:
-        with self._lock:
-            current = {p: s for p, s in self._shared.items() if not s.is_over(now)}
-            self._shared = {**current, (key, kind): shared}
 
     def _read_now(self, key: ObjectKey) -> Connection | None:
         secret = self._read(key)

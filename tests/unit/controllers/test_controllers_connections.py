@@ -327,12 +327,33 @@ def test_versions_of_two_kinds_have_no_order(cluster, connections):
     assert len(cluster.reads) == 2
 
 
-def test_a_secret_that_changed_is_not_shared_any_more(cluster, connections):
+def test_who_is_woken_by_a_change_does_not_share_a_read_from_before_it(
+    cluster, connections, users, kinds
+):
     cluster.seen["Kind"] = "20"
-    connections.for_object(new_object(version="7"))
-    connections.forget(NAMESPACE_WIDE)
-    connections.for_object(new_object(version="7"))
-    assert len(cluster.reads) == 2
+    assert connections.for_object(new_object(version="7")).client == "global"
+    cluster.put("aso-credential", cached=False, **VALUES)
+    users.reconcile(Request(NAMESPACE_WIDE))
+    assert connections.for_object(new_object(version="7")).subscription_id == "sub"
+
+
+def test_a_read_that_ends_after_a_change_was_told_is_not_shared(
+    cluster, connections, users, monkeypatch
+):
+    read = cluster.get
+
+    def slowly(resource, key):
+        monkeypatch.setattr(cluster, "get", read)
+        try:
+            return read(resource, key)
+        finally:
+            cluster.put("aso-credential", cached=False, **VALUES)
+            users.reconcile(Request(key))
+
+    cluster.seen["Kind"] = "20"
+    monkeypatch.setattr(cluster, "get", slowly)
+    assert connections.for_object(new_object(version="7")).client == "global"
+    assert connections.for_object(new_object(version="7")).subscription_id == "sub"
 
 
 def test_shared_reads_do_not_pile_up(cluster, connections, clock):
@@ -340,7 +361,7 @@ def test_shared_reads_do_not_pile_up(cluster, connections, clock):
         cluster.seen[f"Kind{number}"] = "20"
         connections.for_object(new_object(f"Kind{number}", version="7"))
         clock.advance(0.3)
-    assert len(connections._shared) <= 4
+    assert len(connections._reads._shared) <= 4
 
 
 def test_a_cache_that_is_filling_is_not_asked(cluster, connections):
@@ -372,7 +393,7 @@ def test_nothing_kept_or_shown_holds_a_secret(cluster, connections):
     assert CANARY not in repr(connection)
     connections.for_object(new_object())
     assert CANARY not in repr(connections._kept)
-    assert CANARY not in repr(connections._shared)
+    assert CANARY not in repr(vars(connections._reads))
 
 
 def test_workers_meet_one_connection_for_each_content(cluster, connections, made):
