@@ -49,8 +49,9 @@ def mark(work: Work, *, claim: bool) -> None:
     """
     meta: JsonObject = {}
     if claim:
-        # What the claim waits for is met again by the next pass, and shown by it.
-        with suppress(ConditionError):
+        # Whatever it waits for or stumbles over the next pass meets again, and shows on
+        # an object that is ours by then.
+        with suppress(Exception):
             meta = _claimed(work)
     ours = {OPERATOR_NAMESPACE: work.operator.namespace}
     meta["annotations"] = {**ours, **meta.get("annotations", {})}

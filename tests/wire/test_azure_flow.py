@@ -3,9 +3,11 @@
 import json
 import logging
 
+import attrs
 import pytest
 from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
 
+from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.wire import (
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
@@ -16,6 +18,8 @@ from asoreconcile.azure.wire import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.catalogue.payload import SpecError
+from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.objects import annotations, finalizers, labels, owner_references
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -82,6 +86,39 @@ def test_r1_3_r1_5_what_cannot_be_claimed_yet_is_marked_alone_and_says_why_next(
     world.run(child)
     assert world.ready(child)["reason"] == "WaitingForOwner"
     assert world.azure.journal == []
+
+
+class Failing:
+    """Connections that cannot be had."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def for_object(self, obj):
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CredentialError("none"),
+        ForbiddenError("may not read", status=403),
+        SpecError("cannot be sent"),
+        RuntimeError("a bug"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_r1_3_nothing_is_shown_on_an_object_that_is_nobodys_yet(world, error):
+    """Another operator may be about to mark it."""
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    failing = attrs.evolve(world.operator, connections=Failing(error))
+    world.run(obj, operator=failing)
+    assert annotations(world.read(obj)) == {OPERATOR_NAMESPACE: OPERATOR}
+    assert (world.ready(obj), world.events) == (None, [])
+    world.run(obj, operator=failing)
+    assert world.ready(obj)["status"] == "False"
+    assert [e[2] for e in world.events] == ["CreateOrUpdateActionError"]
 
 
 def test_r1_3_what_lost_its_mark_is_marked_alone(world, group):
