@@ -3,10 +3,13 @@
 import base64
 import json
 import ssl
+from contextlib import closing, contextmanager
+from queue import SimpleQueue
 
 import orjson
 import pytest
 import urllib3
+from prometheus_client import CollectorRegistry
 
 from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
 from asoreconcile.catalogue.conversion import CARRIED
@@ -18,34 +21,56 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.conversions import converter
 from asoreconcile.controllers.crds import CrdConflictError, manifest
 from asoreconcile.controllers.crds import install as install_all
+from asoreconcile.controllers.webhooks import (
+    WebhookOptions,
+    WebhookOptionsError,
+    Webhooks,
+    certificates,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
+from asoreconcile.runtime.health import Verdict
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.certificates import FileCertificates
-from asoreconcile.webhooks.server import WebhookServer
+from asoreconcile.webhooks.metrics import WebhookMetrics
+from asoreconcile.webhooks.server import WebhookServer, webhook_path
 
 AUTHORITY = certificate_authority()
 NETWORK = "network.azure.com"
+SECRET = ObjectKey("default", "webhook-certificate")
 
 
 @pytest.fixture
-def ask(tmp_path):
+def folder(tmp_path):
+    """Of the serving certificate."""
     for name, pem in zip(
         ("tls.crt", "tls.key"), AUTHORITY.issue(["127.0.0.1"]), strict=True
     ):
         (tmp_path / name).write_bytes(pem)
+    return tmp_path
+
+
+@pytest.fixture
+def ask(folder):
     server = WebhookServer(
-        "127.0.0.1:0", certificates=FileCertificates(tmp_path), clock=SystemClock()
+        "127.0.0.1:0", certificates=FileCertificates(folder), clock=SystemClock()
     )
     admission = Admission(builtin(), forbidden_tag)
     server.convert("/convert", converter(builtin()))
     server.validate("/validate", admission.validate)
     server.mutate("/mutate", admission.mutate)
+    with asking(server) as call:
+        yield call
+
+
+@contextmanager
+def asking(server, authority=AUTHORITY.pem):
+    """Start a server, and give what asks it: answers the response to a review."""
     server.start()
-    context = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
+    context = ssl.create_default_context(cadata=authority.decode())
     with urllib3.PoolManager(ssl_context=context) as pool:
 
         def call(path, kind, request):
@@ -61,6 +86,7 @@ def ask(tmp_path):
                 body=orjson.dumps(document),
                 headers={"Content-Type": "application/json"},
             )
+            assert answer.status == 200, answer.status
             return orjson.loads(answer.data)["response"]
 
         yield call
@@ -309,16 +335,138 @@ def test_a_made_up_name_is_not_made_up_anew(ask):
     assert b'"claimed"' in base64.b64decode(first["patch"])
 
 
+# The operator's own
+
+
+@pytest.fixture
+def registry():
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def make(registry):
+    """The operator's webhooks, as the operator puts them together."""
+
+    def build(folder, *, client=None, callers=tuple):
+        clock, metrics = SystemClock(), WebhookMetrics(registry)
+        options = WebhookOptions(cert_dir=folder, url="https://127.0.0.1:9443")
+        shown = certificates(
+            options, client, SECRET, clock=clock, callers=callers, metrics=metrics
+        )
+        return Webhooks(
+            "127.0.0.1:0", builtin(), certificates=shown, clock=clock, metrics=metrics
+        )
+
+    return build
+
+
+def paths(gvk):
+    return [webhook_path(verb, gvk) for verb in ("validate", "mutate")]
+
+
+def assert_judged(ask, obj, *, validate, mutate):
+    """A wrong object is refused at one path, and a good one completed at the other."""
+    wrong = {**obj, "spec": {**obj["spec"], "owner": {}}}
+    refused = ask(validate, "AdmissionReview", review(wrong))
+    assert "spec.owner" in refused["status"]["message"]
+    completed = ask(mutate, "AdmissionReview", review(obj))
+    assert b"/spec/azureName" in base64.b64decode(completed["patch"])
+
+
+def test_the_operator_answers_for_all_kinds_at_one_path_each(make, folder, registry):
+    with asking(make(folder).server) as ask:
+        assert_judged(ask, vnet(), validate="/validate", mutate="/mutate")
+        desired = f"{NETWORK}/v1api20240301"
+        (made,) = ask(
+            "/convert",
+            "ConversionReview",
+            {"desiredAPIVersion": desired, "objects": [vnet()]},
+        )["convertedObjects"]
+    assert made["apiVersion"] == desired
+    for path in ("/validate", "/mutate", "/convert"):
+        labels = {"webhook": path, "code": "200"}
+        name = "controller_runtime_webhook_requests_total"
+        assert registry.get_sample_value(name, labels) == 1
+    assert registry.get_sample_value("certwatcher_read_certificate_total") == 1
+
+
+@pytest.mark.parametrize("field", ["secretExpressions", "configMapExpressions"])
+def test_the_operator_judges_expressions_with_a_write(make, folder, field):
+    """More than anybody writes by hand, which is told without an engine."""
+    many = [
+        {"name": "out", "key": f"k{n}", "value": "self.metadata.name"}
+        for n in range(101)
+    ]
+    obj = vnet(operatorSpec={field: many})
+    with asking(make(folder).server) as ask:
+        response = ask("/validate", "AdmissionReview", review(obj))
+    assert "holds 101 expressions, more than 100" in response["status"]["message"]
+
+
+def test_wh2_a_kind_is_answered_at_the_paths_of_all_its_versions(make, folder):
+    """Those that Azure Service Operator's configurations name."""
+    hooks = make(folder)
+    kind = builtin().kind(GroupKind(NETWORK, "VirtualNetwork"))
+    hooks.admit(kind)
+    hooks.admit(kind)  # its CRD may go and come again
+    with asking(hooks.server) as ask:
+        for version in kind.versions:
+            validate, mutate = paths(kind.gvk(version))
+            assert_judged(ask, vnet(version), validate=validate, mutate=mutate)
+
+
+def test_wh8_the_operator_is_ready_while_a_client_would_be_greeted(make, folder):
+    hooks = make(folder)
+    with asking(hooks.server):
+        assert hooks.ready() == Verdict(ok=True)
+    unready = hooks.ready()
+    assert not unready.ok
+    assert "Error" in "".join(unready.details)
+
+
+def test_a_certificate_of_others_needs_no_service_and_nobody_is_told(make, folder):
+    hooks = make(folder)
+    hooks.changed()
+    assert hooks.services == (hooks.server,)
+
+
+def test_a_folder_without_a_certificate_is_a_mistake_in_the_options(make, tmp_path):
+    with pytest.raises(WebhookOptionsError, match=f"certificate in {tmp_path}"):
+        make(tmp_path)
+
+
+def test_wh7_our_own_certificate_comes_first_and_crds_that_come_are_told(
+    make, registry, tmp_path
+):
+    rounds = SimpleQueue()
+
+    def callers():
+        rounds.put("asked")
+        return ()
+
+    with KubeServer() as cluster:
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        config = load(str(tmp_path / "kubeconfig"))
+        with closing(KubeClient(config, user_agent="tests")) as client:
+            hooks = make(None, client=client, callers=callers)
+            own, server = hooks.services
+            own.start()
+            rounds.get(timeout=30)
+            hooks.changed()
+            rounds.get(timeout=30)
+            with asking(server, own.authorities) as ask:
+                assert_judged(ask, vnet(), validate="/validate", mutate="/mutate")
+            assert own.stop(10) == []
+    assert registry.get_sample_value("certwatcher_read_certificate_total") == 3
+
+
 # In front of an API server
 
 
-def test_a_kind_of_one_version_is_given_all_of_them(tmp_path):
+def test_a_kind_of_one_version_is_given_all_of_them(folder, tmp_path):
     """What was stored in the one version is read in any, and keeps its author."""
-    certificate, key = AUTHORITY.issue(["127.0.0.1"])
-    (tmp_path / "tls.crt").write_bytes(certificate)
-    (tmp_path / "tls.key").write_bytes(key)
     hooks = WebhookServer(
-        "127.0.0.1:0", certificates=FileCertificates(tmp_path), clock=SystemClock()
+        "127.0.0.1:0", certificates=FileCertificates(folder), clock=SystemClock()
     )
     hooks.convert("/convert", converter(builtin()))
     kind = builtin().kind(GroupKind(NETWORK, "VirtualNetwork"))

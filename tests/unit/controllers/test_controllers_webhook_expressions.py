@@ -3,9 +3,13 @@
 import pytest
 from click.testing import CliRunner
 
+from asoreconcile.catalogue.problems import Problem
 from asoreconcile.cmd.manager import manager
+from asoreconcile.controllers import webhooks
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import expression_problems
+from asoreconcile.expressions.language import Expressions
+from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.objects import GroupKind
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork")).version()
@@ -23,6 +27,27 @@ def test_expressions_are_checked_with_a_write():
     assert wrong("self.metadata.name") == []
     assert wrong("self.metadata.nam") == [
         "spec.operatorSpec.configMapExpressions[0].value"
+    ]
+
+
+class NoEngine:
+    """Stands for one that is not installed."""
+
+    def ask(self, request):
+        raise EngineMissingError("install asoreconcile[cel]")
+
+
+@pytest.mark.parametrize("field", ["secretExpressions", "configMapExpressions"])
+def test_where_no_engine_starts_expressions_are_refused_with_what_to_install(
+    monkeypatch, field
+):
+    """Let in, they would export nothing."""
+    monkeypatch.setattr(webhooks, "shared", lambda: Expressions(NoEngine()))
+    one = {"name": "out", "key": "k", "value": "self.metadata.name"}
+    obj = {"metadata": {"name": "x"}, "spec": {"operatorSpec": {field: [one]}}}
+
+    assert expression_problems(VNET, obj) == [
+        Problem("spec.operatorSpec", "install asoreconcile[cel]")
     ]
 
 

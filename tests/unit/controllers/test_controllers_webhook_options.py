@@ -11,6 +11,14 @@ def client_config(options):
     return options.client().config("/convert")
 
 
+@pytest.mark.parametrize(
+    ("address", "on"), [("", False), ("0", False), (":9443", True)]
+)
+def test_wh1_webhooks_are_served_where_there_is_an_address(address, on):
+    assert WebhookOptions(address=address).on is on
+    assert not WebhookOptions().on
+
+
 def test_wh7_our_certificate_is_for_the_names_that_the_api_server_calls():
     service = WebhookOptions(address=":9443", service="system/webhooks")
     assert service.hosts == (
