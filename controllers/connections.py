@@ -180,9 +180,15 @@ class ScopedConnections:
         data = secret.get("data") or {}
         digest = content_digest(data)
         with self._lock:
-            kept = self._kept.pop(key, None)
+            # It stays until there is another: who asks meanwhile must not take the
+            # Secret for one that was never there.
+            kept = self._kept.get(key)
             if kept is None or kept.digest != digest:
-                connection = self._new(key, data)
+                try:
+                    connection = self._new(key, data)
+                except CredentialError:
+                    self._kept.pop(key, None)
+                    raise
             else:
                 connection = kept.connection
             self._kept[key] = _Kept(

@@ -20,7 +20,14 @@ from asoreconcile.azure.wire import (
 )
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.kube.errors import ForbiddenError
-from asoreconcile.objects import annotations, finalizers, labels, owner_references
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.objects import (
+    annotations,
+    finalizers,
+    labels,
+    owner_references,
+    uid_of,
+)
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -124,10 +131,13 @@ def test_r1_3_nothing_is_shown_on_an_object_that_is_nobodys_yet(world, error):
 def test_r1_3_what_lost_its_mark_is_marked_alone(world, group):
     before = annotations(world.read(group))
     world.annotate(group, **{OPERATOR_NAMESPACE: None})
-    asked = len(world.azure.journal)
+    # Not PUT yet: no note may say that this generation was.
+    world.apply(resource_group(tags={"a": "b"}), marked=False)
+    asked, told = len(world.azure.journal), len(world.events)
     world.run(group)
     assert annotations(world.read(group)) == before
-    assert len(world.azure.journal) == asked
+    assert finalizers(world.read(group)) == [FINALIZER]
+    assert (len(world.azure.journal), len(world.events)) == (asked, told)
 
 
 def test_r1_3_what_others_hold_on_to_stays_with_the_claim(world):
@@ -219,6 +229,26 @@ def test_claim_names_the_owner(world, group):
     present, owner = world.read(child), world.read(group)
     assert [r["uid"] for r in owner_references(present)] == [owner["metadata"]["uid"]]
     assert labels(present)["serviceoperator.azure.com/owner-name"] == "rg"
+
+
+def test_claim_names_the_owner_beside_what_else_owns_the_object(world, group):
+    meta = {"name": "release", "namespace": "default"}
+    release = world.client.create(CONFIG_MAPS, {"metadata": meta})
+    theirs = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "release",
+        "uid": uid_of(release),
+    }
+    child = virtual_network()
+    child["metadata"]["ownerReferences"] = [theirs]
+    world.apply(child)
+    world.run(child)
+    found = owner_references(world.read(child))
+    assert [(r["kind"], r["uid"]) for r in found] == [
+        ("ConfigMap", uid_of(release)),
+        ("ResourceGroup", uid_of(world.read(group))),
+    ]
 
 
 def test_r1_12_long_operation_takes_one_put_and_one_poll_a_pass(world, group):

@@ -3,7 +3,7 @@
 import base64
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import attrs
 import pytest
@@ -51,6 +51,7 @@ class Cluster:
         self.reads = []
         self.forbidden = False
         self.seen = {}
+        self.connecting = lambda: None
         self._version = 0
 
     def put(self, name, *, cached=True, namespace="ns", **values):
@@ -106,6 +107,7 @@ def clock():
 @pytest.fixture
 def connections(cluster, made, clock):
     def connect(source, name):
+        cluster.connecting()
         made.append(source)
         client = f"client {len(made)}"
         return Connection(client, subscription_id=source.subscription_id, source=name)
@@ -268,6 +270,38 @@ def test_what_a_new_object_was_given_stands_while_the_cache_lags(cluster, connec
     reads = len(cluster.reads)
     assert connections.for_object(claimed()).source == "ops/settings"
     assert len(cluster.reads) == reads
+
+
+def test_a_connection_being_made_anew_is_no_secret_that_is_not_there(
+    cluster, connections, monkeypatch
+):
+    """With the cache behind, the settings would be used: another subscription."""
+    cluster.put("aso-credential", cached=False, **VALUES)
+    connections.for_object(new_object())
+    cluster.put("aso-credential", cached=False, **VALUES | {"AZURE_CLIENT_ID": "new"})
+    came, read = Event(), cluster.get
+
+    def read_and_tell(resource, key):
+        came.set()
+        return read(resource, key)
+
+    def ask():
+        try:
+            return connections.for_object(claimed())
+        finally:
+            came.set()
+
+    def meanwhile():
+        monkeypatch.setattr(cluster, "connecting", lambda: None)
+        monkeypatch.setattr(cluster, "get", read_and_tell)
+        answers.append(pool.submit(ask))
+        assert came.wait(30)
+
+    answers = []
+    with ThreadPoolExecutor(1) as pool:
+        cluster.connecting = meanwhile
+        connections.for_object(new_object())
+    assert [answer.result().source for answer in answers] == [str(NAMESPACE_WIDE)]
 
 
 def test_objects_that_were_there_before_a_read_share_it(cluster, connections, clock):

@@ -181,6 +181,17 @@ def test_pq10_by_default_every_16th_pick_is_the_oldest(clock):
     assert take(queue).index("low") == 15
 
 
+def test_pq10_only_picks_that_pass_over_a_lower_key_count(clock):
+    queue = WorkQueue("test", clock=clock, oldest_every=3)
+    for number in range(2):
+        queue.add(number)
+    assert take(queue) == [0, 1]
+    queue.add("low", priority=LOW_PRIORITY)
+    for number in range(4):
+        queue.add(number)
+    assert take(queue) == [0, 1, "low", 2, 3]
+
+
 def test_pq10_can_be_switched_off(clock):
     queue = WorkQueue("test", clock=clock, oldest_every=0)
     queue.add("low", priority=LOW_PRIORITY)
@@ -230,6 +241,18 @@ def test_th1_stale_slots_are_swept_out_of_every_group(clock):
     for key in (3, 4, 5):
         queue.add(key)
     assert take(queue) == [-3, -2, 5, -6, 4, 3]
+
+
+def test_th1_groups_left_without_any_key_are_swept_with_their_slots(clock):
+    queue = WorkQueue("test", clock=clock, fairness=lambda key: key, oldest_every=0)
+    for key in range(200):
+        queue.add(key)
+    # The last of them are swept; what is stale after that stands before all others.
+    urgent = [*range(69, 199), *range(10)]
+    for key in urgent:
+        queue.add(key, priority=1)
+    assert 0 < stale(queue) < 10
+    assert take(queue) == [*urgent, *range(10, 69), 199]
 
 
 def test_th1_a_priority_that_is_empty_begins_anew(clock):
