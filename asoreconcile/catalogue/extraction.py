@@ -14,7 +14,6 @@ import orjson
 
 from asoreconcile.catalogue.files import (
     CatalogueFileError,
-    file_stem,
     write_group,
     write_index,
 )
@@ -114,7 +113,7 @@ def _index_entry(group: str, kind: JsonObject) -> JsonObject:
         "storage": kind["storage"].removesuffix("storage"),
         "versions": sorted(kind["versions"]),
     }
-    if kind["categories"] != ["azure", file_stem(group).partition(".")[0]]:
+    if kind["categories"] != ["azure", group.partition(".")[0]]:
         entry["categories"] = kind["categories"]
     return entry
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from datafolder import data_folder
 
-from asoreconcile.catalogue.extraction import convert, expanded
-from asoreconcile.catalogue.files import CatalogueFileError
+from asoreconcile.catalogue.extraction import SOURCE_FORMAT, convert, expanded
+from asoreconcile.catalogue.files import CatalogueFileError, KindFolder
 from asoreconcile.catalogue.shapes import Shapes, ShapeWriter
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupVersionKind
@@ -33,6 +33,9 @@ def test_converting_again_changes_nothing(tmp_path):
 
     assert (made.groups, made.kinds, made.versions) == (47, 294, 777)
     shipped = files("asoreconcile.controllers") / "kinds"
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")}
+    assert len(written) == 2 * made.groups + 1
+    assert "index.json" in written
     for path in tmp_path.rglob("*.json"):
         committed = shipped.joinpath(str(path.relative_to(tmp_path)))
         assert committed.read_bytes() == path.read_bytes(), path.name
@@ -112,8 +115,65 @@ def test_what_is_repeated_gets_one_name():
     assert Shapes(writer.named).schema(shape) == whole
 
 
-def test_a_source_of_another_format_is_refused(tmp_path):
-    (tmp_path / "x.json").write_text('{"format": "else"}')
+@pytest.fixture
+def extracted(tmp_path):
+    """Writes a source of one kind; answers what the project's own form says of it."""
+
+    def build(versions, *, table=(), **kind):
+        kind = {"plural": "widgets", "storage": "v2storage", **kind}
+        kind |= {"categories": ["azure", "demo"], "versions": versions}
+        document = {
+            "format": SOURCE_FORMAT,
+            "group": "demo.azure.com",
+            "defs": {},
+            "types": {"t": {"f": [*table]}},
+            "kinds": {"Widget": kind},
+        }
+        source = tmp_path / "source"
+        source.mkdir()
+        (source / "README.md").write_text("Beside the files.")
+        (source / "demo.json").write_text(json.dumps(document))
+        convert(source, tmp_path / "made")
+        made = KindFolder(tmp_path / "made")
+        return made.index()["demo.azure.com"]["Widget"], made.group("demo.azure.com")
+
+    return build
+
+
+def test_versions_are_listed_by_name_whatever_their_order_in_the_source(extracted):
+    properties = {"spec": {"type": "object"}, "status": {"type": "object"}}
+    head = {"scope": "Resource", "schema": {"properties": properties}}
+    versions = {"v2": head, "v1api1": {"sameAs": "v2"}, "v3": head, "v1": head}
+
+    entry, _ = extracted(versions)
+
+    assert entry == {
+        "plural": "widgets",
+        "scope": "Resource",
+        "storage": "v2",
+        "versions": ["v1", "v1api1", "v2", "v3"],
+    }
+
+
+def test_a_field_that_is_read_in_several_places_stays_where_it_was_first(extracted):
+    _, group = extracted({}, table=["a", "b", ["$name", "name", "v"], "c", "a"])
+
+    assert group["tables"]["t"]["fields"] == [["$name", "name", "v"], "a", "b", "c"]
+
+
+def test_expanding_leaves_the_source_as_it_is():
+    schema = {"items": {"$def": "d"}, "additionalProperties": True}
+    before = json.dumps(schema)
+
+    made = expanded(schema, {"d": {"type": "string"}})
+
+    assert made == {"items": {"type": "string"}, "additionalProperties": True}
+    assert json.dumps(schema) == before
+
+
+@pytest.mark.parametrize("text", ['{"format": "else"}', "{}"])
+def test_a_source_of_another_format_is_refused(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
 
     with pytest.raises(CatalogueFileError, match=r"x\.json"):
         convert(tmp_path, tmp_path / "out")
