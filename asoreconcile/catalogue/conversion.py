@@ -116,6 +116,8 @@ def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[st
 def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
     source = form(kind, gvk_of(obj).version).version
     target = form(kind, gvk_of(made).version).version
+    if target.fixed_name is not None:
+        return  # such a version has no field for another
     name = azure_name(source, obj)
     drawn = name != azure_name(source, obj)
     if not name or drawn or name == azure_name(target, made):

@@ -206,9 +206,10 @@ def test_a_bag_that_is_no_json_is_named():
         convert(VNET, stored, "v20250301")
 
 
-def test_an_unknown_version_is_named_with_the_known_ones():
-    with pytest.raises(ConversionError, match="v20250301"):
-        convert(VNET, obj(VNET, "v20250301"), "v20990101")
+@pytest.mark.parametrize("to", ["v20990101", "v20990101storage"])
+def test_an_unknown_version_is_named_with_the_known_ones(to):
+    with pytest.raises(ConversionError, match=f"'{to}'.*v20250301"):
+        convert(VNET, obj(VNET, "v20250301"), to)
 
 
 # What moves

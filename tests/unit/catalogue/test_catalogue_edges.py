@@ -1,5 +1,7 @@
 """What is null, of another type, or said twice, on its way through the catalogue."""
 
+import json
+
 import pytest
 
 from asoreconcile.catalogue.conversion import (
@@ -191,3 +193,51 @@ def test_a_name_that_is_drawn_is_not_kept_in_a_manifest():
     given["spec"]["operatorSpec"] = {}
     made, _ = rewritten(of, given, "v20220401")
     assert made["spec"]["azureName"]
+
+
+def test_a_name_that_is_not_known_is_not_made_up_for_a_manifest():
+    """Older versions make one up under conventions that newer ones do not know."""
+    given = {
+        "apiVersion": "authorization.azure.com/v20220401",
+        "kind": "RoleAssignment",
+        "metadata": {"name": "reads", "namespace": "ns"},
+        "spec": {"owner": GROUP, "operatorSpec": {"namingConvention": "ours"}},
+    }
+    of = kind("authorization.azure.com/RoleAssignment")
+    made, _ = rewritten(of, given, "v1api20220401")
+    assert made["spec"] == given["spec"]
+
+
+@pytest.mark.parametrize(
+    ("own", "to"), [("v20211101", "v20250101"), ("v20250101", "v20211101")]
+)
+def test_a_fixed_name_is_not_written_where_versions_spell_it_otherwise(own, to):
+    """`default` and `Default`, and in neither version is there a field for it."""
+    given = {
+        "apiVersion": f"sql.azure.com/{own}",
+        "kind": "ServersDatabasesSecurityAlertPolicy",
+        "metadata": {"name": "alerts", "namespace": "ns"},
+        "spec": {"owner": {"name": "db"}, "state": "Enabled"},
+    }
+    of = kind("sql.azure.com/ServersDatabasesSecurityAlertPolicy")
+    made, unknown = rewritten(of, given, to)
+    assert made == given | {"apiVersion": f"sql.azure.com/{to}"}
+    assert unknown == []
+
+
+def test_who_rewrites_a_manifest_is_its_author():
+    """No trace is left of the version before, but what this one does not know."""
+    given = vnet("v1api20240301")
+    made, _ = rewritten(kind(VNET), given, "v20250301")
+    assert made == given | {"apiVersion": "network.azure.com/v20250301"}
+    server = kind("dbformysql.azure.com/FlexibleServer")
+    by_name = {"group": "a", "kind": "b", "name": "c"}
+    given = {
+        "apiVersion": "dbformysql.azure.com/v20241230",
+        "kind": "FlexibleServer",
+        "metadata": {"name": "it", "namespace": "ns"},
+        "spec": {"sourceServerResourceReference": by_name},
+    }
+    made, unknown = rewritten(server, given, "v1api20210501")
+    assert [*json.loads(made["metadata"]["annotations"][CARRIED])] == ["tree"]
+    assert unknown == ["spec.sourceServerResourceReference"]
