@@ -201,7 +201,13 @@ def manager(
     )
     try:
         read = settings.from_environment(os.environ)
-    except settings.SettingsError as error:
+        answering = webhooks.WebhookOptions(
+            address=f":{webhook_port}" if webhook_port else "0",
+            cert_dir=webhook_cert_dir,
+            service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
+            url=webhook_url,
+        )
+    except (settings.SettingsError, webhooks.WebhookOptionsError) as error:
         raise click.UsageError(str(error)) from error
     # A pass that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
@@ -216,12 +222,7 @@ def manager(
         leader_election=_election(leader_election_seconds)
         if enable_leader_election
         else None,
-        webhooks=webhooks.WebhookOptions(
-            address=f":{webhook_port}" if webhook_port else "0",
-            cert_dir=webhook_cert_dir,
-            service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
-            url=webhook_url,
-        ),
+        webhooks=answering,
         all_versions=all_versions,
     )
     try:

@@ -53,13 +53,27 @@ class WebhookOptions:
     where they are not their own authority; None has us make a certificate, keep it in
     a Secret, and tell the API server whom to trust. service: `namespace/name` of the
     Service before the port; url: in its place, where the API server finds it:
-    `https://host:port`.
+    `https://host:port`. Raises WebhookOptionsError if they are served and neither of
+    the two is one.
     """
 
     address: str = "0"
     cert_dir: Path | None = None
     service: str = ""
     url: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if not self.on:
+            return
+        if self.url:
+            if not _is_https(self.url):
+                raise WebhookOptionsError(
+                    f"{self.url!r} is not of the form https://HOST:PORT"
+                )
+        elif not all(self.service.partition("/")):
+            raise WebhookOptionsError(
+                f"{self.service!r} is not of the form NAMESPACE/NAME"
+            )
 
     @property
     def on(self) -> bool:
@@ -93,6 +107,14 @@ class WebhookOptions:
             ).read_bytes()
         except OSError as error:
             raise WebhookOptionsError(f"no certificate in {folder}: {error}") from error
+
+
+def _is_https(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname)
 
 
 def certificates(

@@ -3,7 +3,9 @@
 from base64 import b64encode
 
 import pytest
+from click.testing import CliRunner
 
+from asoreconcile.cmd.manager import manager
 from asoreconcile.controllers.webhooks import WebhookOptions, WebhookOptionsError
 
 
@@ -15,8 +17,38 @@ def client_config(options):
     ("address", "on"), [("", False), ("0", False), (":9443", True)]
 )
 def test_wh1_webhooks_are_served_where_there_is_an_address(address, on):
-    assert WebhookOptions(address=address).on is on
+    assert WebhookOptions(address=address, service="system/webhooks").on is on
     assert not WebhookOptions().on
+
+
+@pytest.mark.parametrize(
+    ("where", "form"),
+    [
+        ({"service": ""}, "NAMESPACE/NAME"),
+        ({"service": "webhooks"}, "NAMESPACE/NAME"),
+        ({"service": "/webhooks"}, "NAMESPACE/NAME"),
+        ({"service": "system/"}, "NAMESPACE/NAME"),
+        ({"url": "http://h:9443"}, "https://HOST:PORT"),
+        ({"url": "h:9443"}, "https://HOST:PORT"),
+        ({"url": "https://:9443"}, "https://HOST:PORT"),
+        ({"url": "https://[::1:9443"}, "https://HOST:PORT"),
+    ],
+    ids=str,
+)
+def test_where_webhooks_are_found_is_said_in_a_form_that_can_be_called(where, form):
+    with pytest.raises(WebhookOptionsError, match=form):
+        WebhookOptions(address=":9443", **where)
+    assert not WebhookOptions(**where).on
+
+
+def test_a_manager_that_nobody_could_call_does_not_start():
+    arguments = ["--webhook-port=9443", "--webhook-service=webhooks"]
+    environment = {"POD_NAMESPACE": "system"}
+
+    result = CliRunner().invoke(manager, arguments, env=environment)
+
+    assert result.exit_code == 2
+    assert "'webhooks' is not of the form NAMESPACE/NAME" in result.stderr
 
 
 def test_wh7_our_certificate_is_for_the_names_that_the_api_server_calls():
