@@ -127,7 +127,8 @@ def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
             f"{made['apiVersion']} would give it another Azure name: set"
             " metadata.namespace or spec.azureName"
         )
-    made["spec"] = {"azureName": name, **made["spec"]}
+    others = {k: v for k, v in made["spec"].items() if k != "azureName"}
+    made["spec"] = {"azureName": name, **others}
 
 
 def authored_version(kind: Kind, obj: JsonObject) -> str:

@@ -97,6 +97,22 @@ def test_a_stored_object_without_a_known_author_is_of_its_own_version(stated):
     assert authored_version(VNET, obj(VNET, "v20250301storage", spec)) == "v20250301"
 
 
+@pytest.mark.parametrize(
+    ("version", "notes", "why"),
+    [
+        ("v20990101", {}, "has no version 'v20990101'"),
+        ("v20250301", {CARRIED: "no json"}, f"annotation {CARRIED} is unreadable"),
+    ],
+    ids=["version", "annotation"],
+)
+def test_an_author_who_cannot_be_told_is_an_error_that_says_why(version, notes, why):
+    made = obj(VNET, version)
+    made["metadata"]["annotations"] = notes
+
+    with pytest.raises(ConversionError, match=why):
+        authored_version(VNET, made)
+
+
 # What is carried
 
 

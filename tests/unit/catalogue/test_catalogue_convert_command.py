@@ -57,11 +57,15 @@ def test_what_a_version_does_not_know_is_named_and_kept():
     assert back == yaml.safe_load(SERVER)
 
 
-def test_the_azure_name_does_not_change_with_the_version():
+@pytest.mark.parametrize("stated", ["", "  azureName: ''\n", "  azureName: null\n"])
+def test_the_azure_name_does_not_change_with_the_version(stated):
     """The seed of the UUID differs between v1api versions and others."""
-    (made,) = documents(convert(ASSIGNMENT, "--to", "v20220401"))
+    (made,) = documents(convert(ASSIGNMENT + stated, "--to", "v20220401"))
 
-    assert made["spec"]["azureName"] == "aa84af1c-81f2-5a62-b3b4-155c829e36c4"
+    assert made["spec"] == {
+        "azureName": "aa84af1c-81f2-5a62-b3b4-155c829e36c4",
+        **yaml.safe_load(ASSIGNMENT)["spec"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,11 @@ def test_the_azure_name_does_not_change_with_the_version():
     [
         (SERVER, "v20241231", "did you mean v20241230?"),
         ("{}: {}", "newest", "-:1:"),
-        (ASSIGNMENT.replace(", namespace: default", ""), "newest", "set metadata.name"),
+        (
+            ASSIGNMENT.replace(", namespace: default", ""),
+            "newest",
+            "v20220401 would give it another Azure name: set metadata.namespace",
+        ),
     ],
     ids=["version", "yaml", "name"],
 )
