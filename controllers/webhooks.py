@@ -68,11 +68,13 @@ class WebhookOptions:
         if self.url:
             if not _is_https(self.url):
                 raise WebhookOptionsError(
-                    f"{self.url!r} is not of the form https://HOST:PORT"
+                    f"the webhooks' URL {self.url!r} is not of the form"
+                    " https://HOST:PORT"
                 )
         elif not all(self.service.partition("/")):
             raise WebhookOptionsError(
-                f"{self.service!r} is not of the form NAMESPACE/NAME"
+                f"the webhooks' Service {self.service!r} is not of the form"
+                " NAMESPACE/NAME"
             )
 
     @property

@@ -116,6 +116,15 @@ def test_an_author_who_cannot_be_told_is_an_error_that_says_why(version, notes, 
 # What is carried
 
 
+def test_a_field_of_stored_forms_means_nothing_in_what_users_write():
+    made = obj(VNET, "v20250301", {"location": "x", "originalVersion": "mine"})
+
+    there = convert(VNET, made, "v1api20240301")
+
+    kept = carried(there)["tree"]["fields"]["spec"]["kept"]
+    assert kept == {"originalVersion": "mine"}
+
+
 def test_a_bag_written_by_azure_service_operator_is_opened():
     """Its keys are names of Go fields, its values may hold bags of their own."""
     bag = {"AdminState": '"Enabled"', "Unheard": '{"$propertyBag": {"Of": "1"}}'}

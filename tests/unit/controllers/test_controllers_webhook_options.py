@@ -48,7 +48,7 @@ def test_a_manager_that_nobody_could_call_does_not_start():
     result = CliRunner().invoke(manager, arguments, env=environment)
 
     assert result.exit_code == 2
-    assert "'webhooks' is not of the form NAMESPACE/NAME" in result.stderr
+    assert "Service 'webhooks' is not of the form NAMESPACE/NAME" in result.stderr
 
 
 def test_wh7_our_certificate_is_for_the_names_that_the_api_server_calls():
@@ -62,6 +62,8 @@ def test_wh7_our_certificate_is_for_the_names_that_the_api_server_calls():
 
 
 def test_wh7_crds_are_installed_untold_where_we_make_the_certificate():
+    url = WebhookOptions(address=":9443", url="https://h:1")
+    assert client_config(url) == {"url": "https://h:1/convert"}
     options = WebhookOptions(address=":9443", service="system/webhooks")
     assert client_config(options) == {
         "service": {
@@ -73,13 +75,18 @@ def test_wh7_crds_are_installed_untold_where_we_make_the_certificate():
     }
 
 
-def test_wh7_crds_trust_the_authority_in_the_folder_else_the_certificate(tmp_path):
-    options = WebhookOptions(address=":9443", url="https://h:1", cert_dir=tmp_path)
+@pytest.mark.parametrize(
+    "where", [{"url": "https://h:1"}, {"service": "system/webhooks"}], ids=str
+)
+def test_wh7_crds_trust_the_authority_in_the_folder_else_the_certificate(
+    tmp_path, where
+):
+    options = WebhookOptions(address=":9443", cert_dir=tmp_path, **where)
     with pytest.raises(WebhookOptionsError, match="no certificate"):
         options.client()
     (tmp_path / "tls.crt").write_bytes(b"itself")
     assert client_config(options) == {
-        "url": "https://h:1/convert",
+        **client_config(WebhookOptions(address=":9443", **where)),
         "caBundle": b64encode(b"itself").decode(),
     }
     (tmp_path / "ca.crt").write_bytes(b"authority")
