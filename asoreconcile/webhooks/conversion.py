@@ -7,7 +7,6 @@ Rule: WH-6.
 from collections.abc import Callable
 
 from asoreconcile.errors import AsoError
-from asoreconcile.kube.errors import ApiError
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, key_of
 from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
@@ -40,7 +39,7 @@ def respond(
     """
     try:
         converted = [_converted(one, review, convert, check) for one in _asked(review)]
-    except (ReviewError, ApiError) as error:
+    except ReviewError as error:
         return rejected(review.uid, failure(error))
     except AsoError as error:
         return rejected(review.uid, status(400, "BadRequest", str(error)))

@@ -214,14 +214,16 @@ def test_metadata_of_another_shape_is_named(version, wrong):
         convert(VNET, made, "v1api20240301")
 
 
+@pytest.mark.parametrize("own", ["v20250301", "v20250301storage"])
 @pytest.mark.parametrize("part", ["x", None, 1, [], [{"a": 1}]])
-def test_a_spec_of_another_shape_is_carried_as_it_is(part):
+def test_a_spec_of_another_shape_is_carried_as_it_is(own, part):
     """An API server would not let it in; a file may hold anything."""
-    made = obj(VNET, "v20250301") | {"spec": part, "status": part}
+    made = obj(VNET, own) | {"spec": part, "status": part}
 
     there = convert(VNET, made, "v1api20240301")
 
-    assert convert(VNET, there, "v20250301") == made
+    assert authored_version(VNET, there) == "v20250301"
+    assert convert(VNET, there, own) == made
 
 
 def test_a_bag_that_is_no_json_is_named():

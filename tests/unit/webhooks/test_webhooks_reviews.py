@@ -1,13 +1,23 @@
 """What goes into a review's answer, beside what the wire tests show."""
 
+import logging
 import ssl
 
 import pytest
 
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.errors import InvalidError
 from asoreconcile.objects import GroupVersionKind, ObjectKey
-from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied, mutating
+from asoreconcile.webhooks import admission, conversion
+from asoreconcile.webhooks.admission import (
+    AdmissionRequest,
+    Allowed,
+    Denied,
+    mutating,
+    validating,
+)
 from asoreconcile.webhooks.certificates import server_context
-from asoreconcile.webhooks.reviews import ReviewError, failure
+from asoreconcile.webhooks.reviews import Review, ReviewError, failure
 
 
 def request(operation):
@@ -53,3 +63,251 @@ def test_wh4_a_long_message_is_cut():
 
 def test_wh1_clients_of_old_protocols_are_not_served():
     assert server_context().minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+# --- admission ------------------------------------------------------------------------
+
+WIDGET = {"group": "demo.example.com", "version": "v1", "kind": "Widget"}
+
+
+def judged(decide, **request):
+    """The response to an admission review, and how often it is said to be broken."""
+    broken = []
+    review = Review("admission.k8s.io/v1", "AdmissionReview", "u-1", request)
+    response = admission.respond(review, decide, on_broken=lambda: broken.append(1))
+    assert response["uid"] == "u-1"
+    return response, len(broken)
+
+
+def parsed(**request):
+    """What a validating function is asked, for a request of these members."""
+    asked = []
+    decide = validating([lambda one: asked.append(one) or Allowed()])
+    response, _ = judged(decide, **request)
+    assert response["allowed"] is True
+    return asked[0]
+
+
+def test_wh4_all_of_a_request_reaches_the_function():
+    assert parsed(
+        kind=WIDGET,
+        operation="UPDATE",
+        namespace="shop",
+        name="one",
+        object={"a": 1},
+        oldObject={"a": 0},
+        subResource="scale",
+        dryRun=True,
+        userInfo={"username": "ann"},
+        options={"fieldManager": "kubectl"},
+    ) == AdmissionRequest(
+        operation="UPDATE",
+        gvk=GroupVersionKind("demo.example.com", "v1", "Widget"),
+        key=ObjectKey("shop", "one"),
+        obj={"a": 1},
+        old={"a": 0},
+        subresource="scale",
+        dry_run=True,
+        user={"username": "ann"},
+        options={"fieldManager": "kubectl"},
+    )
+
+
+@pytest.mark.parametrize("null", [False, True], ids=["absent", "null"])
+def test_wh4_what_a_request_does_not_say_is_empty(null):
+    """Of a cluster's object, of the core group, on a delete, of a name yet to come."""
+    members = "namespace name object oldObject subResource dryRun userInfo options"
+    request = dict.fromkeys(members.split()) if null else {}
+    kind = dict.fromkeys(WIDGET) if null else {}
+    assert parsed(kind=kind, operation="DELETE", **request) == AdmissionRequest(
+        operation="DELETE",
+        gvk=GroupVersionKind("", "", ""),
+        key=ObjectKey("", ""),
+        obj=None,
+        old=None,
+        subresource="",
+        dry_run=False,
+        user={},
+        options={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"operation": "CREATE", "object": {}}, "no kind or no operation"),
+        ({"kind": "Widget", "operation": "CREATE"}, "no kind or no operation"),
+        ({"kind": WIDGET, "object": {}}, "no kind or no operation"),
+        ({"kind": WIDGET, "operation": ["CREATE"]}, "no kind or no operation"),
+        ({"kind": WIDGET, "operation": "CREATE", "object": []}, "object is no object"),
+        (
+            {"kind": WIDGET, "operation": "UPDATE", "object": {}, "oldObject": "x"},
+            "object is no object",
+        ),
+        ({"kind": WIDGET, "operation": "CREATE"}, "has no object"),
+        ({"kind": WIDGET, "operation": "UPDATE", "oldObject": {}}, "has no object"),
+    ],
+)
+def test_wh3_a_request_that_cannot_be_read_is_a_bad_one(request_, message):
+    response, broken = judged(lambda _: pytest.fail("was asked"), **request_)
+    assert response["allowed"] is False
+    assert response["status"]["code"] == 400
+    assert response["status"]["reason"] == "BadRequest"
+    assert message in response["status"]["message"]
+    assert not broken
+
+
+def test_wh4_refusals_are_answered_as_they_were_meant():
+    members = {"kind": WIDGET, "operation": "DELETE"}
+    verdict = Denied("in use", code=409, reason="Conflict", warnings=("old",))
+    response, _ = judged(validating([lambda _: verdict]), **members)
+    assert response["warnings"] == ["old"]
+    assert response["status"] == {
+        "metadata": {},
+        "status": "Failure",
+        "code": 409,
+        "reason": "Conflict",
+        "message": "in use",
+    }
+
+    def refuse(_):
+        raise InvalidError("too big", status=422, reason="Invalid")
+
+    response, broken = judged(refuse, **members)
+    assert (response["allowed"], response["status"]["code"]) == (False, 422)
+    assert not broken
+
+
+def test_wh4_what_broke_is_in_the_log_and_not_in_the_answer(caplog):
+    """Who writes an object is not who reads the log."""
+
+    def break_down(_):
+        raise KeyError("S3cret-Value")
+
+    with caplog.at_level(logging.ERROR):
+        response, broken = judged(break_down, kind=WIDGET, operation="DELETE")
+    assert broken == 1
+    assert response["allowed"] is False
+    assert response["status"]["reason"] == "InternalError"
+    assert response["status"]["message"] == "the webhook broke: KeyError"
+    (record,) = caplog.records
+    assert "Admission failed" in record.getMessage()
+
+
+def test_a_request_is_printed_without_what_it_carries():
+    secret = {"S3cret-Value": "S3cret-Value"}
+    asked = parsed(
+        kind=WIDGET,
+        operation="UPDATE",
+        object=secret,
+        oldObject=secret,
+        userInfo=secret,
+        options=secret,
+    )
+    assert "S3cret-Value" not in repr(asked)
+    assert "Widget" in repr(asked)
+
+
+# --- conversion -----------------------------------------------------------------------
+
+
+def converted(convert, request, check=lambda: None):
+    """The response to a conversion review, and how often it is said to be broken."""
+    broken = []
+    review = Review("apiextensions.k8s.io/v1", "ConversionReview", "u-1", request)
+    response = conversion.respond(
+        review, convert, check=check, on_broken=lambda: broken.append(1)
+    )
+    assert response["uid"] == "u-1"
+    return response, len(broken)
+
+
+ONE = {"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"name": "one"}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"objects": [ONE]}, "no desiredAPIVersion"),
+        ({"desiredAPIVersion": "", "objects": [ONE]}, "no desiredAPIVersion"),
+        ({"desiredAPIVersion": 2, "objects": [ONE]}, "no desiredAPIVersion"),
+        ({"desiredAPIVersion": "demo/v2"}, "no list of objects"),
+        ({"desiredAPIVersion": "demo/v2", "objects": {}}, "no list of objects"),
+        ({"desiredAPIVersion": "demo/v2", "objects": [ONE, 1]}, "no list of objects"),
+        ({"desiredAPIVersion": "demo/v1", "objects": [ONE]}, "Widget one is of versio"),
+    ],
+)
+def test_wh3_a_conversion_that_cannot_be_read_is_a_bad_one(request_, message):
+    response, broken = converted(lambda *_: pytest.fail("was asked"), request_)
+    assert response["convertedObjects"] == []
+    assert response["result"]["code"] == 400
+    assert response["result"]["reason"] == "BadRequest"
+    assert message in response["result"]["message"]
+    assert not broken
+
+
+def fail(_obj, _desired):
+    raise AsoError("no such size")
+
+
+def late():
+    raise ReviewError("took too long", code=504)
+
+
+@pytest.mark.parametrize(
+    ("convert", "check", "code", "reason", "message"),
+    [
+        (
+            fail,
+            lambda: None,
+            400,
+            "BadRequest",
+            "Widget one has no form in demo/v2: no such size",
+        ),
+        (
+            lambda obj, _: obj | {"apiVersion": "demo/v3"},
+            lambda: None,
+            400,
+            "BadRequest",
+            "Widget one became demo/v3 Widget and not demo/v2 Widget",
+        ),
+        (
+            lambda *_: pytest.fail("was asked"),
+            late,
+            504,
+            "Timeout",
+            "took too long",
+        ),
+    ],
+    ids=["failed", "elsewhere", "late"],
+)
+def test_wh6_a_batch_that_failed_says_why(convert, check, code, reason, message):
+    request = {"desiredAPIVersion": "demo/v2", "objects": [ONE]}
+    response, broken = converted(convert, request, check)
+    assert response["convertedObjects"] == []
+    assert response["result"] == {
+        "metadata": {},
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": message,
+    }
+    assert not broken
+
+
+def test_wh6_what_broke_is_in_the_log_and_not_in_the_answer(caplog):
+    """Who writes an object is not who reads the log."""
+
+    def break_down(_obj, _desired):
+        raise KeyError("S3cret-Value")
+
+    request = {"desiredAPIVersion": "demo/v2", "objects": [ONE]}
+    with caplog.at_level(logging.ERROR):
+        response, broken = converted(break_down, request)
+    assert broken == 1
+    assert response["convertedObjects"] == []
+    assert response["result"]["code"] == 500
+    assert response["result"]["reason"] == "InternalError"
+    assert response["result"]["message"] == "the conversion broke: KeyError"
+    (record,) = caplog.records
+    assert "Conversion failed" in record.getMessage()
