@@ -58,13 +58,9 @@ class Form:
 
 @attrs.frozen
 class _Carried:
-    """What an object brings along: its author's version, and what is not shown.
-
-    shown: the digest of the spec as it was shown; another spec has another author.
-    """
+    """What an object brings along: its author's version, and what is not shown."""
 
     authored: str
-    shown: str = ""
     tree: Tree = EMPTY
 
 
@@ -179,16 +175,16 @@ def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
         return _Carried(own)
     try:
         raw = orjson.loads(text)
-        authored, shown = raw.get("authored", own), raw.get("shown", "")
+        authored, shown = raw.get("authored"), raw.get("shown")
         tree = tree_of(raw.get("tree") or {})
     except (AttributeError, ValueError) as error:
         raise CarriedError(f"annotation {CARRIED} is unreadable: remove it") from error
     except CarriedError as error:
         raise CarriedError(f"annotation {CARRIED}: {error}: remove it") from error
     if authored not in kind.versions or shown != digest(spec):
-        # Somebody wrote this spec, and in this version.
+        # This is not the spec that was shown: somebody wrote it, and in this version.
         authored = own
-    return _Carried(authored, shown, tree)
+    return _Carried(authored, tree)
 
 
 def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
