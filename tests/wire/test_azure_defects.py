@@ -390,10 +390,39 @@ def test_an_owner_made_anew_becomes_the_owner_again(world, group):
     assert [r["uid"] for r in owner_references(present)] == [uid]
 
 
-def test_an_owner_reference_that_a_user_removed_stays_away(world, group):
+@pytest.mark.parametrize("labels_too", [{}, {"labels": {OWNER_UID: None}}])
+def test_an_owner_reference_that_a_user_removed_stays_away(world, group, labels_too):
     child = virtual_network()
     world.apply(child)
     world.settle(child)
-    edit(world, child, {"metadata": {"ownerReferences": None}})
+    edit(world, child, {"metadata": {"ownerReferences": None, **labels_too}})
     world.run(child)
     assert owner_references(world.read(child)) == []
+
+
+def test_an_owner_given_by_its_arm_id_from_now_on_is_no_other_owner(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.settle(child)
+    before = world.read(child)["metadata"]
+    arm_id = annotations(world.read(group))[RESOURCE_ID]
+    edit(world, child, {"spec": {"owner": {"name": None, "armId": arm_id}}})
+    world.settle(child)
+    present = world.read(child)["metadata"]
+    assert present["ownerReferences"] == before["ownerReferences"]
+    assert present["labels"] == before["labels"]
+
+
+def test_an_operation_is_polled_though_its_owner_went(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    edit(world, group, {"metadata": {"finalizers": None}})
+    edit(world, child, {"metadata": {"ownerReferences": None}})  # as orphaning does
+    world.delete(group)
+    assert world.read(group) is None
+    asked = len(world.azure.journal)
+    world.clock.advance(10.0)
+    world.run(child)
+    assert [r.method for r in world.azure.journal[asked:]] == ["GET"]
+    assert world.ready(child)["reason"] == "Reconciling"

@@ -10,6 +10,7 @@ from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.wire import (
     FINALIZER,
+    LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
     POLLER_ID,
@@ -19,6 +20,7 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.catalogue.payload import SpecError
+from asoreconcile.controllers.connections import GlobalConnection
 from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import (
@@ -160,6 +162,24 @@ def test_what_is_marked_goes_before_what_waits_and_only_once(world):
     world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
     assert world.run(obj).priority is None
     assert world.run(obj).priority < 0
+
+
+def test_another_credential_than_the_claims_is_said_before_the_put(world):
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    world.run(obj)
+    subscription = world.azure.subscription_id
+    rotated = GlobalConnection(world.arm, subscription_id=subscription, source="a/b")
+    world.run(obj, operator=attrs.evolve(world.operator, connections=rotated))
+    told = [text for _, _, reason, text in world.events if reason == "CredentialFrom"]
+    assert told[1:] == ["Using credential from 'a/b'"]
+
+
+def test_r2_3_a_claim_notes_a_build_that_no_label_could_hold_as_it_is(world):
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    world.run(obj, operator=attrs.evolve(world.operator, build="1.2+local"))
+    assert labels(world.read(obj))[LAST_RECONCILED_VERSION] == "1.2-local"
 
 
 def test_synchronous_put_goes_straight_to_ready(world):

@@ -189,6 +189,18 @@ def test_r8_3_a_malformed_secret_does_not_fall_through(cluster, connections):
         assert key in text
 
 
+def test_r8_3_a_secret_without_data_lacks_every_key(cluster, connections):
+    cluster.put("aso-credential")
+    del cluster.secrets[NAMESPACE_WIDE]["data"]
+    message = refusal(connections, claimed())
+    assert all(key in message for key in VALUES if key != "AZURE_CLIENT_SECRET")
+    assert connections.digest(NAMESPACE_WIDE) == content_digest({})
+
+
+def test_a_secret_that_is_not_there_has_no_digest(cluster, connections):
+    assert connections.digest(NAMESPACE_WIDE) == ""
+
+
 def test_a_secret_that_may_not_be_read_says_which_right_is_missing(
     cluster, connections
 ):
@@ -306,9 +318,9 @@ def test_a_connection_being_made_anew_is_no_secret_that_is_not_there(
 
 def test_objects_that_were_there_before_a_read_share_it(cluster, connections, clock):
     cluster.seen["Kind"] = "20"
-    for version in ("3", "20", "9"):
+    for version, at in (("3", 0.0), ("20", 0.5), ("9", 1.0)):
+        clock.advance(at - clock.monotonic())
         assert connections.for_object(new_object(version=version)).client == "global"
-        clock.advance(0.5)
     assert cluster.reads == ["aso-credential"]
     # Too long ago.
     clock.advance(0.1)
@@ -354,6 +366,18 @@ def test_without_an_order_of_versions_no_read_is_shared(
     assert len(cluster.reads) == 2
 
 
+def test_reads_are_shared_for_each_secret_and_each_kind(cluster, connections):
+    cluster.put("own", cached=False, **VALUES)
+    cluster.seen.update(Kind="20", Other="20")
+    for _ in range(2):
+        for kind in ("Kind", "Other"):
+            own = new_object(kind, version="7", **named("own"))
+            assert connections.for_object(own).source == "ns/own"
+            others = new_object(kind, version="7")
+            assert connections.for_object(others).client == "global"
+    assert len(cluster.reads) == 4
+
+
 def test_versions_of_two_kinds_have_no_order(cluster, connections):
     cluster.seen.update(Kind="20", Other="5")
     connections.for_object(new_object(version="7"))
@@ -372,7 +396,7 @@ def test_who_is_woken_by_a_change_does_not_share_a_read_from_before_it(
 
 
 def test_a_read_that_ends_after_a_change_was_told_is_not_shared(
-    cluster, connections, users, monkeypatch
+    cluster, connections, users, clock, monkeypatch
 ):
     read = cluster.get
 
@@ -383,6 +407,7 @@ def test_a_read_that_ends_after_a_change_was_told_is_not_shared(
         finally:
             cluster.put("aso-credential", cached=False, **VALUES)
             users.reconcile(Request(key))
+            clock.advance(0.1)
 
     cluster.seen["Kind"] = "20"
     monkeypatch.setattr(cluster, "get", slowly)

@@ -42,9 +42,21 @@ class Taker:
         self._queue.end()
 
 
+class Clock(FakeClock):
+    """Notes when timers are due."""
+
+    def __init__(self):
+        super().__init__()
+        self.due = []
+
+    def call_at(self, deadline, call):
+        self.due.append(deadline)
+        return super().call_at(deadline, call)
+
+
 @pytest.fixture
 def clock():
-    return FakeClock()
+    return Clock()
 
 
 @pytest.fixture
@@ -80,6 +92,32 @@ def test_the_next_ones_are_gathered_again(taker, queue, clock):
     assert taker.taken[1] == ("b", pytest.approx(2 * GATHER_SECONDS))
 
 
+def test_what_is_gathered_together_has_one_timer(queue, clock):
+    for _ in range(2):
+        queue.put(lambda: None)
+        queue.put(lambda: None)
+        clock.advance(GATHER_SECONDS)
+    assert clock.due == [GATHER_SECONDS]
+
+
+def test_what_comes_when_all_was_taken_has_a_timer_of_its_own(taker, queue, clock):
+    for number in range(3):
+        taker.put(number)
+        clock.advance(GATHER_SECONDS)
+        assert queue.flush(10)
+    assert clock.due == pytest.approx([n * GATHER_SECONDS for n in (1, 2, 3)])
+
+
+def test_a_timer_that_finds_nothing_lets_the_next_ones_be_gathered(queue, clock):
+    for _ in range(500):
+        queue.put(lambda: None)
+    for _ in range(500):
+        queue.next()
+    clock.advance(GATHER_SECONDS)
+    queue.put(lambda: None)
+    assert clock.due == [GATHER_SECONDS, 2 * GATHER_SECONDS]
+
+
 def test_a_flush_does_not_wait_for_more(taker, queue, clock):
     taker.put("a")
     assert queue.flush(10)
@@ -95,7 +133,7 @@ def test_a_flush_has_nothing_to_wait_for_when_nobody_takes(queue):
     queue.put(lambda: None)
     assert queue.flush(0) is False
     queue.end()
-    assert queue.flush(10) is False
+    assert queue.flush(3600) is False
 
 
 def test_stopping_leaves_nothing_behind(queue, clock):
