@@ -378,6 +378,8 @@ def test_a_compressed_answer_is_read(azure, server):
     content = gzip.compress(b'{"id": "y"}')
     server.answer = lambda handler: handler.reply(content, Content_Encoding="gzip")
     assert azure[1].get(ID, "1") == {"id": "y"}
+    # Which is asked for, else no answer would be.
+    assert "gzip" in server.seen[-1][1]["Accept-Encoding"]
 
 
 def test_a_proxy_of_the_environment_is_used_unless_excluded(monkeypatch):

@@ -11,6 +11,7 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.kube.errors import ConflictError, TransportError
+from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady
@@ -21,6 +22,7 @@ from asoreconcile.objects import (
     key_of,
     labels,
     owner_references,
+    uid_of,
 )
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -378,7 +380,16 @@ def test_an_owner_made_anew_becomes_the_owner_again(world, group):
     world.settle(child)
     old = world.read(group)["metadata"]["uid"]
     edit(world, group, {"metadata": {"finalizers": None}})
-    edit(world, child, {"metadata": {"ownerReferences": None}})  # as orphaning does
+    # As orphaning does, which leaves what others wrote.
+    meta = {"name": "release", "namespace": "default"}
+    release = world.client.create(CONFIG_MAPS, {"metadata": meta})
+    theirs = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "release",
+        "uid": uid_of(release),
+    }
+    edit(world, child, {"metadata": {"ownerReferences": [theirs]}})
     world.delete(group)
     assert world.read(group) is None
     world.apply(resource_group())
@@ -387,7 +398,7 @@ def test_an_owner_made_anew_becomes_the_owner_again(world, group):
     present, uid = world.read(child), world.read(group)["metadata"]["uid"]
     assert uid != old
     assert labels(present)[OWNER_UID] == uid
-    assert [r["uid"] for r in owner_references(present)] == [uid]
+    assert [r["uid"] for r in owner_references(present)] == [theirs["uid"], uid]
 
 
 @pytest.mark.parametrize("labels_too", [{}, {"labels": {OWNER_UID: None}}])

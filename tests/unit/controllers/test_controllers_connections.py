@@ -266,6 +266,16 @@ def test_a_secret_that_broke_drops_the_connection(cluster, connections, made):
     assert connections.for_object(claimed()).client == "client 2"
 
 
+def test_a_secret_that_broke_is_used_by_nobody_while_the_cache_lags(
+    cluster, connections
+):
+    cluster.put("aso-credential", **VALUES)
+    connections.for_object(claimed())
+    cluster.put("aso-credential", cached=False, AZURE_TENANT_ID="t")
+    refusal(connections, new_object())
+    refusal(connections, claimed())
+
+
 def test_a_new_object_does_not_trust_a_cache_that_may_lag(cluster, connections):
     cluster.put("aso-credential", cached=False, **VALUES)
     assert connections.for_object(claimed()).source == "ops/settings"

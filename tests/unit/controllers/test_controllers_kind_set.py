@@ -128,3 +128,22 @@ def test_d13_what_is_not_listed_yet_is_not_taken_for_what_does_not_exist():
             continue
         with pytest.raises(RetryError):
             kinds.get(version.group_kind, ObjectKey("ns", "rg"))
+
+
+class Reached:
+    """A cache that is the state of a version."""
+
+    def __init__(self, version):
+        self.synced_version = version
+
+
+def test_each_kind_has_seen_what_its_own_cache_has_reached():
+    kinds = KindSet()
+    names = ("ResourceGroup", "VirtualNetwork")
+    for name, reached in zip(names, ("20", "7"), strict=True):
+        group = "resources" if name == "ResourceGroup" else "network"
+        version = builtin().kind(GroupKind(f"{group}.azure.com", name)).version()
+        kinds.add(RunningKind(version, Reached(reached), None, AsWritten(version)))
+    assert kinds.seen(GroupKind("resources.azure.com", "ResourceGroup")) == "20"
+    assert kinds.seen(GroupKind("network.azure.com", "VirtualNetwork")) == "7"
+    assert kinds.seen(GroupKind("network.azure.com", "Subnet")) == ""

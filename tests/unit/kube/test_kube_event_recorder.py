@@ -2,6 +2,7 @@
 
 from quickclock import QuickClock
 
+from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import AlreadyExistsError, TransportError
 from asoreconcile.kube.events import EventRecorder
 
@@ -71,3 +72,25 @@ def test_an_event_whose_answer_was_lost_is_one_and_goes_on_to_be_counted():
     assert recorder.stop(20) == []
     name, patched = client.written
     assert name == patched
+
+
+class Stopped(Away):
+    """A client that the process has stopped."""
+
+    def create(self, resource, obj):
+        raise StoppedError("no more requests")
+
+
+def test_nobody_waits_for_what_nobody_writes_any_more():
+    recorder = EventRecorder(Stopped(0), "tests", clock=QuickClock())
+    recorder.start()
+    for _ in range(2):
+        recorder.event(OBJ, "Normal", "Made", "made it")
+    assert recorder.flush(3600) is False
+    assert recorder.stop(3600) == ["events (1 not written)"]
+
+
+def test_one_that_was_not_started_has_nothing_to_wait_for():
+    recorder = EventRecorder(Away(0), "tests", clock=QuickClock())
+    recorder.event(OBJ, "Normal", "Made", "made it")
+    assert recorder.stop(3600) == []
