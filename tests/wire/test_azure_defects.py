@@ -196,6 +196,13 @@ def test_d21_an_old_spec_is_not_put_out_of_an_old_cache(world, group):
     assert bodies(world, "resourceGroups")[-1]["tags"] == {"new": "yes"}
 
 
+def test_d21_what_a_pass_finds_newer_than_its_cache_goes_into_the_cache(world, group):
+    old = world.read(group)
+    world.apply(resource_group(tags={"new": "1"}))
+    world.run(group, stale=old)
+    assert world.writes[-1] == world.read(group)
+
+
 @pytest.mark.parametrize("code", ["AllocationFailed", "LocationRequired"])
 def test_d5_an_edit_during_an_operation_that_fails_is_put_at_once(world, group, code):
     child = virtual_network()

@@ -26,6 +26,7 @@ from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import (
     annotations,
     finalizers,
+    key_of,
     labels,
     owner_references,
     uid_of,
@@ -162,6 +163,19 @@ def test_what_is_marked_goes_before_what_waits_and_only_once(world):
     world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
     assert world.run(obj).priority is None
     assert world.run(obj).priority < 0
+
+
+def test_what_went_before_it_was_begun_leaves_its_successor_no_place(world):
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    assert world.run(obj).priority > 0
+    body = {"metadata": {"finalizers": None}}
+    world.client.patch(world.resource_for(obj), key_of(obj), body)
+    world.delete(obj)
+    world.run(obj)
+    world.apply(obj)
+    world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
+    assert world.run(obj).priority is None
 
 
 def test_another_credential_than_the_claims_is_said_before_the_put(world):

@@ -44,3 +44,9 @@ def test_the_pass_that_begins_it_ends_it_once(begun):
     assert begun.end(KEY)
     assert not begun.end(KEY)
     assert not begun.is_as_written(obj(), now=100.0)
+
+
+def test_what_was_written_last_is_what_was_written(begun):
+    begun.note(obj(version="8"), at=200.0)
+    assert begun.is_as_written(obj(version="8"), now=200.0)
+    assert not begun.is_as_written(obj(), now=200.0)

@@ -1,5 +1,7 @@
 """Events that cannot be written: tried again, one by one, and given up in the end."""
 
+from threading import Event
+
 from quickclock import QuickClock
 
 from asoreconcile.errors import StoppedError
@@ -94,3 +96,25 @@ def test_one_that_was_not_started_has_nothing_to_wait_for():
     recorder = EventRecorder(Away(0), "tests", clock=QuickClock())
     recorder.event(OBJ, "Normal", "Made", "made it")
     assert recorder.stop(3600) == []
+
+
+class Waiting(QuickClock):
+    """Waits for an event as long as it takes, and tells that somebody does."""
+
+    def __init__(self):
+        super().__init__()
+        self.came = Event()
+
+    def wait(self, event, timeout_seconds):
+        self.came.set()
+        return event.wait(3600)
+
+
+def test_one_that_is_stopped_pauses_no_longer_for_a_server_that_is_away():
+    clock = Waiting()
+    recorder = EventRecorder(Away(99), "tests", clock=clock)
+    recorder.start()
+    recorder.event(OBJ, "Normal", "Made", "made it")
+    assert recorder.stop(0) != []
+    assert clock.came.wait(30)
+    assert recorder.flush(30)

@@ -1,6 +1,7 @@
 """events.k8s.io/v1: what is written of what comes again and again, and when."""
 
 from datetime import UTC, datetime
+from threading import Event
 
 import pytest
 
@@ -25,9 +26,19 @@ class Server:
     def __init__(self):
         self.created, self.patched = [], []
         self.expired = False
+        self.held = None
+
+    def hold(self):
+        """Have the next creation wait for `held` to be set; told when it came."""
+        self.held, came = Event(), Event()
+        self._came = came
+        return came
 
     def create(self, resource, obj):
         assert resource == EVENT_SERIES
+        if self.held is not None:
+            self._came.set()
+            assert self.held.wait(30)
         self.created.append(obj)
         return obj
 
@@ -44,9 +55,21 @@ def server():
     return Server()
 
 
+class Clock(FakeClock):
+    """Notes when timers are due."""
+
+    def __init__(self):
+        super().__init__()
+        self.due = []
+
+    def call_at(self, deadline, call):
+        self.due.append(deadline)
+        return super().call_at(deadline, call)
+
+
 @pytest.fixture
 def clock():
-    return FakeClock()
+    return Clock()
 
 
 @pytest.fixture
@@ -130,6 +153,50 @@ def test_series_that_stopped_is_written_once_more(server, clock, recorder):
     clock.advance(3600.0)
     assert recorder.flush(10)
     assert len(server.patched) == 2
+
+
+def test_series_that_stop_one_after_another_are_each_written_once_more(
+    server, clock, recorder
+):
+    record(recorder, times=3)
+    clock.advance(300.0)
+    record(recorder, reason="Slow", times=4)
+    clock.advance(60.0)
+    assert recorder.flush(10)
+    assert [count for _, count in server.patched] == [2, 2, 3]
+    clock.advance(360.0)
+    assert recorder.flush(10)
+    assert [count for _, count in server.patched] == [2, 2, 3, 4]
+
+
+def test_one_look_in_six_minutes_is_for_all_series(clock, recorder):
+    for reason in ("Busy", "Slow", "Late"):
+        record(recorder, reason=reason, times=2)
+    assert [due for due in clock.due if due > 1] == [360.0]
+    clock.advance(360.0)
+    assert recorder.flush(10)
+    clock.advance(3600.0)
+    assert recorder.flush(10)
+    assert [due for due in clock.due if due > 361] == []
+
+
+def test_a_look_that_a_full_queue_left_no_room_for_is_made_up_for(
+    server, clock, recorder
+):
+    record(recorder, times=3)
+    came = server.hold()
+    recorder.event(OBJ, "Warning", "Held", "long")
+    clock.advance(0.1)
+    assert came.wait(30)
+    for _ in range(1000):
+        recorder.event(OBJ, "Warning", "Full", "of it")
+    clock.advance(360.0)
+    server.held.set()
+    assert recorder.flush(30)
+    assert [count for _, count in server.patched] == [2, 2]
+    clock.advance(360.0)
+    assert recorder.flush(10)
+    assert [count for _, count in server.patched] == [2, 2, 3, 1000]
 
 
 def test_what_comes_after_six_minutes_is_a_new_event(server, clock, recorder):
