@@ -194,13 +194,21 @@ def test_what_was_removed_is_not_brought_back():
     assert convert(GATEWAY, read, "v20250301")["spec"] == {}
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", '{"tree": {"items": {"at": [1]}}}'])
-def test_an_annotation_somebody_broke_is_named(text):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no json", " is unreadable"),
+        ("[]", " is unreadable"),
+        ('{"tree": {"items": {"at": [1]}}}', ": it is not what a conversion writes"),
+    ],
+)
+def test_an_annotation_somebody_broke_is_named(text, why):
     made = obj(VNET, "v20250301")
     made["metadata"]["annotations"] = {CARRIED: text}
 
     with pytest.raises(
-        ConversionError, match=r"v20250301 to v1api20240301: .*conversion-dat"
+        ConversionError,
+        match=f"v20250301 to v1api20240301: annotation {CARRIED}{why}.*: remove it",
     ):
         convert(VNET, made, "v1api20240301")
 

@@ -119,14 +119,18 @@ def test_what_is_repeated_gets_one_name():
 def extracted(tmp_path):
     """Writes a source of one kind; answers what the project's own form says of it."""
 
-    def build(versions, *, table=(), **kind):
-        kind = {"plural": "widgets", "storage": "v2storage", **kind}
-        kind |= {"categories": ["azure", "demo"], "versions": versions}
+    def build(versions, **types):
+        kind = {
+            "plural": "widgets",
+            "storage": "v2storage",
+            "categories": ["azure", "demo"],
+            "versions": versions,
+        }
         document = {
             "format": SOURCE_FORMAT,
             "group": "demo.azure.com",
             "defs": {},
-            "types": {"t": {"f": [*table]}},
+            "types": types,
             "kinds": {"Widget": kind},
         }
         source = tmp_path / "source"
@@ -156,9 +160,30 @@ def test_versions_are_listed_by_name_whatever_their_order_in_the_source(extracte
 
 
 def test_a_field_that_is_read_in_several_places_stays_where_it_was_first(extracted):
-    _, group = extracted({}, table=["a", "b", ["$name", "name", "v"], "c", "a"])
+    _, group = extracted({}, t={"f": ["a", "b", ["$name", "name", "v"], "c", "a"]})
 
     assert group["tables"]["t"]["fields"] == [["$name", "name", "v"], "a", "b", "c"]
+
+
+def test_a_union_is_found_in_the_status_below_lists_and_maps(extracted):
+    """The status calls the leaf after the discriminator's value, not after its type."""
+    union = {"type": "object", "properties": {"leaf": {"type": "object"}}}
+    many = {"type": "array", "items": {"type": "object", "additionalProperties": union}}
+    properties = {
+        "spec": {"type": "object"},
+        "status": {"type": "object", "properties": {"things": many}},
+    }
+    head = {"spec": "t", "schema": {"properties": properties}}
+
+    _, group = extracted(
+        {"v1": head},
+        t={"f": [["things", "things", "[]{}@u"]]},
+        u={"f": [], "disc": ["kind", {"leafType": "Leaf"}]},
+    )
+
+    (status,) = group["status"].values()
+    things = status["properties"]["things"]["items"]["additionalProperties"]
+    assert things["union"] == ["kind", {"Leaf": "leaf"}]
 
 
 def test_expanding_leaves_the_source_as_it_is():
