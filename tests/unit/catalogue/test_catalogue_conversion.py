@@ -222,16 +222,33 @@ def test_metadata_of_another_shape_is_named(version, wrong):
         convert(VNET, made, "v1api20240301")
 
 
-@pytest.mark.parametrize("own", ["v20250301", "v20250301storage"])
+@pytest.mark.parametrize(
+    ("own", "by"),
+    [
+        ("v20250301", "v1api20240301"),
+        ("v20250301storage", "v1api20240301"),
+        ("v20250301", "v20250301storage"),
+    ],
+)
 @pytest.mark.parametrize("part", ["x", None, 1, [], [{"a": 1}]])
-def test_a_spec_of_another_shape_is_carried_as_it_is(own, part):
+def test_a_spec_of_another_shape_is_carried_as_it_is(own, by, part):
     """An API server would not let it in; a file may hold anything."""
     made = obj(VNET, own) | {"spec": part, "status": part}
+
+    there = convert(VNET, made, by)
+
+    assert authored_version(VNET, there) == "v20250301"
+    assert convert(VNET, there, own) == made
+
+
+@pytest.mark.parametrize("rest", [{}, {"metadata": None}], ids=["absent", "null"])
+def test_an_object_without_metadata_is_given_what_tells_its_author(rest):
+    made = {"apiVersion": f"{VNET.group}/v20250301", "spec": {"location": "x"}, **rest}
 
     there = convert(VNET, made, "v1api20240301")
 
     assert authored_version(VNET, there) == "v20250301"
-    assert convert(VNET, there, own) == made
+    assert convert(VNET, there, "v20250301")["spec"] == made["spec"]
 
 
 def test_a_bag_that_is_no_json_is_named():

@@ -3,6 +3,7 @@
 import logging
 import ssl
 
+import attrs
 import pytest
 
 from asoreconcile.errors import AsoError
@@ -44,6 +45,24 @@ def test_wh5_nothing_is_filled_in_on_a_deletion_that_shows_its_object():
     assert decide(request("DELETE")) == (Allowed(), [])
     _, patch = decide(request("UPDATE"))
     assert patch == [{"op": "add", "path": "/spec/size", "value": 1}]
+
+
+def test_wh5_nothing_is_filled_in_where_no_object_is_written():
+    """Such as on a CONNECT, to a subresource that takes none."""
+    decide = mutating([lambda _: pytest.fail("was asked")])
+    asked = attrs.evolve(request("CONNECT"), obj=None)
+    assert decide(asked) == (Allowed(), [])
+
+
+def test_wh5_each_filling_gets_what_the_one_before_it_made():
+    decide = mutating(
+        [lambda one: {**one.obj, "a": 1}, lambda one: {**one.obj, "b": one.obj["a"]}]
+    )
+    _, patch = decide(request("CREATE"))
+    assert patch == [
+        {"op": "add", "path": "/a", "value": 1},
+        {"op": "add", "path": "/b", "value": 1},
+    ]
 
 
 def test_wh5_a_chain_of_fillings_ends_with_a_denial_and_no_patch():
