@@ -241,7 +241,11 @@ def test_a_spec_of_another_shape_is_carried_as_it_is(own, by, part):
     assert convert(VNET, there, own) == made
 
 
-@pytest.mark.parametrize("rest", [{}, {"metadata": None}], ids=["absent", "null"])
+@pytest.mark.parametrize(
+    "rest",
+    [{}, {"metadata": None}, {"metadata": {"annotations": None}}],
+    ids=["absent", "null", "no-annotations"],
+)
 def test_an_object_without_metadata_is_given_what_tells_its_author(rest):
     made = {"apiVersion": f"{VNET.group}/v20250301", "spec": {"location": "x"}, **rest}
 
@@ -262,6 +266,30 @@ def test_a_bag_that_is_no_json_is_named():
 def test_an_unknown_version_is_named_with_the_known_ones(to):
     with pytest.raises(ConversionError, match=f"'{to}'.*v20250301"):
         convert(VNET, obj(VNET, "v20250301"), to)
+
+
+def test_equal_objects_carry_equal_texts():
+    """Else each reading of one in another version would look like a change of it."""
+    spec = {"one": 1, "two": 2}
+    other = dict(reversed(spec.items()))
+
+    ways = [
+        convert(VNET, obj(VNET, "v20250301", s), "v1api20240301") for s in (spec, other)
+    ]
+
+    assert ways[0] == ways[1]
+    assert carried(ways[0])["tree"]["fields"]["spec"]["kept"] == spec
+
+
+@pytest.mark.parametrize("notes", [{}, {"a": "b"}])
+def test_metadata_without_anything_carried_stays_as_it_is(notes):
+    made = obj(VNET, "v20250301")
+    made["metadata"]["annotations"] = notes
+
+    stored = convert(VNET, made, "v20250301storage")
+
+    assert stored["metadata"] == made["metadata"]
+    assert convert(VNET, stored, "v20250301") == made
 
 
 # What moves
