@@ -165,6 +165,14 @@ def test_what_is_marked_goes_before_what_waits_and_only_once(world):
     assert world.run(obj).priority < 0
 
 
+def test_what_is_ready_at_once_waits_for_its_resync_behind_what_changes(world):
+    obj = resource_group()
+    world.apply(obj, marked=False)
+    world.run(obj)
+    assert world.run(obj).priority < 0
+    assert world.ready(obj)["status"] == "True"
+
+
 def test_what_went_before_it_was_begun_leaves_its_successor_no_place(world):
     obj = resource_group()
     world.apply(obj, marked=False)
