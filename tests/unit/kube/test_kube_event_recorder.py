@@ -7,6 +7,7 @@ from quickclock import QuickClock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import AlreadyExistsError, TransportError
 from asoreconcile.kube.events import EventRecorder
+from asoreconcile.testing.clock import FakeClock
 
 OBJ = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}}
 
@@ -84,7 +85,7 @@ class Stopped(Away):
 
 
 def test_nobody_waits_for_what_nobody_writes_any_more():
-    recorder = EventRecorder(Stopped(0), "tests", clock=QuickClock())
+    recorder = EventRecorder(Stopped(0), "tests", clock=FakeClock())
     recorder.start()
     for _ in range(2):
         recorder.event(OBJ, "Normal", "Made", "made it")
