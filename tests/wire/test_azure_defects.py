@@ -444,3 +444,20 @@ def test_an_operation_is_polled_though_its_owner_went(world, group):
     world.run(child)
     assert [r.method for r in world.azure.journal[asked:]] == ["GET"]
     assert world.ready(child)["reason"] == "Reconciling"
+
+
+def test_r1_17_what_became_of_an_object_is_not_written_to_its_successor(world, group):
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    stale = world.read(child)
+    edit(world, child, {"metadata": {"finalizers": None}})
+    world.delete(child)
+    successor = world.apply(virtual_network(tags={"of": "another"}))
+    world.clock.advance(60.0)
+    told = len(world.events)
+    result = world.run(child, stale=stale)
+    assert result.requeue_after_seconds is None
+    assert world.read(child) == successor
+    assert len(world.events) == told
+    assert not world.remembers(stale)

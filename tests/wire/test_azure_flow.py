@@ -173,13 +173,18 @@ def test_what_is_ready_at_once_waits_for_its_resync_behind_what_changes(world):
     assert world.ready(obj)["status"] == "True"
 
 
+def vanish(world, obj):
+    """Have an object go without asking the operator, as a backup's restore may."""
+    body = {"metadata": {"finalizers": None}}
+    world.client.patch(world.resource_for(obj), key_of(obj), body)
+    world.delete(obj)
+
+
 def test_what_went_before_it_was_begun_leaves_its_successor_no_place(world):
     obj = resource_group()
     world.apply(obj, marked=False)
     assert world.run(obj).priority > 0
-    body = {"metadata": {"finalizers": None}}
-    world.client.patch(world.resource_for(obj), key_of(obj), body)
-    world.delete(obj)
+    vanish(world, obj)
     world.run(obj)
     world.apply(obj)
     world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
@@ -340,6 +345,9 @@ def test_l27_r1_13_edit_during_an_operation_is_put_after_it(world, group):
     world.clock.advance(10.0)
     world.run(child)
     assert len(world.requests("PUT", "virtualNetworks")) == 1
+    # Under way, and what was edited is not forgotten.
+    ready = world.ready(child)
+    assert (ready["reason"], ready["observedGeneration"]) == ("Reconciling", 2)
     world.settle(child)
     puts = world.requests("PUT", "virtualNetworks")
     assert len(puts) == 2
@@ -381,6 +389,20 @@ def test_d3_trouble_while_polling_keeps_the_operation(world, group):
     assert world.ready(child)["reason"] == "Reconciling"
     world.settle(child)
     assert len(world.requests("PUT", "virtualNetworks")) == 1
+
+
+def test_what_went_while_it_failed_leaves_its_successor_no_delay(world):
+    obj = resource_group()
+    delays = []
+    for _ in range(2):
+        world.apply(obj)
+        for _ in range(3):
+            world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
+            delays.append(world.run(obj).requeue_after_seconds)
+        vanish(world, obj)
+        world.run(obj)
+    assert delays[:3] == delays[3:]
+    assert delays[2] > delays[0]
 
 
 def test_arm_refusal_is_shown_word_for_word_and_heals(world, group, caplog):

@@ -99,7 +99,7 @@ def test_one_that_was_not_started_has_nothing_to_wait_for():
     assert recorder.stop(3600) == []
 
 
-class Waiting(QuickClock):
+class Waiting(FakeClock):
     """Waits for an event as long as it takes, and tells that somebody does."""
 
     def __init__(self):
