@@ -405,6 +405,34 @@ def test_what_went_while_it_failed_leaves_its_successor_no_delay(world):
     assert delays[2] > delays[0]
 
 
+def test_what_healed_begins_with_the_shortest_delay_again(world):
+    obj = resource_group()
+    world.apply(obj)
+    delays = []
+    for _ in range(2):
+        for _ in range(3):
+            world.azure.faults.answer("PUT", "resourceGroups/rg$", 503)
+            delays.append(world.run(obj).requeue_after_seconds)
+        world.run(obj)
+        assert world.ready(obj)["status"] == "True"
+    assert delays[:3] == delays[3:]
+
+
+def test_r1_17_what_went_during_a_pass_that_failed_is_forgotten(world, group):
+    present = world.read(group)
+    assert world.remembers(present)
+
+    class Vanishing(Failing):
+        def for_object(self, obj):
+            vanish(world, group)
+            return super().for_object(obj)
+
+    failing = Vanishing(CredentialError("none"))
+    operator = attrs.evolve(world.operator, connections=failing)
+    assert world.run(group, operator=operator).requeue_after_seconds is None
+    assert not world.remembers(present)
+
+
 def test_arm_refusal_is_shown_word_for_word_and_heals(world, group, caplog):
     child = virtual_network()
     world.azure.faults.answer(
