@@ -382,6 +382,20 @@ def test_a_compressed_answer_is_read(azure, server):
     assert "gzip" in server.seen[-1][1]["Accept-Encoding"]
 
 
+def test_a_session_adds_no_headers_but_what_it_can_read(azure, server):
+    server.answer = lambda handler: handler.reply(b"{}")
+    azure[1].get(ID, "1")
+    names = {name.lower() for name in server.seen[-1][1]}
+    assert names - {"user-agent"} == {
+        "host",
+        "accept",
+        "accept-encoding",
+        "authorization",
+        "x-ms-client-request-id",
+    }
+    assert server.seen[-1][1]["Accept"] == "application/json"
+
+
 def test_a_proxy_of_the_environment_is_used_unless_excluded(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "excluded.example")
