@@ -1,9 +1,9 @@
 """Events: what happened to an object, written where `kubectl describe` shows it.
 
 Recording never blocks: events go through a bounded queue to one thread, which writes
-them a moment later (`eventqueue`). The same event
-again raises a count instead of making another; one object's flood of one reason is
-thinned out without silencing its other reasons. Rules: runtime-semantics section 8.
+them a moment later (`eventqueue`). The same event again raises a count instead of
+making another; one object's flood of one reason is thinned out without silencing its
+other reasons. Rules: runtime-semantics section 8.
 """
 
 import math
@@ -101,6 +101,7 @@ class EventRecorder:
         """Record something about an object; dropped, and logged, when the queue is
         full. Cluster-scoped objects have their events in namespace `default`.
 
+        Written within about a tenth of a second of the clock, or at once by `flush`.
         action: what was being done, for events.k8s.io/v1; default the reason.
         """
         record = Record(
