@@ -3,9 +3,9 @@
 import threading
 
 import pytest
+from notedclock import NotedClock
 
 from asoreconcile.kube.eventqueue import GATHER_SECONDS, EventQueue
-from asoreconcile.testing.clock import FakeClock
 
 
 class Taker:
@@ -42,21 +42,9 @@ class Taker:
         self._queue.end()
 
 
-class Clock(FakeClock):
-    """Notes when timers are due."""
-
-    def __init__(self):
-        super().__init__()
-        self.due = []
-
-    def call_at(self, deadline, call):
-        self.due.append(deadline)
-        return super().call_at(deadline, call)
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return NotedClock()
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from threading import Event
 
 import pytest
+from notedclock import NotedClock
 
 from asoreconcile.kube.correlation import Record
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.eventforms import EVENT_SERIES
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.eventseries import SeriesCorrelator
-from asoreconcile.testing.clock import FakeClock
 
 FROM = datetime(2026, 1, 1, tzinfo=UTC)
 OBJ = {
@@ -55,21 +55,9 @@ def server():
     return Server()
 
 
-class Clock(FakeClock):
-    """Notes when timers are due."""
-
-    def __init__(self):
-        super().__init__()
-        self.due = []
-
-    def call_at(self, deadline, call):
-        self.due.append(deadline)
-        return super().call_at(deadline, call)
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return NotedClock()
 
 
 @pytest.fixture
