@@ -2,7 +2,8 @@
 
 import attrs
 
-# In its turn: the queue serves others of its priority in between.
+# Long enough to be a delay, too short to be one: the next pass runs at once, and the
+# queue may serve others in between.
 AT_ONCE_SECONDS = 0.001
 # Above what waits for its first pass: what is begun is finished before more is begun,
 # or many objects applied at once would all be late by the time of marking them all.

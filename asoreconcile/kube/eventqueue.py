@@ -33,10 +33,13 @@ class EventQueue:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def put(self, task: Task) -> bool:
-        """Add a task; False, and not added, when the queue is full."""
+    def put(self, task: Task, *, always: bool = False) -> bool:
+        """Add a task; False, and not added, when the queue is full.
+
+        always: full or not; for what ends a queue, of which there is one.
+        """
         with self._changed:
-            if len(self._tasks) >= _QUEUED:
+            if len(self._tasks) >= _QUEUED and not always:
                 return False
             self._tasks.append(task)
             if 2 * len(self._tasks) >= _QUEUED:

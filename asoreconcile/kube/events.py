@@ -121,7 +121,7 @@ class EventRecorder:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Write what is queued, then end."""
         if self._serieses is not None:
-            self._queue.put(lambda: self._finish_series(math.inf))
+            self._queue.put(lambda: self._finish_series(math.inf), always=True)
         flushed = self._thread is None or self.flush(timeout_seconds)
         self._stopping.set()
         self._queue.stop()

@@ -9,6 +9,7 @@ from notedclock import NotedClock
 from asoreconcile.kube.correlation import Record
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.eventforms import EVENT_SERIES
+from asoreconcile.kube.eventqueue import GATHER_SECONDS
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.eventseries import SeriesCorrelator
 
@@ -216,6 +217,25 @@ def test_stop_writes_what_was_only_counted(server, clock):
         recorder.event(OBJ, "Warning", "Busy", "slow")
     assert recorder.stop(10) == []
     assert [count for _, count in server.patched] == [2, 7]
+
+
+def test_stop_writes_what_was_only_counted_also_of_a_full_queue(server, clock):
+    recorder = EventRecorder(
+        server, "operator", clock=clock, api="events.k8s.io/v1", instance="pod-1"
+    )
+    recorder.start()
+    record(recorder)
+    assert recorder.flush(10)
+    came = server.hold()
+    recorder.event(OBJ, "Warning", "Held", "long")
+    clock.advance(GATHER_SECONDS)
+    assert came.wait(30)
+    for _ in range(1000):
+        recorder.event(OBJ, "Warning", "Busy", "slow")
+    assert recorder.stop(0) != []
+    server.held.set()
+    assert recorder.flush(30)
+    assert [count for _, count in server.patched] == [2, 1001]
 
 
 def test_memory_holds_the_last_4096(clock):
