@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.azure.delete import delete_resource
-from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents
+from asoreconcile.azure.dependents import Dependents
+from asoreconcile.azure.nodes import CONFIG_MAP, SECRET
 from asoreconcile.azure.work import Operator
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers

@@ -4,6 +4,7 @@ import random
 
 import attrs
 
+from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.work import Kind, Operator
@@ -23,6 +24,7 @@ from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.controllers.webhooks import Webhooks
 from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import CachesSynced
 from asoreconcile.runtime.throttle import Throttle
@@ -52,6 +54,11 @@ class KindAssembly:
             self.webhooks.admit(definition)
         informer = self.informers.of(resource_of(version))
         index_credentials(informer)
+
+        def wake(key: ObjectKey) -> None:
+            controller.enqueue(key)
+
+        under_way = UnderWay(wake)
         kind = Kind(
             version=version,
             resource=resource_of(version),
@@ -61,6 +68,7 @@ class KindAssembly:
                 sync_period_seconds=self.settings.sync_period_seconds,
                 uniform=random.uniform,
             ),
+            under_way=under_way,
         )
         controller = Controller(
             controller_name(version),
@@ -86,7 +94,7 @@ class KindAssembly:
             has_synced=informer.has_synced,
             idle_seconds=informer.seconds_since_activity,
         )
-        return RunningKind(version, informer, controller, kind.form)
+        return RunningKind(version, informer, controller, kind.form, under_way)
 
     def forget(self, kind: RunningKind) -> None:
         """Let go of what else was kept of a kind that has stopped."""

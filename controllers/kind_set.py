@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.azure import policy
-from asoreconcile.azure.dependents import Node
+from asoreconcile.azure.glances import UnderWay
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
     FINALIZER,
@@ -39,6 +40,7 @@ class RunningKind:
     informer: Informer
     controller: Controller
     form: Form
+    under_way: UnderWay
 
 
 class KindSet:
@@ -106,11 +108,13 @@ class KindSet:
                     found[Node(group_kind, key)] = entry
         return found
 
-    def wake(self, node: Node) -> None:
-        """Have an object reconciled, if its kind runs."""
+    def wake(self, node: Node, changed: Node, version: str) -> None:
+        """Have an object reconciled, if its kind runs, because something it names is at
+        another version now, or with "" is gone.
+        """
         kind = self._running.get(node.group_kind)
         if kind is not None:
-            kind.controller.enqueue(node.key)
+            kind.under_way.changed(node.key, changed, version)
 
 
 def resource_of(version: KindVersion) -> ApiResource:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from asoreconcile.azure import policy
-from asoreconcile.azure.dependents import Dependents, Node, Relation, targets_of
+from asoreconcile.azure.dependents import Dependents, Relation, targets_of
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
@@ -17,9 +18,11 @@ from asoreconcile.catalogue.authored import Form
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.conditions import find_ready, is_ready
 from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.objects import GroupKind
 
 _log = Logger(__name__)
+
+_NAMESPACE = GroupKind("", "Namespace")
 
 
 class RunningKinds(Protocol):
@@ -29,7 +32,7 @@ class RunningKinds(Protocol):
 
     def entries_in(self, namespace: str) -> Mapping[Node, Entry]: ...
 
-    def wake(self, node: Node) -> None: ...
+    def wake(self, node: Node, changed: Node, version: str) -> None: ...
 
 
 class Wakeups:
@@ -45,12 +48,12 @@ class Wakeups:
         match event:
             case Added(entry=entry):
                 self._index(form, node, entry)
-                self._wake_waiting(node)
+                self._wake_waiting(node, entry)
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
                 if self._dependents.of(node) and _signals(old) != _signals(new):
-                    self._wake_waiting(node)
+                    self._wake_waiting(node, new)
             case Deleted():
                 self._wake_leaving(node)
                 self._dependents.update(node, {})
@@ -67,10 +70,11 @@ class Wakeups:
             and event.old.resource_version == event.new.resource_version
         ):
             return
+        changed = Node(group_kind, event.key)
         gone = isinstance(event, Deleted)
-        for node, relation in self._dependents.of(Node(group_kind, event.key)):
+        for node, relation in self._dependents.of(changed):
             if relation is not Relation.EXPORT or gone:
-                self._wake(node, group_kind.kind, event.key)
+                self._wake(node, changed, _version_now(event))
 
     def on_namespace(self, event: Event) -> None:
         """A Namespace's policy changed: wake the objects that inherit it and to which
@@ -81,11 +85,12 @@ class Wakeups:
         before, after = event.old.annotations, event.new.annotations
         if not policy.concerns(before, after, deleting=True):
             return
+        namespace = Node(_NAMESPACE, event.key)
         for node, entry in self._kinds.entries_in(event.key.name).items():
             if RECONCILE_POLICY in entry.annotations:
                 continue
             if policy.concerns(before, after, deleting=entry.deleting):
-                self._wake(node, "Namespace", event.key)
+                self._wake(node, namespace, _version_now(event))
 
     def _index(self, form: Form, node: Node, entry: Entry) -> None:
         try:
@@ -96,35 +101,35 @@ class Wakeups:
             return
         self._dependents.update(node, targets_of(form.version(obj), obj))
 
-    def _wake_waiting(self, target: Node) -> None:
+    def _wake_waiting(self, target: Node, now: Entry) -> None:
         for node, relation in self._dependents.of(target):
             entry = self._kinds.entry(node)
             if entry is not None and _waits(entry, relation):
-                self._wake(node, target.group_kind.kind, target.key)
+                self._wake(node, target, now.resource_version)
 
     def _wake_unready(self, gone: Node) -> None:
         """What was polled on its way out may be found gone with its owner."""
         for node, _ in self._dependents.of(gone):
             entry = self._kinds.entry(node)
             if entry is not None and not is_ready(entry.load()):
-                self._wake(node, gone.group_kind.kind, gone.key)
+                self._wake(node, gone, "")
 
     def _wake_leaving(self, gone: Node) -> None:
         """What was in use by an object that went may be let go by Azure now (DE2)."""
         for target in self._dependents.targets(gone):
             entry = self._kinds.entry(target)
             if entry is not None and entry.deleting:
-                self._wake(target, gone.group_kind.kind, gone.key)
+                self._wake(target, gone, "")
 
-    def _wake(self, node: Node, kind: str, changed: ObjectKey) -> None:
+    def _wake(self, node: Node, changed: Node, version: str) -> None:
         _log.debug(
             "Waking",
             controllerKind=str(node.group_kind),
             namespace=node.key.namespace,
             name=node.key.name,
-            because=f"{kind} {changed}",
+            because=f"{changed.group_kind.kind} {changed.key}",
         )
-        self._kinds.wake(node)
+        self._kinds.wake(node, changed, version)
 
 
 def _waits(entry: Entry, relation: Relation) -> bool:
@@ -143,6 +148,15 @@ def _waits(entry: Entry, relation: Relation) -> bool:
         # Of an older spec: its pass over the new one may be finding something missing.
         return (ready.get("observedGeneration") or 0) < entry.generation
     return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
+
+
+def _version_now(event: Event) -> str:
+    """The resource version that an object is at, or "" when it is gone."""
+    match event:
+        case Added(entry=entry) | Updated(new=entry):
+            return entry.resource_version
+        case Deleted():
+            return ""
 
 
 def _signals(entry: Entry) -> tuple[str, str | None, bool]:

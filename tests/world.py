@@ -12,6 +12,7 @@ from unittest import mock
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.delete import delete_resource
+from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.reconciler import ArmReconciler
@@ -66,6 +67,7 @@ class World:
         self._kinds = {}
         self.events = []
         self.writes = []
+        self.woken = []
 
     def __enter__(self):
         self.cluster = self._stack.enter_context(self._kube_server)
@@ -179,6 +181,7 @@ class World:
             version=version,
             resource=resource_of(version),
             cache=self,
+            under_way=UnderWay(self.woken.append),
             intervals=Intervals(
                 sync_period_seconds=SYNC_SECONDS, uniform=lambda _low, _high: 1.0
             ),
@@ -274,6 +277,11 @@ class World:
             for kept in vars(registry).values()
             if isinstance(kept, dict)
         )
+
+    def tell(self, obj, changed, version):
+        """Wake an object's kind as the event of a change does; see `woken`."""
+        kind = self._kinds[gvk_of(obj).group_kind]
+        kind.under_way.changed(_key(obj), changed, version)
 
     def ready(self, obj):
         present = self.read(obj)

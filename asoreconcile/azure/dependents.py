@@ -8,16 +8,12 @@ import threading
 from collections.abc import Mapping
 from enum import Enum
 
-import attrs
-
 from asoreconcile.azure.export import destinations
+from asoreconcile.azure.nodes import CONFIG_MAP, SECRET, Node
 from asoreconcile.azure.owner import owner_target
 from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
-
-SECRET = GroupKind("", "Secret")
-CONFIG_MAP = GroupKind("", "ConfigMap")
 
 
 class Relation(Enum):
@@ -26,14 +22,6 @@ class Relation(Enum):
     OWNER = "owner"
     INPUT = "input"  # a reference, a Secret's or ConfigMap's value
     EXPORT = "export"  # a Secret or ConfigMap that the object writes
-
-
-@attrs.frozen
-class Node:
-    """Any object of the cluster, by kind and name."""
-
-    group_kind: GroupKind
-    key: ObjectKey
 
 
 class Dependents:

@@ -14,6 +14,7 @@ from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, mark, restore_id
 from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
 from asoreconcile.azure.failures import event_text, failure_of
+from asoreconcile.azure.glances import Glances
 from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
@@ -85,8 +86,11 @@ class ArmReconciler:
             self._kind.intervals.succeeded(request.key)
             self._kind.begun.end(request.key)
             return Result()
-        with correlated(current.reconcile_id()):
-            result = self._pass(self._work(obj))
+        with (
+            correlated(current.reconcile_id()),
+            self._kind.under_way.during(request.key) as glances,
+        ):
+            result = self._pass(self._work(obj, glances))
         return self._in_turn(request.key, result)
 
     def _in_turn(self, key: ObjectKey, result: Result) -> Result:
@@ -121,7 +125,7 @@ class ArmReconciler:
             return self._fail(work, failure)
         return self._finish(work, outcome)
 
-    def _work(self, obj: JsonObject) -> Work:
+    def _work(self, obj: JsonObject, glances: Glances) -> Work:
         session = Session(
             obj,
             resource=self._kind.resource,
@@ -133,7 +137,7 @@ class ArmReconciler:
                 obj, now=self._operator.clock.monotonic()
             ),
         )
-        return Work(self._operator, self._kind, session, _log)
+        return Work(self._operator, self._kind, session, _log, glances)
 
     def _run(self, work: Work) -> Outcome:
         decided = plan(

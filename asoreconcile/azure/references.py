@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import orjson
 
 from asoreconcile.azure.differences import HIDDEN
+from asoreconcile.azure.glances import Glances
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.catalogue.inputs import InputReference
@@ -47,10 +49,14 @@ class References:
     ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`.
     """
 
-    def __init__(self, namespace: str, *, client: Getter, objects: Objects) -> None:
+    def __init__(
+        self, namespace: str, *, client: Getter, objects: Objects, glances: Glances
+    ) -> None:
+        """glances: is told of each Secret and ConfigMap."""
         self._namespace = namespace
         self._client = client
         self._objects = objects
+        self._glances = glances
         self._read: dict[tuple[str, str], JsonObject] = {}
         self._secrets: set[str] = set()  # values, to keep them out of texts
 
@@ -177,13 +183,17 @@ class References:
         known = self._read.get((resource.kind, name))
         if known is not None:
             return known
+        key = ObjectKey(self._namespace, name)
+        node = Node(resource.group_kind, key)
         try:
-            obj = self._client.get(resource, ObjectKey(self._namespace, name))
+            obj = self._client.get(resource, key)
         except NotFoundError as error:
+            self._glances.note(node, None)
             raise _missing(
                 reason,
                 f"{resource.kind} {name!r} does not exist in this namespace: create it",
             ) from error
+        self._glances.note(node, obj)
         self._read[resource.kind, name] = obj
         return obj
 

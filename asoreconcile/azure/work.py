@@ -15,6 +15,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.azure.accepted import Accepted
 from asoreconcile.azure.begun import Begun
 from asoreconcile.azure.drifts import Drifts
+from asoreconcile.azure.glances import GlancedObjects, Glances, UnderWay
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
@@ -129,6 +130,7 @@ class Kind:
     resource: ApiResource
     cache: WriteCache
     intervals: Intervals
+    under_way: UnderWay
     accepted: Accepted = attrs.field(factory=Accepted)
     polls: Polls = attrs.field(factory=Polls)
     form: Form = attrs.field(
@@ -154,12 +156,19 @@ class Work:
     """One pass. Not for sharing between threads."""
 
     def __init__(
-        self, operator: Operator, kind: Kind, session: Session, log: Logger
+        self,
+        operator: Operator,
+        kind: Kind,
+        session: Session,
+        log: Logger,
+        glances: Glances,
     ) -> None:
         self.operator = operator
         self.kind = kind
         self.session = session
         self.log = log
+        self.glances = glances
+        self.objects = GlancedObjects(operator.objects, glances)
 
     @property
     def obj(self) -> JsonObject:
@@ -195,7 +204,8 @@ class Work:
         return References(
             self.key.namespace,
             client=self.operator.client,
-            objects=self.operator.objects,
+            objects=self.objects,
+            glances=self.glances,
         )
 
     @cached_property
@@ -215,7 +225,7 @@ class Work:
 
     def owner(self) -> Owner | None:
         """The owner as the cluster has it now. Raises ConditionError."""
-        return resolve_owner(self.version, self.obj, self.operator.objects)
+        return resolve_owner(self.version, self.obj, self.objects)
 
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str
@@ -239,9 +249,9 @@ class _View:
         self._work = work
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        return self._work.operator.objects.get(group_kind, key)
+        return self._work.objects.get(group_kind, key)
 
     def owner_of(self, obj: JsonObject) -> JsonObject | None:
         work = self._work
-        owner = resolve_owner(work.version, obj, work.operator.objects)
+        owner = resolve_owner(work.version, obj, work.objects)
         return None if owner is None else owner.obj

@@ -10,14 +10,8 @@ from world import World, resource_group
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
-from asoreconcile.azure.dependents import (
-    CONFIG_MAP,
-    SECRET,
-    Dependents,
-    Node,
-    Relation,
-    targets_of,
-)
+from asoreconcile.azure.dependents import Dependents, Relation, targets_of
+from asoreconcile.azure.nodes import CONFIG_MAP, SECRET, Node
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Deleted
 from asoreconcile.controllers.catalogue import builtin
@@ -343,7 +337,7 @@ class Woken:
     def __init__(self):
         self.nodes = []
 
-    def wake(self, node):
+    def wake(self, node, changed, version):
         self.nodes.append(node)
 
 

@@ -1,13 +1,7 @@
 """Who names what: the index behind wake-ups."""
 
-from asoreconcile.azure.dependents import (
-    CONFIG_MAP,
-    SECRET,
-    Dependents,
-    Node,
-    Relation,
-    targets_of,
-)
+from asoreconcile.azure.dependents import Dependents, Relation, targets_of
+from asoreconcile.azure.nodes import CONFIG_MAP, SECRET, Node
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
 

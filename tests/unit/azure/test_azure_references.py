@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from asoreconcile.azure.glances import Glances
 from asoreconcile.azure.references import References
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.errors import ConditionError
@@ -36,7 +37,8 @@ class Cluster:
 def references(namespace, **data):
     cluster = Cluster()
     cluster.data = data
-    return References(namespace, client=cluster, objects=cluster), cluster
+    made = References(namespace, client=cluster, objects=cluster, glances=Glances())
+    return made, cluster
 
 
 def encoded(text):

@@ -102,6 +102,10 @@ def test_beginning_and_end_are_reasons():
     assert wants_pass(Deleted(entry=entry()))
 
 
+def running(version, informer):
+    return RunningKind(version, informer, None, AsWritten(version), None)
+
+
 class Filling:
     """A cache that is not full yet, or is and holds nothing."""
 
@@ -122,7 +126,7 @@ def test_d13_what_is_not_listed_yet_is_not_taken_for_what_does_not_exist():
     )
     for full in (False, True):
         kinds = KindSet()
-        kinds.add(RunningKind(version, Filling(full=full), None, AsWritten(version)))
+        kinds.add(running(version, Filling(full=full)))
         if full:
             assert kinds.get(version.group_kind, ObjectKey("ns", "rg")) is None
             continue
@@ -143,7 +147,7 @@ def test_each_kind_has_seen_what_its_own_cache_has_reached():
     for name, reached in zip(names, ("20", "7"), strict=True):
         group = "resources" if name == "ResourceGroup" else "network"
         version = builtin().kind(GroupKind(f"{group}.azure.com", name)).version()
-        kinds.add(RunningKind(version, Reached(reached), None, AsWritten(version)))
+        kinds.add(running(version, Reached(reached)))
     assert kinds.seen(GroupKind("resources.azure.com", "ResourceGroup")) == "20"
     assert kinds.seen(GroupKind("network.azure.com", "VirtualNetwork")) == "7"
     assert kinds.seen(GroupKind("network.azure.com", "Subnet")) == ""

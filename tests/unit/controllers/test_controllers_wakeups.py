@@ -2,7 +2,8 @@
 
 import pytest
 
-from asoreconcile.azure.dependents import Dependents, Node
+from asoreconcile.azure.dependents import Dependents
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.cache.entry import Entry
@@ -37,7 +38,7 @@ class Kinds:
     def entries_in(self, namespace):
         return {n: e for n, e in self.entries.items() if n.key.namespace == namespace}
 
-    def wake(self, node):
+    def wake(self, node, changed, version):
         self.woken.append(node.key.name)
 
 

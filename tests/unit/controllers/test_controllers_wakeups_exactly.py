@@ -6,7 +6,8 @@ everybody who was woken is listed.
 
 import pytest
 
-from asoreconcile.azure.dependents import CONFIG_MAP, SECRET, Dependents, Node
+from asoreconcile.azure.dependents import Dependents
+from asoreconcile.azure.nodes import CONFIG_MAP, SECRET, Node
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -115,7 +116,7 @@ class Kinds:
         message = f"scans namespace {namespace}"
         raise AssertionError(message)
 
-    def wake(self, node):
+    def wake(self, node, changed, version):
         self.woken.append(node.key.name)
 
 

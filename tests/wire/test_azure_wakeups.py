@@ -1,0 +1,120 @@
+"""Changes whose events come while a pass runs that may have read them (D13)."""
+
+import pytest
+from world import World, postgres_server, resource_group
+
+from asoreconcile.azure.nodes import Node
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.middleware.points import POST_RECONCILE, PRE_RECONCILE
+from asoreconcile.objects import GroupKind, ObjectKey, gvk_of, key_of, resource_version
+
+GROUPS = "resources.azure.com/ResourceGroup"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+SERVER = GroupKind("dbforpostgresql.azure.com", "FlexibleServer")
+PASSWORD = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "db-admin", "namespace": "default"},
+    "stringData": {"password": "Sesame-1"},
+}
+
+
+class Meanwhile:
+    """What happens within a pass: before its PUT and after it."""
+
+    def __init__(self):
+        self.before_put = self.after_put = lambda: None
+        self.set = ExtensionSet("meanwhile")
+        self.set.on(PRE_RECONCILE, SERVER)(self._before)
+        self.set.on(POST_RECONCILE, SERVER)(self._after)
+
+    def _before(self, request, call_next):
+        self.before_put()
+        return call_next(request)
+
+    def _after(self, request, call_next):
+        self.after_put()
+        return call_next(request)
+
+
+@pytest.fixture
+def meanwhile():
+    return Meanwhile()
+
+
+@pytest.fixture
+def world(tmp_path, meanwhile):
+    with World(tmp_path, extensions=[meanwhile.set]) as running:
+        running.azure.styles.change(
+            "Microsoft.DBforPostgreSQL/flexibleServers", create="201"
+        )
+        running.install(GROUPS, SERVERS)
+        running.client.create(SECRETS, PASSWORD)
+        running.settled(resource_group())
+        yield running
+
+
+def present(world, obj):
+    resource = SECRETS if obj["kind"] == "Secret" else world.resource_for(obj)
+    return world.client.get(resource, ObjectKey("default", key_of(obj).name))
+
+
+def told(world, obj):
+    """The event of what an object is now comes."""
+    node = Node(gvk_of(obj).group_kind, ObjectKey("default", key_of(obj).name))
+    world.tell(postgres_server(), node, resource_version(present(world, obj)))
+
+
+def touch(world, obj):
+    resource = SECRETS if obj["kind"] == "Secret" else world.resource_for(obj)
+    body = {"metadata": {"labels": {"touched": "yes"}}}
+    world.client.patch(resource, ObjectKey("default", key_of(obj).name), body)
+
+
+@pytest.mark.parametrize("target", [resource_group(), PASSWORD], ids=["owner", "input"])
+@pytest.mark.parametrize("when", ["before_put", "after_put"])
+def test_d13_what_the_pass_puts_for_is_not_put_for_again(
+    world, meanwhile, target, when
+):
+    setattr(meanwhile, when, lambda: told(world, target))
+    server = world.settled(postgres_server())
+    assert world.ready(server)["status"] == "True"
+    assert world.woken == []
+    assert len(world.requests("PUT", "flexibleServers")) == 1
+
+
+@pytest.mark.parametrize("target", [resource_group(), PASSWORD], ids=["owner", "input"])
+def test_d13_what_changes_after_the_pass_has_read_it_wakes(world, meanwhile, target):
+    def changed():
+        touch(world, target)
+        told(world, target)
+
+    meanwhile.after_put = changed
+    world.settled(postgres_server())
+    assert world.woken == [key_of(world.read(postgres_server()))]
+
+
+def test_d13_what_comes_once_the_pass_has_missed_it_wakes(world):
+    """Its back-off is a safety net only."""
+    world.client.delete(SECRETS, key_of(PASSWORD))
+    server = postgres_server()
+    world.apply(server)
+    inner = world.operator.client.get
+
+    def get(resource, key):
+        try:
+            return inner(resource, key)
+        finally:
+            if resource is SECRETS and not missed:
+                missed.append(key)
+                world.client.create(SECRETS, PASSWORD)
+                told(world, PASSWORD)
+
+    missed = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.operator.client, "get", get)
+        world.run(server)
+    assert missed
+    assert world.woken == [key_of(world.read(server))]
+    assert world.ready(server)["reason"] == "SecretNotFound"
