@@ -185,7 +185,8 @@ class ScopedConnections:
             kept = self._kept.get(key)
             if kept is None or kept.digest != digest:
                 try:
-                    connection = self._new(key, data)
+                    made = self._new(key, data)
+                    connection = attrs.evolve(made, content=digest)
                 except CredentialError:
                     self._kept.pop(key, None)
                     raise

@@ -47,7 +47,8 @@ class CredentialUsers:
         self._announced: dict[ObjectKey, str] = {}
 
     def reconcile(self, request: Request) -> Result:
-        """Wake who uses a Secret, unless its content is what they were woken for.
+        """Wake who uses a Secret, unless its content is what they were woken for, or
+        what they use already: it often comes together with them.
 
         Blocks for a read of the Secret if there is any user. Raises ApiError,
         TransportError, CredentialError.
@@ -66,6 +67,8 @@ class CredentialUsers:
             self._announced.pop(request.key, None)
         _log.info("Credential changed", secret=str(request.key), users=len(users))
         for kind, entry in users:
+            if kind.sources.uses(entry.uid, digest):
+                continue
             # What is in order gives way to what waits.
             priority = LOW_PRIORITY if is_ready(entry.load()) else 0
             kind.controller.enqueue(entry.key, priority=priority)

@@ -94,7 +94,9 @@ class KindAssembly:
             has_synced=informer.has_synced,
             idle_seconds=informer.seconds_since_activity,
         )
-        return RunningKind(version, informer, controller, kind.form, under_way)
+        return RunningKind(
+            version, informer, controller, kind.form, under_way, kind.sources
+        )
 
     def forget(self, kind: RunningKind) -> None:
         """Let go of what else was kept of a kind that has stopped."""

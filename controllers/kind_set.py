@@ -13,6 +13,7 @@ import attrs
 from asoreconcile.azure import policy
 from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
     FINALIZER,
@@ -41,6 +42,7 @@ class RunningKind:
     controller: Controller
     form: Form
     under_way: UnderWay
+    sources: CredentialSources
 
 
 class KindSet:

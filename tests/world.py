@@ -187,6 +187,10 @@ class World:
             ),
         )
 
+    def kind_of(self, obj):
+        """An object's kind, with what is kept in memory."""
+        return self._kinds[gvk_of(obj).group_kind]
+
     def fresh_kind(self, obj):
         """An object's kind as a process that has just started knows it."""
         return self._kind(self._kinds[gvk_of(obj).group_kind].version)
@@ -280,8 +284,7 @@ class World:
 
     def tell(self, obj, changed, version):
         """Wake an object's kind as the event of a change does; see `woken`."""
-        kind = self._kinds[gvk_of(obj).group_kind]
-        kind.under_way.changed(_key(obj), changed, version)
+        self.kind_of(obj).under_way.changed(_key(obj), changed, version)
 
     def ready(self, obj):
         present = self.read(obj)

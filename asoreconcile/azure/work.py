@@ -36,7 +36,7 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, uid_of
 from asoreconcile.runtime import current
 
 
@@ -45,11 +45,13 @@ class Connection:
     """A way into ARM for one object: a client, and whose credential it uses.
 
     source: `namespace/name` of the Secret that the credential came from.
+    content: a hash of what was in it; "" for the operator's settings.
     """
 
     client: ArmClient
     subscription_id: str
     source: str
+    content: str = ""
 
     def require_subscription_of(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error) for another one: R8.6.
@@ -195,7 +197,11 @@ class Work:
 
         Raises ConditionError: no credential, or one that does not fit the claimed id.
         """
+        uid, sources = uid_of(self.obj), self.kind.sources
+        # Before the look: what changes during it is not taken for what is used.
+        sources.use(uid, "")
         connection = self.operator.connections.for_object(self.obj)
+        sources.use(uid, connection.content)
         connection.require_subscription_of(self.arm_id)
         return connection
 

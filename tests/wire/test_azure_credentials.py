@@ -15,11 +15,15 @@ from asoreconcile.arm.credentials import CloudConfig
 from asoreconcile.arm.credentials_secret import SecretRules
 from asoreconcile.azure.wire import CREDENTIAL_FROM, POLLER_TOKEN, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
-from asoreconcile.controllers.connections import GlobalConnection, ScopedConnections
+from asoreconcile.controllers.connections import (
+    GlobalConnection,
+    ScopedConnections,
+    content_digest,
+)
 from asoreconcile.controllers.connector import Connector
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations
+from asoreconcile.objects import ObjectKey, annotations, uid_of
 from asoreconcile.testing.arm import ArmServer
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -190,6 +194,62 @@ def test_a_named_secret_is_waited_for(world, other, operator):
     assert world.azure.journal == other.journal == []
     put_secret(world, other, "own")
     assert run(world, operator, group)["status"] == "True"
+
+
+def uses(world, obj):
+    """Whether an object's last pass used the credential that is in the Secret now."""
+    data = world.client.get(SECRETS, _key("aso-credential"))["data"]
+    return world.kind_of(obj).sources.uses(
+        uid_of(world.read(obj)), content_digest(data)
+    )
+
+
+def test_d13_a_pass_says_which_content_it_uses(world, other, operator):
+    """Who uses it need not be woken for it."""
+    put_secret(world, other)
+    group = resource_group()
+    world.apply(group)
+    assert not uses(world, group)
+    world.run(group, operator=operator)
+    assert uses(world, group)
+    put_secret(world, other, AZURE_CLIENT_SECRET="another")
+    assert not uses(world, group)
+
+
+@pytest.mark.parametrize("found", ["nothing", "nonsense"])
+def test_d13_a_pass_without_a_credential_uses_none(world, other, operator, found):
+    """Its Secret's return wakes it, though it was in use before."""
+    put_secret(world, other)
+    group = resource_group()
+    group["metadata"]["annotations"] = {CREDENTIAL_FROM: "aso-credential"}
+    world.apply(group)
+    run(world, operator, group)
+    if found == "nothing":
+        drop_secret(world)
+    else:
+        put_secret(world, other, AZURE_TENANT_ID="")
+    failure(world, operator, group, "CredentialError")
+    put_secret(world, other)
+    assert not uses(world, group)
+
+
+def test_d13_while_a_pass_looks_for_its_credential_it_uses_none(world, other, operator):
+    """What comes back just after the look would be missed."""
+    put_secret(world, other)
+    group = resource_group()
+    world.apply(group)
+    run(world, operator, group)
+    inner, used = operator.connections.for_object, []
+
+    def look(obj):
+        used.append(uses(world, group))
+        return inner(obj)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operator.connections, "for_object", look)
+        world.run(group, operator=operator)
+    assert used == [False]
+    assert uses(world, group)
 
 
 def test_r8_3_every_missing_key_is_in_the_condition(world, operator):

@@ -10,6 +10,7 @@ import pytest
 
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.credentials_secret import SecretRules
+from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection
 from asoreconcile.cache.entry import Entry
@@ -522,7 +523,12 @@ class Informer:
         conditions = [{"type": "Ready", "status": ready}]
         entry = Entry(
             {
-                "metadata": {"namespace": "ns", "name": name, "annotations": notes},
+                "metadata": {
+                    "namespace": "ns",
+                    "name": name,
+                    "uid": f"u-{name}",
+                    "annotations": notes,
+                },
                 "status": {"conditions": conditions},
             }
         )
@@ -533,16 +539,19 @@ class Informer:
 class Kind:
     informer: Informer
     controller: Controller
+    sources: CredentialSources
 
 
 class Kinds:
     def __init__(self):
         self.woken = {}
+        self.sources = CredentialSources()
         self.informer = Informer()
         index_credentials(self.informer)
 
     def running(self):
-        return {GroupKind("g", "K"): Kind(self.informer, Controller(self.woken))}
+        kind = Kind(self.informer, Controller(self.woken), self.sources)
+        return {GroupKind("g", "K"): kind}
 
 
 @pytest.fixture
@@ -563,6 +572,46 @@ def test_a_new_secret_wakes_who_uses_it_the_failing_first(cluster, users, kinds)
     cluster.put("aso-credential", **VALUES)
     users.reconcile(Request(NAMESPACE_WIDE))
     assert kinds.woken == {"plain": 0, "settled": LOW_PRIORITY}
+
+
+def test_who_uses_the_content_already_is_not_woken(cluster, connections, users, kinds):
+    cluster.put("aso-credential", **VALUES)
+    used = connections.for_object(new_object()).content
+    kinds.sources.use("u-plain", used)
+    users.reconcile(Request(NAMESPACE_WIDE))
+    assert kinds.woken == {"settled": LOW_PRIORITY}
+    kinds.woken.clear()
+    cluster.put("aso-credential", **VALUES | {"AZURE_CLIENT_SECRET": "new"})
+    users.reconcile(Request(NAMESPACE_WIDE))
+    assert kinds.woken == {"plain": 0, "settled": LOW_PRIORITY}
+
+
+def test_without_a_secret_everybody_is_woken(cluster, users, kinds):
+    """The settings' content is not told apart."""
+    cluster.put("aso-credential", **VALUES)
+    users.reconcile(Request(NAMESPACE_WIDE))
+    kinds.woken.clear()
+    kinds.sources.use("u-plain", "")
+    cluster.drop("aso-credential")
+    users.reconcile(Request(NAMESPACE_WIDE))
+    assert kinds.woken == {"plain": 0, "settled": LOW_PRIORITY}
+
+
+def test_a_connection_tells_contents_apart_and_not_versions(cluster, connections):
+    contents = []
+    for values in (VALUES, VALUES, VALUES | {"AZURE_CLIENT_SECRET": "new"}):
+        cluster.put("aso-credential", **values)
+        contents.append(connections.for_object(claimed()).content)
+    assert (
+        contents[0]
+        == contents[1]
+        == content_digest(
+            {k: base64.b64encode(v.encode()).decode() for k, v in VALUES.items()}
+        )
+    )
+    assert contents[2] not in ("", contents[0])
+    cluster.drop("aso-credential")
+    assert connections.for_object(new_object()).content == ""
 
 
 def test_a_named_secret_wakes_who_names_it(cluster, users, kinds):

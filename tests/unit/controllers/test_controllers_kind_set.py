@@ -103,7 +103,7 @@ def test_beginning_and_end_are_reasons():
 
 
 def running(version, informer):
-    return RunningKind(version, informer, None, AsWritten(version), None)
+    return RunningKind(version, informer, None, AsWritten(version), None, None)
 
 
 class Filling:
