@@ -136,8 +136,7 @@ def _waits(entry: Entry, relation: Relation) -> bool:
     """Whether a change of what an object names can help it on.
 
     Not while an operation runs: Azure says when to ask about that. And what waits for
-    its owner is woken by its owner: it may be in that very pass now, and a second one
-    would send the same PUT again.
+    its owner is helped on by its owner alone.
     """
     if POLLER_TOKEN in entry.annotations:
         return False

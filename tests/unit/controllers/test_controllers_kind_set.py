@@ -1,7 +1,10 @@
 """Which changes of an object are a reason for a pass (R6.1)."""
 
+import attrs
 import pytest
 
+from asoreconcile.azure.glances import UnderWay
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
     FINALIZER,
@@ -18,6 +21,7 @@ from asoreconcile.controllers.kind_set import KindSet, RunningKind, wants_pass
 from asoreconcile.errors import RetryError
 from asoreconcile.objects import GroupKind, ObjectKey
 
+RG = ObjectKey("ns", "rg")
 OURS = {OPERATOR_NAMESPACE: "operator", RESOURCE_ID: "/subscriptions/s"}
 
 
@@ -128,10 +132,29 @@ def test_d13_what_is_not_listed_yet_is_not_taken_for_what_does_not_exist():
         kinds = KindSet()
         kinds.add(running(version, Filling(full=full)))
         if full:
-            assert kinds.get(version.group_kind, ObjectKey("ns", "rg")) is None
+            assert kinds.get(version.group_kind, RG) is None
             continue
         with pytest.raises(RetryError):
-            kinds.get(version.group_kind, ObjectKey("ns", "rg"))
+            kinds.get(version.group_kind, RG)
+
+
+def test_d13_a_wake_up_is_left_to_the_pass_under_way():
+    """Which may have read the change; a kind that does not run is not woken."""
+    networks = GroupKind("network.azure.com", "VirtualNetwork")
+    woken, kinds = [], KindSet()
+    under_way = UnderWay(woken.append)
+    version = builtin().kind(networks).version()
+    kinds.add(attrs.evolve(running(version, None), under_way=under_way))
+    group = Node(GroupKind("resources.azure.com", "ResourceGroup"), RG)
+    network = Node(networks, ObjectKey("ns", "vnet"))
+    kinds.wake(Node(GroupKind("network.azure.com", "Subnet"), network.key), group, "7")
+    assert woken == []
+    with under_way.during(network.key) as glances:
+        glances.note(group, {"metadata": {"resourceVersion": "7"}})
+        kinds.wake(network, group, "7")
+    assert woken == []
+    kinds.wake(network, group, "7")
+    assert woken == [network.key]
 
 
 class Reached:

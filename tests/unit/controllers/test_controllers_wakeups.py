@@ -31,6 +31,7 @@ class Kinds:
     def __init__(self):
         self.entries = {}
         self.woken = []
+        self.told = []
 
     def entry(self, node):
         return self.entries.get(node)
@@ -40,6 +41,7 @@ class Kinds:
 
     def wake(self, node, changed, version):
         self.woken.append(node.key.name)
+        self.told.append((changed.group_kind.kind, changed.key.name, version))
 
 
 @pytest.fixture
@@ -89,6 +91,16 @@ def test_d13_a_new_owner_wakes_who_waits_for_it(wakeups, kinds):
     add(wakeups, kinds, with_status(NETWORK, "False"))
     add(wakeups, kinds, GROUP)
     assert kinds.woken == ["vnet"]
+    assert kinds.told == [("ResourceGroup", "rg", "1")]
+
+
+def test_d13_a_change_is_told_with_the_version_it_came_to(wakeups, kinds):
+    """A pass under way may have read that version."""
+    add(wakeups, kinds, with_status(NETWORK, "False"))
+    old = add(wakeups, kinds, GROUP)
+    new = Entry(with_status(GROUP, "True", resourceVersion="5"))
+    wakeups.on_azure_object(kept(GROUP), Updated(old=old, new=new))
+    assert kinds.told[1:] == [("ResourceGroup", "rg", "5")]
 
 
 def test_d13_what_is_ready_is_left_alone(wakeups, kinds):
@@ -147,6 +159,7 @@ def test_an_owner_that_went_wakes_children_on_their_way_out(wakeups, kinds):
     add(wakeups, kinds, with_status(NETWORK, "True", name="in-order"))
     remove(wakeups, kinds, GROUP)
     assert kinds.woken == ["vnet"]
+    assert kinds.told == [("ResourceGroup", "rg", "")]
 
 
 def test_de2_what_was_in_use_is_woken_when_its_user_went(wakeups, kinds):
@@ -154,6 +167,7 @@ def test_de2_what_was_in_use_is_woken_when_its_user_went(wakeups, kinds):
     add(wakeups, kinds, NETWORK)
     remove(wakeups, kinds, NETWORK)
     assert kinds.woken == ["rg"]
+    assert kinds.told == [("VirtualNetwork", "vnet", "")]
 
 
 def test_what_stays_is_not_woken_when_its_user_went(wakeups, kinds):
@@ -172,6 +186,7 @@ def test_r6_3_a_namespace_going_to_skip_wakes_its_objects(
         Updated(old=namespace("1"), new=namespace("2", **{RECONCILE_POLICY: policy}))
     )
     assert kinds.woken == woken
+    assert kinds.told == [("Namespace", "ns", "2")] * len(woken)
 
 
 def test_a_namespace_s_detaching_wakes_what_is_being_deleted(wakeups, kinds):
@@ -260,6 +275,8 @@ def test_r6_2_a_change_wakes_who_reads_it_in_its_namespace(
     assert kinds.woken == []
     changed(kind, "ns", name)
     assert kinds.woken == [obj["metadata"]["name"]]
+    version = {Added: "1", Updated: "2", Deleted: ""}[event]
+    assert kinds.told == [(kind, name, version)]
 
 
 def test_a_relisted_secret_wakes_nobody(wakeups, kinds):
