@@ -95,7 +95,7 @@ class KindAssembly:
             idle_seconds=informer.seconds_since_activity,
         )
         return RunningKind(
-            version, informer, controller, kind.form, under_way, kind.sources
+            version, informer, controller, kind.form, under_way, kind.contents
         )
 
     def forget(self, kind: RunningKind) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.azure import policy
+from asoreconcile.azure.contents import UsedContents
 from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.nodes import Node
-from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
     FINALIZER,
@@ -42,7 +42,7 @@ class RunningKind:
     controller: Controller
     form: Form
     under_way: UnderWay
-    sources: CredentialSources
+    contents: UsedContents
 
 
 class KindSet:

@@ -85,6 +85,7 @@ class ArmReconciler:
         if obj is None:
             self._kind.intervals.succeeded(request.key)
             self._kind.begun.end(request.key)
+            self._kind.contents.forget(request.key)
             return Result()
         with (
             correlated(current.reconcile_id()),

@@ -14,6 +14,7 @@ from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.azure.accepted import Accepted
 from asoreconcile.azure.begun import Begun
+from asoreconcile.azure.contents import UsedContents
 from asoreconcile.azure.drifts import Drifts
 from asoreconcile.azure.glances import GlancedObjects, Glances, UnderWay
 from asoreconcile.azure.intervals import Intervals
@@ -36,7 +37,7 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, uid_of
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.runtime import current
 
 
@@ -138,6 +139,7 @@ class Kind:
     form: Form = attrs.field(
         default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
     )
+    contents: UsedContents = attrs.field(factory=UsedContents)
     drifts: Drifts = attrs.field(factory=Drifts)
     begun: Begun = attrs.field(factory=Begun)
     sources: CredentialSources = attrs.field(factory=CredentialSources)
@@ -197,11 +199,10 @@ class Work:
 
         Raises ConditionError: no credential, or one that does not fit the claimed id.
         """
-        uid, sources = uid_of(self.obj), self.kind.sources
         # Before the look: what changes during it is not taken for what is used.
-        sources.use(uid, "")
+        self.kind.contents.forget(self.key)
         connection = self.operator.connections.for_object(self.obj)
-        sources.use(uid, connection.content)
+        self.kind.contents.use(self.key, connection.content)
         connection.require_subscription_of(self.arm_id)
         return connection
 

@@ -9,7 +9,7 @@ import logging
 import attrs
 import pytest
 from operation import Operation
-from world import World, resource_group, virtual_network
+from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.arm.credentials import CloudConfig
 from asoreconcile.arm.credentials_secret import SecretRules
@@ -23,11 +23,12 @@ from asoreconcile.controllers.connections import (
 from asoreconcile.controllers.connector import Connector
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations, uid_of
+from asoreconcile.objects import ObjectKey, annotations, key_of
 from asoreconcile.testing.arm import ArmServer
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 
 
 class Headers:
@@ -199,8 +200,8 @@ def test_a_named_secret_is_waited_for(world, other, operator):
 def uses(world, obj):
     """Whether an object's last pass used the credential that is in the Secret now."""
     data = world.client.get(SECRETS, _key("aso-credential"))["data"]
-    return world.kind_of(obj).sources.uses(
-        uid_of(world.read(obj)), content_digest(data)
+    return world.kind_of(obj).contents.has_used(
+        key_of(world.read(obj)), content_digest(data)
     )
 
 
@@ -214,6 +215,22 @@ def test_d13_a_pass_says_which_content_it_uses(world, other, operator):
     assert uses(world, group)
     put_secret(world, other, AZURE_CLIENT_SECRET="another")
     assert not uses(world, group)
+
+
+def test_what_an_object_used_that_was_never_claimed_goes_with_it(
+    world, other, operator
+):
+    put_secret(world, other)
+    world.install(SERVERS)
+    group, server = resource_group(), postgres_server()
+    world.apply(group)
+    run(world, operator, group)
+    world.apply(server)
+    failure(world, operator, server, "SecretNotFound")
+    assert uses(world, server)
+    world.delete(server)
+    world.run(server, operator=operator)
+    assert vars(world.kind_of(server).contents)["_contents"] == {}
 
 
 @pytest.mark.parametrize("found", ["nothing", "nonsense"])

@@ -10,7 +10,7 @@ import pytest
 
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.credentials_secret import SecretRules
-from asoreconcile.azure.sources import CredentialSources
+from asoreconcile.azure.contents import UsedContents
 from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection
 from asoreconcile.cache.entry import Entry
@@ -40,6 +40,7 @@ VALUES = {
     "AZURE_CLIENT_SECRET": CANARY,
 }
 NAMESPACE_WIDE = ObjectKey("ns", "aso-credential")
+PLAIN = ObjectKey("ns", "plain")
 
 
 class Cluster:
@@ -523,12 +524,7 @@ class Informer:
         conditions = [{"type": "Ready", "status": ready}]
         entry = Entry(
             {
-                "metadata": {
-                    "namespace": "ns",
-                    "name": name,
-                    "uid": f"u-{name}",
-                    "annotations": notes,
-                },
+                "metadata": {"namespace": "ns", "name": name, "annotations": notes},
                 "status": {"conditions": conditions},
             }
         )
@@ -539,18 +535,18 @@ class Informer:
 class Kind:
     informer: Informer
     controller: Controller
-    sources: CredentialSources
+    contents: UsedContents
 
 
 class Kinds:
     def __init__(self):
         self.woken = {}
-        self.sources = CredentialSources()
+        self.contents = UsedContents()
         self.informer = Informer()
         index_credentials(self.informer)
 
     def running(self):
-        kind = Kind(self.informer, Controller(self.woken), self.sources)
+        kind = Kind(self.informer, Controller(self.woken), self.contents)
         return {GroupKind("g", "K"): kind}
 
 
@@ -577,7 +573,7 @@ def test_a_new_secret_wakes_who_uses_it_the_failing_first(cluster, users, kinds)
 def test_who_uses_the_content_already_is_not_woken(cluster, connections, users, kinds):
     cluster.put("aso-credential", **VALUES)
     used = connections.for_object(new_object()).content
-    kinds.sources.use("u-plain", used)
+    kinds.contents.use(PLAIN, used)
     users.reconcile(Request(NAMESPACE_WIDE))
     assert kinds.woken == {"settled": LOW_PRIORITY}
     kinds.woken.clear()
@@ -591,7 +587,7 @@ def test_without_a_secret_everybody_is_woken(cluster, users, kinds):
     cluster.put("aso-credential", **VALUES)
     users.reconcile(Request(NAMESPACE_WIDE))
     kinds.woken.clear()
-    kinds.sources.use("u-plain", "")
+    kinds.contents.use(PLAIN, "")
     cluster.drop("aso-credential")
     users.reconcile(Request(NAMESPACE_WIDE))
     assert kinds.woken == {"plain": 0, "settled": LOW_PRIORITY}
