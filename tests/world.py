@@ -310,6 +310,18 @@ def _key(obj):
     return ObjectKey("default", key_of(obj).name)
 
 
+def another_owner(world):
+    """A reference to an owner that is none of ours, a ConfigMap that is there."""
+    meta = {"name": "release", "namespace": "default"}
+    release = world.client.create(CONFIG_MAPS, {"metadata": meta})
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "release",
+        "uid": uid_of(release),
+    }
+
+
 def resource_group(name="rg", **spec):
     return {
         "apiVersion": "resources.azure.com/v1api20200601",

@@ -1,6 +1,7 @@
 """What an object shows, and what is remembered of it, while work is under way."""
 
 import pytest
+from meanwhile import Meanwhile
 from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.azure.wire import (
@@ -10,8 +11,6 @@ from asoreconcile.azure.wire import (
     POLLER_TOKEN,
 )
 from asoreconcile.kube.errors import TransportError
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.objects import (
     GroupKind,
     annotations,
@@ -28,25 +27,9 @@ SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 OPERATIONS = "/operations/"
 
 
-class Meanwhile:
-    """Something that happens in the middle of a pass, after the PUT."""
-
-    def __init__(self):
-        self.happens = None
-        self.set = ExtensionSet("meanwhile")
-        self.set.on(POST_RECONCILE, GroupKind("resources.azure.com", "ResourceGroup"))(
-            self._check
-        )
-
-    def _check(self, request, call_next):
-        if self.happens is not None:
-            self.happens()
-        return call_next(request)
-
-
 @pytest.fixture
 def meanwhile():
-    return Meanwhile()
+    return Meanwhile(GroupKind("resources.azure.com", "ResourceGroup"))
 
 
 @pytest.fixture
@@ -150,7 +133,7 @@ def test_r1_17_an_object_that_goes_during_its_put_leaves_nothing_behind(
     """The status write finds nothing: no error, no requeue, and it is forgotten."""
     obj = resource_group()
     made = world.apply(obj)
-    meanwhile.happens = lambda: vanish(world, obj)
+    meanwhile.after_put = lambda: vanish(world, obj)
     assert world.run(obj).requeue_after_seconds is None
     assert world.read(obj) is None
     assert not world.remembers(made)

@@ -1,7 +1,7 @@
 """The defects of section 12 that need a whole pass to show, and those found here."""
 
 import pytest
-from world import World, resource_group, virtual_network
+from world import World, another_owner, resource_group, virtual_network
 
 from asoreconcile.azure.begun import AS_WRITTEN_SECONDS
 from asoreconcile.azure.wire import (
@@ -11,7 +11,6 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.kube.errors import ConflictError, TransportError
-from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady
@@ -22,7 +21,6 @@ from asoreconcile.objects import (
     key_of,
     labels,
     owner_references,
-    uid_of,
 )
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -388,14 +386,7 @@ def test_an_owner_made_anew_becomes_the_owner_again(world, group):
     old = world.read(group)["metadata"]["uid"]
     edit(world, group, {"metadata": {"finalizers": None}})
     # As orphaning does, which leaves what others wrote.
-    meta = {"name": "release", "namespace": "default"}
-    release = world.client.create(CONFIG_MAPS, {"metadata": meta})
-    theirs = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": "release",
-        "uid": uid_of(release),
-    }
+    theirs = another_owner(world)
     edit(world, child, {"metadata": {"ownerReferences": [theirs]}})
     world.delete(group)
     assert world.read(group) is None

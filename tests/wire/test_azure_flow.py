@@ -5,7 +5,14 @@ import logging
 
 import attrs
 import pytest
-from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
+from world import (
+    OPERATOR,
+    SYNC_SECONDS,
+    World,
+    another_owner,
+    resource_group,
+    virtual_network,
+)
 
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.wire import (
@@ -22,7 +29,6 @@ from asoreconcile.azure.wire import (
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.controllers.connections import GlobalConnection
 from asoreconcile.kube.errors import ForbiddenError
-from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import (
     annotations,
     finalizers,
@@ -279,21 +285,14 @@ def test_claim_names_the_owner(world, group):
 
 
 def test_claim_names_the_owner_beside_what_else_owns_the_object(world, group):
-    meta = {"name": "release", "namespace": "default"}
-    release = world.client.create(CONFIG_MAPS, {"metadata": meta})
-    theirs = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": "release",
-        "uid": uid_of(release),
-    }
+    theirs = another_owner(world)
     child = virtual_network()
     child["metadata"]["ownerReferences"] = [theirs]
     world.apply(child)
     world.run(child)
     found = owner_references(world.read(child))
     assert [(r["kind"], r["uid"]) for r in found] == [
-        ("ConfigMap", uid_of(release)),
+        ("ConfigMap", theirs["uid"]),
         ("ResourceGroup", uid_of(world.read(group))),
     ]
 

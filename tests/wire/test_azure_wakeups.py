@@ -1,12 +1,11 @@
 """Changes whose events come while a pass runs that may have read them (D13)."""
 
 import pytest
+from meanwhile import Meanwhile
 from world import World, postgres_server, resource_group
 
 from asoreconcile.azure.nodes import Node
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import POST_RECONCILE, PRE_RECONCILE
 from asoreconcile.objects import GroupKind, ObjectKey, gvk_of, key_of, resource_version
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -20,27 +19,9 @@ PASSWORD = {
 }
 
 
-class Meanwhile:
-    """What happens within a pass: before its PUT and after it."""
-
-    def __init__(self):
-        self.before_put = self.after_put = lambda: None
-        self.set = ExtensionSet("meanwhile")
-        self.set.on(PRE_RECONCILE, SERVER)(self._before)
-        self.set.on(POST_RECONCILE, SERVER)(self._after)
-
-    def _before(self, request, call_next):
-        self.before_put()
-        return call_next(request)
-
-    def _after(self, request, call_next):
-        self.after_put()
-        return call_next(request)
-
-
 @pytest.fixture
 def meanwhile():
-    return Meanwhile()
+    return Meanwhile(SERVER)
 
 
 @pytest.fixture

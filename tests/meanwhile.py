@@ -1,0 +1,22 @@
+"""Something that happens in the middle of a pass, before its PUT or after it."""
+
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.middleware.points import POST_RECONCILE, PRE_RECONCILE
+
+
+class Meanwhile:
+    """An extension set for a kind; what a test sets is called in each pass over it."""
+
+    def __init__(self, group_kind):
+        self.before_put = self.after_put = lambda: None
+        self.set = ExtensionSet("meanwhile")
+        self.set.on(PRE_RECONCILE, group_kind)(self._before)
+        self.set.on(POST_RECONCILE, group_kind)(self._after)
+
+    def _before(self, request, call_next):
+        self.before_put()
+        return call_next(request)
+
+    def _after(self, request, call_next):
+        self.after_put()
+        return call_next(request)
