@@ -38,7 +38,7 @@ class Glances:
 
 
 class GlancedObjects:
-    """`azure.owner.Objects` that notes what is read."""
+    """`azure.owner.Objects` that notes what is read; raises what the inner ones do."""
 
     def __init__(self, objects: Objects, glances: Glances) -> None:
         self._objects = objects

@@ -39,6 +39,7 @@ def monitor(work: Work) -> Outcome:
             store_poller(work, PUT_POLLER, outcome)
             return Again(outcome.delay_seconds)
         case Failed(error=fault):
+            work.inputs_changed = _inputs_changed(work)
             work.kind.accepted.forget(uid_of(work.obj))
             clear_poller(work)
             _blame_begun_generation(work)

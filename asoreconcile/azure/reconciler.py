@@ -234,8 +234,9 @@ class ArmReconciler:
                 condition=str(error),
             )
         delay = self._kind.intervals.failed(work.key, error)
-        if work.session.generation != generation(work.obj):
-            # Edited meanwhile: the failure speaks of an older spec (D5).
+        edited = work.session.generation != generation(work.obj)
+        if edited or work.inputs_changed:
+            # The failure speaks of an older spec (D5), or of older values in it.
             delay = min(delay, AT_ONCE_SECONDS)
         return self._commit(work, Result(requeue_after_seconds=delay))
 

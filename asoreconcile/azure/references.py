@@ -135,14 +135,18 @@ class References:
         """Read the Secrets that a spec names, so that `hide` knows their values.
 
         For passes that send nothing: Azure quotes a value long after it was sent. What
-        cannot be read now is left out.
+        cannot be read now is left out. Nothing is decided by it, so it is no glance: a
+        change of one of them still wakes the object.
         """
+        readers = {"secret": self.secret, "secret-map": self.secret_map}
         for given in inputs:
+            read = readers.get(given.kind)
+            if read is None:
+                continue
+            key = ObjectKey(self._namespace, str(given.value.get("name", "")))
+            self._glances.note(Node(SECRETS.group_kind, key), None)
             with suppress(ConditionError, ApiError, TransportError):
-                if given.kind == "secret":
-                    self.secret(given.value)
-                elif given.kind == "secret-map":
-                    self.secret_map(given.value)
+                read(given.value)
 
     def hide(self, text: str) -> str:
         """A text of Azure's without the Secrets' values that were read so far: some

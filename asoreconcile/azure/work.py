@@ -172,6 +172,8 @@ class Work:
         self.session = session
         self.log = log
         self.glances = glances
+        # Whether a failure of this pass speaks of Secrets and ConfigMaps as they were.
+        self.inputs_changed = False
         self.objects = GlancedObjects(operator.objects, glances)
 
     @property

@@ -32,6 +32,10 @@ def world(tmp_path):
 @pytest.fixture
 def server(world):
     """A server whose creation runs."""
+    return begun(world)
+
+
+def begun(world):
     obj = {
         "apiVersion": "dbforpostgresql.azure.com/v20250801",
         "kind": "FlexibleServer",
@@ -68,6 +72,27 @@ def test_a_secret_rotated_during_an_operation_is_put_after_it(world, server, res
     world.settle(server)
     assert sent(world) == ["Sesame-1", "Sesame-2"]
     assert INPUTS not in annotations(world.read(server))
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize("rotated", [False, True], ids=["stays", "rotated"])
+def test_d5_a_secret_rotated_during_an_operation_that_fails_is_put_at_once(
+    world, rotated, restarted
+):
+    """Nobody waits out the back-off of a password that was corrected meanwhile."""
+    world.azure.faults.fail_operation("flexibleServers", "LocationRequired", "No.")
+    server = begun(world)
+    if rotated:
+        rotate(world, "Sesame-2")
+    if restarted:
+        world.restart()
+    world.clock.advance(10.0)
+    result = world.run(server)
+    assert world.ready(server)["reason"] == "LocationRequired"
+    assert (result.requeue_after_seconds < 1.0) is rotated
+    world.clock.advance(1.0)
+    world.run(server)
+    assert sent(world)[1:] == ["Sesame-2" if rotated else "Sesame-1"]
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["running", "restarted"])

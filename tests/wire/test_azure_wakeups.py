@@ -76,6 +76,33 @@ def test_d13_what_changes_after_the_pass_has_read_it_wakes(world, meanwhile, tar
     assert world.woken == [key_of(world.read(postgres_server()))]
 
 
+def test_d13_a_secret_read_for_a_text_alone_was_not_looked_at(world):
+    """A refused read names no value of it; its change is still to be put."""
+    server = postgres_server()
+    world.azure.styles.change(
+        "Microsoft.DBforPostgreSQL/flexibleServers", create="202 A 10 empty"
+    )
+    world.apply(server)
+    world.run(server)
+    world.azure.faults.answer("GET", "flexibleServers/", 403, code="Forbidden")
+    inner, read = world.operator.client.get, []
+
+    def get(resource, key):
+        if resource is SECRETS and not read:
+            read.append(key)
+            touch(world, PASSWORD)
+            told(world, PASSWORD)
+        return inner(resource, key)
+
+    world.clock.advance(60.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.operator.client, "get", get)
+        world.run(server)
+    assert world.ready(server)["reason"] == "Forbidden"
+    assert read
+    assert world.woken == [key_of(world.read(server))]
+
+
 def test_d13_what_comes_once_the_pass_has_missed_it_wakes(world):
     """Its back-off is a safety net only."""
     world.client.delete(SECRETS, key_of(PASSWORD))
