@@ -1,12 +1,16 @@
 """What is shipped: one wheel that imports in a clean environment."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -76,3 +80,26 @@ def _imported(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+
+
+@pytest.mark.parametrize(
+    ("lock", "extras"), [("tests", {"dev", "cel", "cli"}), ("deploy", {"cel"})]
+)
+def test_what_is_locked_is_what_is_asked_for(lock, extras):
+    """Each dependency stands in the lock at a version that pyproject.toml takes, with
+    hashes, and no lock names where its packages came from.
+    """
+    text = (ROOT / lock / "requirements.txt").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = list(project["dependencies"])
+    for extra in extras:
+        asked += project["optional-dependencies"][extra]
+    locked = dict(re.findall(r"^([a-z0-9.-]+)==(\S+)", text, flags=re.MULTILINE))
+    for requirement in map(Requirement, asked):
+        name = canonicalize_name(requirement.name)
+        if name != "asoreconcile":
+            assert requirement.specifier.contains(locked[name]), requirement
+    pinned = re.split(r"^(?=\S+==)", text, flags=re.MULTILINE)[1:]
+    assert len(pinned) == len(locked)
+    assert all("--hash=sha256:" in entry for entry in pinned)
+    assert "://" not in text
