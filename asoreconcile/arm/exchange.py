@@ -18,6 +18,7 @@ from azure.core.pipeline.policies import UserAgentPolicy
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
 from urllib3.exceptions import HTTPError
 
+from asoreconcile import reconcile_context
 from asoreconcile.arm import correlation
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import BearerPolicy, TokenCache
@@ -39,7 +40,6 @@ from asoreconcile.arm.transport import (
 )
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
-from asoreconcile.runtime import current
 from asoreconcile.version import __version__
 
 NO_HEADERS: Mapping[str, str] = {}
@@ -98,7 +98,7 @@ class Exchanger:
         if self._budget is None:
             return self._measured(request, path)
         bucket = _bucket(method, path)
-        self._budget.admit(bucket, background=current.priority() < 0)
+        self._budget.admit(bucket, background=reconcile_context.priority() < 0)
         try:
             answer = self._measured(request, path)
         finally:
@@ -165,7 +165,7 @@ class Exchanger:
 
     def _time_outs(self, request: HttpRequest) -> dict[str, float]:
         """What is left of the pass, if it has an end. Rule: D9."""
-        deadline = current.deadline()
+        deadline = reconcile_context.deadline()
         if deadline is None:
             return {}
         left = deadline - self._clock.monotonic()

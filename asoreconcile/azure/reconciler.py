@@ -9,6 +9,7 @@ from typing import Protocol
 
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, mark, restore_id
@@ -46,7 +47,6 @@ from asoreconcile.objects import (
     uid_of,
 )
 from asoreconcile.queue.workqueue import LOW_PRIORITY
-from asoreconcile.runtime import current
 from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
@@ -88,7 +88,7 @@ class ArmReconciler:
             self._kind.contents.forget(request.key)
             return Result()
         with (
-            correlated(current.reconcile_id()),
+            correlated(reconcile_context.reconcile_id()),
             self._kind.under_way.during(request.key) as glances,
         ):
             result = self._pass(self._work(obj, glances))

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.azure.accepted import Accepted
@@ -38,7 +39,6 @@ from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
-from asoreconcile.runtime import current
 
 
 @attrs.frozen
@@ -229,7 +229,7 @@ class Work:
             log=self.log,
             clock=self.operator.clock,
             operations=AnnotationOperations(self.session),
-            deadline=current.deadline(),
+            deadline=reconcile_context.deadline(),
         )
 
     def owner(self) -> Owner | None:

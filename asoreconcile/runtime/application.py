@@ -186,7 +186,7 @@ class Application:
         name: the controller's, unique here; default the plural and the group.
         when: which events count; all without it.
         limiter: of retries; default 5 ms doubling to 1000 s for each object.
-        deadline_seconds: what `runtime.current.deadline()` tells the reconciler.
+        deadline_seconds: what `reconcile_context.deadline()` tells the reconciler.
         resync_seconds: how often every object is looked at though nothing changed, 0
         never; not what `when` hides.
         needs_leader: False for what every replica does.

@@ -26,6 +26,8 @@ from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.runtime.workforce import StartThread, Workforce, start_daemon
 
 _NO_PROGRESS_SECONDS = 900.0
+# Of a stop's time; the rest is for unwinding.
+_SHARE_OF_CALLS = 0.9
 
 
 class Controller:
@@ -51,12 +53,14 @@ class Controller:
         """name: unique in a process; the `controller` label and log field.
         kind: the `controllerKind` log field; default the name.
         fairness: the group of a key for round-robin (PQ-11); default its namespace.
-        reconcile_deadline_seconds: what `current.deadline()` says; nothing is killed.
+        reconcile_deadline_seconds: what `reconcile_context.deadline()`
+            says, and what every call of both clients keeps to; nothing is killed.
         throttle: whose turns reconciles wait for, before their time begins to count.
         sync_timeout_seconds: when to warn about sources that do not sync.
         idle_seconds: how long an unneeded worker stays.
         """
         self.name = name
+        self._clock = clock
         self._max_concurrent = max_concurrent_reconciles
         self._metrics = metrics.controller(name) if metrics else None
         self._queue: WorkQueue[ObjectKey] = WorkQueue(
@@ -145,10 +149,12 @@ class Controller:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Begin nothing more and wait for what runs, at most so long.
 
-        Returns what still runs then, as `controller namespace/name (12.3 s)`. May be
-        called again, to wait for longer.
+        Calls of the clients that take more than nine tenths of it are cut off. Returns
+        what still runs then, as `controller namespace/name (12.3 s)`. May be called
+        again, to wait for longer.
         """
-        self._reconciling.stopping.set()
+        spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
+        self._reconciling.stopping.stop(spent)
         self._gate.close()
         self._intake.close()
         self._workforce.close()

@@ -34,7 +34,7 @@ class Reconciler(Protocol):
 
     def reconcile(self, request: Request) -> Result:
         """One pass over one object. Runs on worker threads, never twice at once for
-        one object; may block, within `runtime.current.deadline()`.
+        one object; may block, within `reconcile_context.deadline()`.
 
         Raises TerminalError: only a change of the object helps; no retry, and back-off
         is cleared. RetryError: try again, not before its time. StoppedError: the

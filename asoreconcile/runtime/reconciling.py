@@ -5,15 +5,14 @@
 Rules: CT-3 - CT-6, CT-9, PQ-7.
 """
 
-import threading
 import uuid
 
 from asoreconcile.clock import Clock
-from asoreconcile.log import Logger, bound
+from asoreconcile.log import Logger
 from asoreconcile.metrics import ControllerMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import Item, WorkQueue
-from asoreconcile.runtime.current import running
+from asoreconcile.reconcile_context import Context, running
 from asoreconcile.runtime.outcome import (
     Finished,
     GiveUp,
@@ -26,6 +25,7 @@ from asoreconcile.runtime.outcome import (
 from asoreconcile.runtime.passes import Passes
 from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.stop_signal import StopSignal
 
 _log = Logger(__name__)
 
@@ -61,7 +61,7 @@ class Reconciling:
             clock=clock,
             stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
         )
-        self.stopping = threading.Event()
+        self.stopping = StopSignal()
         """Set it to begin nothing more."""
 
     def work(self, item: Item[ObjectKey]) -> None:
@@ -78,22 +78,7 @@ class Reconciling:
         if self._metrics:
             self._metrics.active_workers.inc()
         try:
-            with (
-                bound(
-                    controller=self._name,
-                    controllerKind=self._kind,
-                    namespace=item.key.namespace,
-                    name=item.key.name,
-                    reconcileID=reconcile_id,
-                ),
-                running(
-                    reconcile_id,
-                    deadline=deadline,
-                    clock=self._clock,
-                    stopping=self.stopping,
-                    priority=item.priority,
-                ),
-            ):
+            with running(self._context(item, reconcile_id, deadline)):
                 outcome = self._reconcile(item.key)
                 self._settle(item, outcome)
         finally:
@@ -101,6 +86,24 @@ class Reconciling:
             if self._metrics:
                 self._metrics.active_workers.dec()
         self._measure(outcome, begun.since, deadline)
+
+    def _context(
+        self, item: Item[ObjectKey], reconcile_id: str, deadline: float | None
+    ) -> Context:
+        return Context(
+            self._clock,
+            reconcile_id,
+            deadline=deadline,
+            stop=self.stopping,
+            priority=item.priority,
+            log_fields={
+                "controller": self._name,
+                "controllerKind": self._kind,
+                "namespace": item.key.namespace,
+                "name": item.key.name,
+                "reconcileID": reconcile_id,
+            },
+        )
 
     def _reconcile(self, key: ObjectKey) -> Outcome:
         try:

@@ -19,7 +19,7 @@ STORED = HERE / "public_surface.txt"
 WITHOUT_AZURE = HERE.parent / "withoutazure.py"
 LIBRARY = (
     *("backoff", "certificates", "clock", "conditions", "errors"),
-    *("log", "metrics", "objects"),
+    *("log", "metrics", "objects", "reconcile_context", "stop_signal"),
 )
 ROOMS = ("cache", "kube", "queue", "runtime", "serving", "testing/kube", "webhooks")
 

@@ -30,7 +30,7 @@ from asoreconcile.arm.outcomes import (
     Restart,
 )
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
-from asoreconcile.runtime.current import running
+from asoreconcile.reconcile_context import Context, running
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"
@@ -439,7 +439,7 @@ def test_t7_requests_of_a_resync_go_in_the_background(
     )
     azure.get(URL, json={})
     client.get(ID, "1")
-    with running("id", deadline=None, priority=priority):
+    with running(Context(clock, "id", priority=priority)):
         client.get(ID, "1")
     assert asked == [False, background]
     client.close()

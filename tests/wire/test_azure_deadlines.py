@@ -4,7 +4,7 @@ import pytest
 from world import World, resource_group
 
 from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.runtime.current import running
+from asoreconcile.reconcile_context import Context, running
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def group(world):
 
 def run(world, obj, *, seconds):
     """A pass that may take so long; real time for the wire, the clock stands."""
-    with running("a-pass", deadline=world.clock.monotonic() + seconds):
+    deadline = world.clock.monotonic() + seconds
+    with running(Context(world.clock, "a-pass", deadline=deadline)):
         return world.run(obj)
 
 

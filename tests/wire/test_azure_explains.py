@@ -11,7 +11,7 @@ from asoreconcile.azure.wire import POLLER_TOKEN
 from asoreconcile.conditions import MAX_MESSAGE
 from asoreconcile.log import JsonFormatter
 from asoreconcile.objects import annotations
-from asoreconcile.runtime.current import running
+from asoreconcile.reconcile_context import Context, running
 from asoreconcile.testing.http import Response
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -95,7 +95,7 @@ def test_a_bounded_message_is_the_same_message_next_time(world, network):
 def test_the_correlation_id_is_in_request_event_and_log(world, network, log):
     """The id of the pass is the one that Azure's support can look for."""
     refuse(world, headers={"x-ms-correlation-request-id": ID})
-    with running(ID, deadline=None):
+    with running(Context(world.clock, ID)):
         world.run(network)
     (put,) = world.requests("PUT", "virtualNetworks")
     assert put.headers["x-ms-correlation-request-id"] == ID
@@ -107,7 +107,7 @@ def test_the_correlation_id_is_in_request_event_and_log(world, network, log):
 
 def test_a_lost_answer_has_its_correlation_id_too(world, network):
     world.azure.faults.drop("PUT", "virtualNetworks", phase="after")
-    with running(ID, deadline=None):
+    with running(Context(world.clock, ID)):
         world.run(network)
     (text,) = warnings(world)
     assert text.startswith("UnknownError: Azure did not answer")

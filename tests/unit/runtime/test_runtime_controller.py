@@ -8,6 +8,7 @@ import uuid
 import pytest
 from prometheus_client import CollectorRegistry
 
+from asoreconcile import reconcile_context
 from asoreconcile.backoff import ItemExponential
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -15,9 +16,8 @@ from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalErro
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
-from asoreconcile.runtime import current
+from asoreconcile.reconcile_context import deadline, priority, reconcile_id
 from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.current import deadline, priority, reconcile_id
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.throttle import Throttle
@@ -520,12 +520,12 @@ def test_ct6_what_takes_long_can_ask_whether_its_time_is_over(make, script, cloc
     late = std.Queue()
 
     def slow():
-        current.check()
+        reconcile_context.check()
         clock.advance(3)
-        current.check()
+        reconcile_context.check()
         clock.advance(3)
         late.put(True)
-        current.check()
+        reconcile_context.check()
         pytest.fail("went on")
 
     controller = make(reconcile_deadline_seconds=5)
@@ -540,8 +540,8 @@ def test_ct6_a_pause_ends_with_the_time_or_with_the_controller(make, script, clo
 
     def waits():
         try:
-            current.pause(60)
-        except (current.DeadlineError, StoppedError) as error:
+            reconcile_context.pause(60)
+        except (reconcile_context.DeadlineError, StoppedError) as error:
             raised.put(type(error))
             raise
 
@@ -552,7 +552,7 @@ def test_ct6_a_pause_ends_with_the_time_or_with_the_controller(make, script, clo
     assert script.seen() == "a"
     clock.until_waiting()
     clock.advance(5)
-    assert raised.get(timeout=10) is current.DeadlineError
+    assert raised.get(timeout=10) is reconcile_context.DeadlineError
     settled(controller)
     script.steps.put(waits)
     controller.enqueue(ObjectKey("ns", "b"))
@@ -563,9 +563,9 @@ def test_ct6_a_pause_ends_with_the_time_or_with_the_controller(make, script, clo
 
 
 def test_ct6_outside_a_reconcile_there_is_nothing_to_ask():
-    current.check()
+    reconcile_context.check()
     with pytest.raises(RuntimeError, match="no reconcile"):
-        current.pause(1)
+        reconcile_context.pause(1)
 
 
 def test_ct6_a_reconcile_in_time_is_no_timeout(make, script, clock, value):

@@ -1,0 +1,186 @@
+"""The context of this thread's reconcile: deadline, stop, id, priority, log fields.
+
+A thread cannot be killed: whatever takes long asks here how long it may take, and
+whether to go on. Both clients do so in every call, and `single_flight` in every wait.
+Rules: CT-6, CT-9, TH-9.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.log import bound
+from asoreconcile.stop_signal import StopSignal, wait_for_any
+
+
+class DeadlineError(AsoError):
+    """The reconcile took longer than it may; it is tried again with back-off."""
+
+
+def _nothing() -> Mapping[str, Any]:
+    return {}
+
+
+@attrs.frozen
+class Context:
+    """What a reconcile may use up, and what it is called.
+
+    reconcile_id: a UUID. deadline: when it should be over (`clock.monotonic` seconds);
+    None without a limit. stop: set when its controller stops; what still runs has until
+    the signal's own deadline. priority: as the queue had it. log_fields: on each of its
+    log records.
+    """
+
+    clock: Clock
+    reconcile_id: str = ""
+    deadline: float | None = None
+    stop: StopSignal | None = None
+    priority: int = 0
+    log_fields: Mapping[str, Any] = attrs.field(factory=_nothing)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.stop is not None and self.stop.is_set()
+
+    @property
+    def end(self) -> float | None:
+        """The deadline, or the stop's if that comes first; None without any."""
+        ends = [self.deadline] if self.deadline is not None else []
+        if self.stop is not None and self.stop.is_set():
+            ends += [self.stop.deadline] if self.stop.deadline is not None else []
+        return min(ends, default=None)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until its end, not below 0; None without a limit."""
+        end = self.end
+        return None if end is None else max(0.0, end - self.clock.monotonic())
+
+    def check(self) -> None:
+        """Raises StoppedError if the controller stops, DeadlineError at the end."""
+        if self.is_stopping:
+            raise StoppedError("the controller is stopping")
+        if self.seconds_left == 0:
+            raise DeadlineError("the reconcile took longer than it may")
+
+
+_CURRENT: ContextVar[Context | None] = ContextVar("asoreconcile_context", default=None)
+
+
+def current() -> Context | None:
+    """The context of the reconcile on this thread; None outside one."""
+    return _CURRENT.get()
+
+
+def deadline() -> float | None:
+    """The moment (`Clock.monotonic` seconds) by which this reconcile should be over.
+
+    None without a limit, and outside a reconcile. Rules: CT-6, TH-9.
+    """
+    context = _CURRENT.get()
+    return context.deadline if context else None
+
+
+def seconds_left() -> float | None:
+    """How long a call of this reconcile may block: until its deadline, or the end of
+    the stop that is under way. 0 when the time is over; None without a limit, and
+    outside a reconcile.
+    """
+    context = _CURRENT.get()
+    return context.seconds_left if context else None
+
+
+def reconcile_id() -> str:
+    """The UUID of this reconcile, also in each of its log records; "" outside one.
+
+    Rule: CT-9.
+    """
+    context = _CURRENT.get()
+    return context.reconcile_id if context else ""
+
+
+def priority() -> int:
+    """What this reconcile was queued with (PQ-7): below 0 for resyncs and initial
+    lists, which nobody waits for; 0 outside a reconcile.
+    """
+    context = _CURRENT.get()
+    return context.priority if context else 0
+
+
+def check() -> None:
+    """Raises StoppedError if this reconcile's controller is stopping, DeadlineError if
+    its time is over; does nothing outside a reconcile. Rules: CT-6, TH-9.
+    """
+    context = _CURRENT.get()
+    if context is not None:
+        context.check()
+
+
+def pause(seconds: float) -> None:
+    """Wait so long within a reconcile, and no longer than it makes sense.
+
+    Raises as `check`, at the moment when there is a reason to; RuntimeError outside a
+    reconcile. Holds up a worker: for long waits answer
+    `Result(requeue_after_seconds=...)` instead.
+    """
+    context = _CURRENT.get()
+    if context is None:
+        raise RuntimeError("there is no reconcile on this thread")
+    left = context.seconds_left
+    seconds = seconds if left is None else min(seconds, left)
+    wait_for_any(context.clock, context.stop, timeout_seconds=seconds)
+    context.check()
+
+
+def wait(signal: StopSignal) -> None:
+    """Block until a signal is set, and no longer than this reconcile may take.
+
+    Raises as `check` where that comes first; outside a reconcile it just waits.
+    """
+    context = _CURRENT.get()
+    if context is None:
+        signal.wait()
+        return
+    wait_for_any(
+        context.clock, signal, context.stop, timeout_seconds=context.seconds_left
+    )
+    if not signal.is_set():
+        context.check()
+
+
+@contextmanager
+def allowance(seconds: float) -> Iterator[None]:
+    """Within the block at least so many seconds are left, whatever the deadline says.
+
+    For writing down what a reconcile has done: what it did must not be forgotten for
+    want of time. A stop's deadline stays.
+    """
+    context = _CURRENT.get()
+    if context is None or context.deadline is None:
+        yield
+        return
+    later = max(context.deadline, context.clock.monotonic() + seconds)
+    token = _CURRENT.set(attrs.evolve(context, deadline=later))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def running(context: Context | None) -> Iterator[None]:
+    """Make a context this thread's current one until the block ends.
+
+    Also to carry one to another thread. None: the block belongs to no reconcile.
+    """
+    token = _CURRENT.set(context)
+    try:
+        with bound(**(context.log_fields if context else {})):
+            yield
+    finally:
+        _CURRENT.reset(token)

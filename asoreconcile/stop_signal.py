@@ -1,0 +1,82 @@
+"""A stop that somebody asked for: those who wait hear of it at once.
+
+An `Event` can be waited for alone. A thread that waits for an answer, a lock or a pause
+would hear of a stop only afterwards; so a signal also calls back, and several can be
+waited for together. Rule: TH-9.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from asoreconcile.clock import Clock
+
+# As good as for ever: `Clock.wait` wants a number.
+_NO_LIMIT_SECONDS = 365 * 86_400.0
+
+
+class StopSignal(threading.Event):
+    """An event that calls back when it is set. Safe from any thread.
+
+    deadline: by when what still runs should be over (`Clock.monotonic` seconds); None
+    while nobody has asked for a stop, or where it may take as long as it likes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deadline: float | None = None
+        self._calls_lock = threading.Lock()
+        self._calls: dict[object, Callable[[], None]] = {}
+
+    def stop(self, deadline: float | None = None) -> None:
+        """Ask for the stop. Asking again may only give more time."""
+        if not self.is_set():
+            self.deadline = deadline
+        elif deadline is None or self.deadline is None:
+            self.deadline = None
+        else:
+            self.deadline = max(self.deadline, deadline)
+        self.set()
+
+    def set(self) -> None:
+        """As `Event.set`, and each callback runs on this thread."""
+        super().set()
+        with self._calls_lock:
+            calls = list(self._calls.values())
+        for call in calls:
+            call()
+
+    @contextmanager
+    def calling(self, call: Callable[[], None]) -> Iterator[None]:
+        """Within the block: what to call when the signal is set, or if it is already.
+
+        It may be called twice, from any thread: it must be short and must not raise.
+        """
+        key = object()
+        with self._calls_lock:
+            self._calls[key] = call
+        try:
+            if self.is_set():
+                call()
+            yield
+        finally:
+            with self._calls_lock:
+                del self._calls[key]
+
+
+def wait_for_any(
+    clock: Clock, *signals: StopSignal | None, timeout_seconds: float | None = None
+) -> bool:
+    """Block until one of the signals is set (True) or the time is over (False).
+
+    None among the signals is never set.
+    """
+    given = [signal for signal in signals if signal is not None]
+    if any(signal.is_set() for signal in given):
+        return True
+    seconds = _NO_LIMIT_SECONDS if timeout_seconds is None else timeout_seconds
+    woken = threading.Event()
+    with ExitStack() as stack:
+        for signal in given:
+            stack.enter_context(signal.calling(woken.set))
+        return clock.wait(woken, max(0.0, seconds))

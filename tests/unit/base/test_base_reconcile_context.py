@@ -1,0 +1,149 @@
+"""The context of a reconcile: how long its waits may be, and what ends them."""
+
+import threading
+
+import pytest
+
+from asoreconcile import reconcile_context
+from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.reconcile_context import Context, DeadlineError, running
+from asoreconcile.stop_signal import StopSignal, wait_for_any
+from asoreconcile.testing.clock import FakeClock
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+def in_thread(call):
+    """Run a call; what it raised or returned, from the list once it is over."""
+    ended = []
+
+    def run():
+        try:
+            ended.append(call())
+        except AsoError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, ended
+
+
+def test_what_is_left_is_the_nearer_of_deadline_and_stop(clock):
+    stop = StopSignal()
+    context = Context(clock, deadline=60.0, stop=stop)
+    assert context.seconds_left == 60.0
+    stop.stop(5.0)
+    assert context.seconds_left == 5.0
+    stop.stop(3.0)
+    assert context.seconds_left == 5.0, "a second stop may only give more time"
+    stop.stop(10.0)
+    clock.advance(7)
+    assert context.seconds_left == 3.0
+    clock.advance(7)
+    assert context.seconds_left == 0.0
+
+
+def test_a_stop_without_an_end_leaves_the_deadline(clock):
+    stop = StopSignal()
+    with running(Context(clock, deadline=60.0, stop=stop)):
+        stop.stop()
+        assert reconcile_context.seconds_left() == 60.0
+        with pytest.raises(StoppedError):
+            reconcile_context.check()
+
+
+def test_outside_a_reconcile_nothing_is_bounded(clock):
+    assert reconcile_context.current() is None
+    assert reconcile_context.seconds_left() is None
+    signal = StopSignal()
+    signal.set()
+    reconcile_context.wait(signal)
+
+
+@pytest.mark.parametrize("reason", ["deadline", "stop", "signal"])
+def test_th9_a_wait_ends_with_whatever_comes_first(clock, reason):
+    stop, signal = StopSignal(), StopSignal()
+
+    def call():
+        with running(Context(clock, deadline=60.0, stop=stop)):
+            return reconcile_context.wait(signal)
+
+    thread, ended = in_thread(call)
+    clock.until_waiting()
+    match reason:
+        case "deadline":
+            clock.advance(60)
+        case "stop":
+            stop.stop()
+        case "signal":
+            signal.set()
+    thread.join(10)
+    wanted = {"deadline": DeadlineError, "stop": StoppedError, "signal": type(None)}
+    assert type(ended[0]) is wanted[reason]
+
+
+def test_an_answer_that_is_there_counts_though_the_time_is_over(clock):
+    stop, signal = StopSignal(), StopSignal()
+    signal.set()
+    stop.stop()
+    with running(Context(clock, deadline=0.0, stop=stop)):
+        reconcile_context.wait(signal)
+
+
+def test_an_allowance_gives_time_to_write_down_what_was_done(clock):
+    with running(Context(clock, deadline=5.0)):
+        clock.advance(9)
+        with pytest.raises(DeadlineError):
+            reconcile_context.check()
+        with reconcile_context.allowance(10):
+            assert reconcile_context.seconds_left() == 10.0
+        assert reconcile_context.seconds_left() == 0.0
+
+
+def test_an_allowance_takes_nothing_away(clock):
+    with running(Context(clock, deadline=60.0)), reconcile_context.allowance(10):
+        assert reconcile_context.seconds_left() == 60.0
+
+
+def test_an_allowance_does_not_outlast_a_stop(clock):
+    stop = StopSignal()
+    stop.stop(3.0)
+    context = Context(clock, deadline=0.0, stop=stop)
+    with running(context), reconcile_context.allowance(10):
+        assert reconcile_context.seconds_left() == 3.0
+
+
+def test_a_block_can_belong_to_no_reconcile(clock):
+    with running(Context(clock, "id", deadline=0.0)):
+        with running(None):
+            reconcile_context.check()
+            assert reconcile_context.reconcile_id() == ""
+        assert reconcile_context.reconcile_id() == "id"
+
+
+def test_a_callback_hears_of_a_stop_that_came_before_it():
+    signal, heard = StopSignal(), []
+    signal.set()
+    with signal.calling(lambda: heard.append(1)):
+        assert heard == [1]
+
+
+def test_a_callback_hears_nothing_after_its_block():
+    signal, heard = StopSignal(), []
+    with signal.calling(lambda: heard.append(1)):
+        pass
+    signal.set()
+    assert heard == []
+
+
+def test_either_of_two_signals_ends_a_wait(clock):
+    first, second = StopSignal(), StopSignal()
+    thread, ended = in_thread(lambda: wait_for_any(clock, first, None, second))
+    clock.until_waiting()
+    second.set()
+    thread.join(10)
+    assert ended == [True]
+    assert not wait_for_any(clock, first, timeout_seconds=0.0)
