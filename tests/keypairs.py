@@ -2,15 +2,17 @@
 
 import datetime as dt
 import functools
+from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
 PEM = serialization.Encoding.PEM
+P256 = ec.SECP256R1()
 
 
 @functools.cache
@@ -58,3 +60,32 @@ def key12(password=""):
     return pkcs12.serialize_key_and_certificates(
         b"tests", rsa_key(), certificate_of(rsa_key()), None, encryption
     )
+
+
+def authority_without_key_identifiers(host):
+    """A hand-made authority, and a server's pair of it: (authority, chain, key) PEM.
+
+    As `openssl req -x509` made them, and as EKS has them: no identifier says which key
+    has signed.
+    """
+    root, server = ec.generate_private_key(P256), ec.generate_private_key(P256)
+    now = dt.datetime.now(dt.UTC)
+
+    def signed(key, name, *extensions):
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(NAME)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - dt.timedelta(days=1))
+            .not_valid_after(now + dt.timedelta(days=1))
+        )
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=False)
+        return builder.sign(root, hashes.SHA256()).public_bytes(PEM)
+
+    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address(host))])
+    leaf = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    authority = signed(root, NAME, x509.BasicConstraints(ca=True, path_length=None))
+    return authority, signed(server, leaf, address), key_pem(server)

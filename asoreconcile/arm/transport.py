@@ -33,6 +33,7 @@ from asoreconcile.arm.faults import Sent
 from asoreconcile.arm.timed import TimedResponse
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
+from asoreconcile.tls import client_context
 
 CONNECT_TIMEOUT_SECONDS = 10
 READ_TIMEOUT_SECONDS = 90
@@ -273,13 +274,10 @@ def _session(url: str, connections: int) -> requests.Session:
 def _context(bundle: str) -> ssl.SSLContext:
     try:
         if Path(bundle).is_dir():
-            context = ssl.create_default_context(capath=bundle)
-        else:
-            context = ssl.create_default_context(cafile=bundle)
+            return client_context(capath=bundle)
+        return client_context(cafile=bundle)
     except OSError as error:
         raise CertificateBundleError(f"not a CA bundle: {bundle}: {error}") from error
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
 
 
 def _proxies(url: str) -> dict[str, str]:

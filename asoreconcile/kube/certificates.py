@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 from asoreconcile.log import Logger
+from asoreconcile.tls import client_context
 
 _log = Logger(__name__)
 
@@ -37,7 +38,7 @@ class Certificates:
         self._lock = threading.Lock()
         self._seen = self._stamp()
         # With a file, neither the system's nor SSL_CERT_FILE's authorities count.
-        self.context = ssl.create_default_context(cafile=authority)
+        self.context = client_context(cafile=authority)
         if pair is not None:
             self.context.load_cert_chain(*pair)
         if not verify:

@@ -6,17 +6,14 @@ connections that are open go on with what they were greeted with. Rule: WH-7.
 
 import os
 import ssl
-import sys
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from asoreconcile.certificates import Authority
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
+from asoreconcile.tls import load_pair, load_pem
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
@@ -120,34 +117,6 @@ def server_context() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Show this pair to who comes next. Raises OSError, and changes nothing then."""
-    # A certificate whose key is still the old one would leave a live context with
-    # neither: try the pair elsewhere first.
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    context.load_cert_chain(certificate, key)
-
-
-def load_pem(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """`load_pair` of PEM in memory: a context takes them from files only."""
-    with _as_file(certificate) as certificate_file, _as_file(key) as key_file:
-        load_pair(context, certificate_file, key_file)
-
-
-@contextmanager
-def _as_file(content: bytes) -> Iterator[Path]:
-    """In memory, on Linux: a pod's root may be read-only, and no disk sees a key."""
-    if sys.platform == "linux":
-        with os.fdopen(os.memfd_create("pem"), "wb", buffering=0) as file:
-            file.write(content)
-            yield Path(f"/proc/self/fd/{file.fileno()}")
-    else:
-        with tempfile.NamedTemporaryFile() as file:  # readable to us alone
-            file.write(content)
-            file.flush()
-            yield Path(file.name)
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

@@ -24,8 +24,9 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
+from asoreconcile.tls import load_pem
 from asoreconcile.webhooks.bundles import Caller, tell
-from asoreconcile.webhooks.certificates import load_pem, server_context
+from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.rotation import AUTHORITY, CERTIFICATE, KEY, Kept, renewed
 

@@ -17,6 +17,7 @@ import urllib3
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.wire import deepjson
+from asoreconcile.tls import client_context
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _DEFAULT_PORT = 443
@@ -122,9 +123,9 @@ def _pool(
 def _context(bundle: str) -> ssl.SSLContext:
     """Trusts a caBundle alone, or what the system trusts when there is none."""
     if not bundle:
-        return ssl.create_default_context()
+        return client_context()
     pem = base64.b64decode(bundle).decode("ascii", errors="replace")
-    return ssl.create_default_context(cadata=pem)
+    return client_context(cadata=pem)
 
 
 def _told(status: int, body: bytes) -> str:

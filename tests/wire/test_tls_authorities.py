@@ -1,0 +1,85 @@
+"""Authorities that kubectl accepts and Python's strict mode does not, on any Python."""
+
+import ssl
+
+import pytest
+from keypairs import authority_without_key_identifiers
+
+from asoreconcile.arm.transport import ArmTransport
+from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.transport import Transport
+from asoreconcile.testing.http import HttpsServer, Response
+
+HOST = "127.0.0.1"
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    """The defaults of Python 3.13 and later, whatever runs the tests."""
+    plain = ssl.create_default_context
+
+    def made(*arguments, **options):
+        context = plain(*arguments, **options)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", made)
+
+
+@pytest.fixture
+def server(tmp_path):
+    authority, *pair = authority_without_key_identifiers(HOST)
+    (tmp_path / "ca.pem").write_bytes(authority)
+    with HttpsServer(lambda _: Response(200, b"{}"), certificate=tuple(pair)) as made:
+        yield made
+
+
+def ask(url, context):
+    config = ClusterConfig(url=url, ssl_context=context, authorization=lambda: "")
+    transport = Transport(config, user_agent="tests")
+    try:
+        return transport.send("GET", "/", headers={}).status
+    finally:
+        transport.close()
+
+
+def test_authority_without_key_identifier_is_refused_by_the_strict_default(
+    server, tmp_path
+):
+    """What the others hold against: this is no certificate that anybody accepts."""
+    context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    with pytest.raises(TransportError, match="certificate verify failed"):
+        ask(server.url, context)
+
+
+def test_cl7_cluster_of_such_an_authority_is_reached(server, tmp_path):
+    certificates = Certificates(authority=str(tmp_path / "ca.pem"))
+    assert ask(server.url, certificates.context) == 200
+    assert not certificates.context.verify_flags & ssl.VERIFY_X509_STRICT
+
+
+def test_cl7_another_authority_or_host_is_refused_all_the_same(server, tmp_path):
+    other, *_ = authority_without_key_identifiers(HOST)
+    (tmp_path / "other.pem").write_bytes(other)
+    for authority, url in (
+        ("other.pem", server.url),
+        ("ca.pem", server.url.replace(HOST, "localhost")),
+    ):
+        context = Certificates(authority=str(tmp_path / authority)).context
+        with pytest.raises(TransportError, match="certificate verify failed"):
+            ask(url, context)
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_azure_behind_such_an_authority_is_verified_leniently_too(
+    server, tmp_path, monkeypatch, folder
+):
+    """Companies look into TLS with authorities of their own making."""
+    bundle = tmp_path if folder else tmp_path / "ca.pem"
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    transport = ArmTransport(url=server.url)
+    context = transport.session.get_adapter(server.url).poolmanager.connection_pool_kw
+    assert not context["ssl_context"].verify_flags & ssl.VERIFY_X509_STRICT
+    transport.close()
