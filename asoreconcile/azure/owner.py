@@ -129,8 +129,8 @@ def require_ready(owner: Owner | None) -> None:
     raise waiting(f"{who} is not Ready yet: it is waited for")
 
 
-def waiting(message: str) -> ConditionError:
-    return ConditionError(message, reason="WaitingForOwner", retry=RetryClass.FAST)
+def waiting(message: str, *, retry: RetryClass = RetryClass.FAST) -> ConditionError:
+    return ConditionError(message, reason="WaitingForOwner", retry=retry)
 
 
 def owner_labels(owner: Owner | None) -> dict[str, str]:

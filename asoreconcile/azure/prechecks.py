@@ -2,15 +2,16 @@
 
 Order and cost are the contract (R1.9): a fresh GET of the owner, its check, and only
 if that passes a fresh GET of the resource and its check. No check, no GET; and children
-that wait on one owner share its GETs (`owner_reads`).
+that wait on one owner share its GETs (`owner_reads`). What the GETs say decides, never
+what a status remembers.
 """
 
 from asoreconcile.arm.faults import ArmError
-from asoreconcile.azure.owner import Owner
+from asoreconcile.azure.owner import Owner, waiting
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.status import status_of
-from asoreconcile.errors import ConditionError
+from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.middleware.points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.requests import (
     Block,
@@ -26,13 +27,15 @@ from asoreconcile.objects import JsonObject
 def run_prechecks(work: Work, owner: Owner | None) -> Postpone | None:
     """Whether the PUT may go out now: None is yes.
 
-    Raises ConditionError `ReconciliationBlocked` when a check blocks (R1.10).
+    Raises ConditionError: `ReconciliationBlocked` when a check blocks (R1.10),
+    `WaitingForOwner` when Azure has no owner that could be checked.
     """
     extensions, gk = work.operator.extensions, work.kind.group_kind
     if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
         check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
-        fresh = _fresh_owner(work, owner)
-        if fresh is not None:
+        version = _owner_version(work, owner)
+        if version is not None:
+            fresh = _fresh_owner(work, owner, version)
             result = check_owner(
                 PreReconcileOwner(ctx=work.context, owner=fresh, obj=work.obj)
             )
@@ -54,14 +57,12 @@ def _passed(result: PreResult) -> Postpone | None:
             raise ConditionError(message, reason="ReconciliationBlocked", retry=retry)
 
 
-def _fresh_owner(work: Work, owner: Owner) -> JsonObject | None:
+def _fresh_owner(work: Work, owner: Owner, version: KindVersion) -> JsonObject:
     """The owner with the status Azure reports now; kept in memory only.
 
-    None when Azure does not know the owner: the PUT will say so better.
+    Raises ConditionError `WaitingForOwner` when Azure has none: the check would judge
+    what is not there, and a child is not put under it.
     """
-    version = _owner_version(work, owner)
-    if version is None:
-        return None
     base = owner.obj or {
         "apiVersion": version.gvk.api_version,
         "kind": version.gvk.kind,
@@ -76,13 +77,25 @@ def _fresh_owner(work: Work, owner: Owner) -> JsonObject | None:
         )
     except ArmError as error:
         if error.status == 404:
-            return None
+            raise _absent(owner) from error
         raise
     return {**base, "status": status_of(version, body)}
 
 
+def _absent(owner: Owner) -> ConditionError:
+    what = "correct spec.owner" if owner.obj is None else "see its own Ready condition"
+    return waiting(
+        f"the owner {owner.arm_id} does not exist in Azure, so nothing is sent: it is "
+        f"waited for; {what}",
+        retry=RetryClass.SLOW,
+    )
+
+
 def _owner_version(work: Work, owner: Owner) -> KindVersion | None:
-    """The version to read the owner at: the one served, else the newest catalogued."""
+    """The version to read the owner at: the one served, else the newest catalogued.
+
+    None for an owner given by id whose kind is not known: it cannot be read as one.
+    """
     group_kind = owner.group_kind or work.version.owner
     if group_kind is None:
         return None
@@ -91,8 +104,8 @@ def _owner_version(work: Work, owner: Owner) -> KindVersion | None:
 
 
 def _fresh(work: Work) -> JsonObject:
-    """The object with the status Azure reports now; as it was if Azure has none."""
+    """The object with the status Azure reports now; with none if Azure has none: what
+    its status remembers of a resource that went must not hold back the next one.
+    """
     body = work.context.raw_get()
-    if body is None:
-        return work.obj
-    return {**work.obj, "status": status_of(work.version, body)}
+    return {**work.obj, "status": {} if body is None else status_of(work.version, body)}

@@ -1,6 +1,7 @@
 """Kusto clusters and their databases: no write while the cluster is in transition.
 
-Only the provisioning state counts: a stopped cluster is not blocked.
+A database is reached through its running cluster alone: one that is stopped, or being
+started or updated, gives no access to it. The cluster itself may be written then.
 """
 
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
@@ -26,5 +27,13 @@ EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
         CLUSTER,
         "status.provisioningState",
         message='Owning cluster is in provisioning state "{state}"',
+    )
+)
+EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
+    block_unless_owner_state(
+        CLUSTER,
+        "status.state",
+        {"running"},
+        message='Owning cluster gives no access to its databases: it is "{state}"',
     )
 )

@@ -78,13 +78,31 @@ def made(tmp_path, checks):
         world.__exit__(None, None, None)
 
 
-def test_an_owner_that_azure_does_not_know_is_not_checked(made, checks):
-    """The PUT says better what is wrong."""
-    world, network = made("owner")
+def test_nothing_is_sent_below_an_owner_that_azure_does_not_have(made, checks):
+    """Neither checked nor put: Azure may take a child for an owner in soft delete."""
+    world, network = made("owner", "own")
     world.azure.faults.answer("GET", "resourceGroups/rg$", 404, code="NotFound")
-    world.run(network)
+    asked_again = world.run(network).requeue_after_seconds
     assert checks.order == []
-    assert len(world.requests("PUT", VNET)) == 1
+    assert world.requests("PUT", VNET) == []
+    ready = world.ready(network)
+    assert (ready["reason"], ready["severity"]) == ("WaitingForOwner", "Warning")
+    assert "/resourceGroups/rg does not exist in Azure" in ready["message"]
+    world.clock.advance(asked_again)
+    world.settle(network)
+    assert checks.order[0] == "owner"
+
+
+def test_a_check_sees_no_status_of_a_resource_that_went(made, checks):
+    """It would be held back for ever by the state it had last."""
+    world, network = made("own")
+    world.settle(network)
+    (id_,) = [i for i in world.azure.resources() if i.endswith(VNET)]
+    world.azure.remove(id_)
+    seen = []
+    checks.answers["own"] = lambda r: seen.append(r.obj["status"]) or Block("x")
+    world.run(network)
+    assert seen == [{}]
 
 
 def test_an_owner_that_cannot_be_read_holds_its_child_back(made, checks):

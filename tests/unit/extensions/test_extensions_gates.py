@@ -124,9 +124,25 @@ def test_a_child_of_an_owner_of_another_type_is_written(child):
     assert owner_checked(child, "resources/ResourceGroup", busy) == Proceed()
 
 
-def test_a_stopped_kusto_cluster_is_not_blocked_by_its_power_state():
+def test_a_stopped_kusto_cluster_may_be_written():
     status = {"provisioningState": "Succeeded", "state": "Stopped"}
     assert checked("kusto/Cluster", status) == Proceed()
+
+
+@pytest.mark.parametrize(
+    "state", ["Stopped", "Stopping", "Starting", "Updating", "Unavailable", "Migrated"]
+)
+def test_a_kusto_cluster_that_does_not_run_blocks_its_databases(state):
+    status = {"provisioningState": "Succeeded", "state": state}
+    answer = owner_checked("kusto/Database", "kusto/Cluster", status)
+    assert isinstance(answer, Block)
+    assert f'"{state}"' in answer.message
+    assert answer.retry is RetryClass.SLOW
+
+
+@pytest.mark.parametrize("state", ["Running", "running", ""])
+def test_a_kusto_cluster_that_runs_takes_databases(state):
+    status = {"provisioningState": "Succeeded", "state": state}
     assert owner_checked("kusto/Database", "kusto/Cluster", status) == Proceed()
 
 
