@@ -2,7 +2,8 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import Shape, Token, TokenError
 from asoreconcile.azure.faults import put_failed
@@ -12,8 +13,11 @@ from asoreconcile.azure.success import finish
 from asoreconcile.azure.wire import INPUTS, LATEST_RECONCILED_GENERATION, PUT_POLLER
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.errors import AsoError, ConditionError, StoppedError
+from asoreconcile.errors import AsoError, ConditionError
+from asoreconcile.middleware.context import Pending as SubOperation
 from asoreconcile.objects import JsonObject, spec, uid_of
+
+_UNAUTHENTICATED = 401
 
 
 def monitor(work: Work) -> Outcome:
@@ -97,15 +101,26 @@ def _ended(work: Work, body: JsonObject | None) -> Outcome:
     """
     try:
         outcome = finish(work, body)
-    except (ArmTransportError, StoppedError):
-        raise
-    except ArmError as error:
-        if not error.is_transient:
+    except AsoError as error:
+        if _is_about_the_resource(error):
             clear_poller(work)
-        raise
-    except AsoError:
-        clear_poller(work)
         raise
     changed = _inputs_changed(work)
     clear_poller(work)
     return Again() if changed else outcome
+
+
+def _is_about_the_resource(error: AsoError) -> bool:
+    """Whether the resource was read and found wanting, so that its PUT is over.
+
+    Throttling, sign-in, transport and our own shutdown say nothing of it (L15, D3).
+    """
+    match error:
+        case ArmError():
+            return not error.is_transient and error.status != _UNAUTHENTICATED
+        case CredentialError():
+            return False
+        case ConditionError() | SubOperation():
+            return True
+        case _:
+            return False

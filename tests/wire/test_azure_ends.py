@@ -1,8 +1,11 @@
 """How operations end, and what stays on the object when the end cannot be read."""
 
+import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
+from asoreconcile.arm.budget import ThrottledError
+from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.wire import (
     DELETE_POLLER,
     FINALIZER,
@@ -10,6 +13,7 @@ from asoreconcile.azure.wire import (
     POLLER_TOKEN,
     RESOURCE_ID,
 )
+from asoreconcile.controllers.connections import GlobalConnection
 from asoreconcile.objects import annotations, finalizers
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -49,6 +53,7 @@ def has_token(world, obj):
     [
         pytest.param({"status": 503, "body": "<html>"}, True, id="D3-503"),
         pytest.param({"status": 429, "code": "TooManyRequests"}, True, id="D3-429"),
+        pytest.param({"status": 401, "code": "InvalidToken"}, True, id="401"),
         pytest.param(None, True, id="D3-no-answer"),
         pytest.param({"status": 403, "code": "AuthorizationFailed"}, False, id="403"),
         pytest.param({"status": 400, "code": "LocationRequired"}, False, id="fatal"),
@@ -69,6 +74,47 @@ def test_an_end_whose_resource_cannot_be_read_costs_no_put(
     # Only a PUT can be refused so that nothing but an edit helps.
     assert (ready["status"], ready["severity"]) == ("False", "Warning")
     assert has_token(world, network) is kept
+    world.settle(network)
+    assert puts(world) == 1
+    assert not has_token(world, network)
+
+
+class Refusing:
+    """A client whose reads of a network come to nothing; all else passes."""
+
+    def __init__(self, client, error):
+        self._client = client
+        self._error = error
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def get(self, arm_id, api_version):
+        if "virtualNetworks" in arm_id:
+            raise self._error
+        return self._client.get(arm_id, api_version)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(ThrottledError("full", after_seconds=9.0), id="our-own-throttle"),
+        pytest.param(CredentialError("Entra refuses the secret"), id="sign-in"),
+    ],
+)
+def test_d3_an_end_that_was_not_asked_for_costs_no_put_after_a_restart(
+    world, network, trouble
+):
+    """Nothing was sent: a durable token outlives that, and so it does memory."""
+    connections = GlobalConnection(
+        Refusing(world.arm, trouble),
+        subscription_id=world.azure.subscription_id,
+        source="azure-operator/aso-controller-settings",
+    )
+    world.restart()
+    world.run(network, operator=attrs.evolve(world.operator, connections=connections))
+    assert has_token(world, network)
+    world.restart()
     world.settle(network)
     assert puts(world) == 1
     assert not has_token(world, network)
