@@ -61,6 +61,11 @@ class Context:
         end = self.end
         return None if end is None else max(0.0, end - self.clock.monotonic())
 
+    @property
+    def is_over(self) -> bool:
+        """Whether `check` raises."""
+        return self.is_stopping or self.seconds_left == 0
+
     def check(self) -> None:
         """Raises StoppedError if the controller stops, DeadlineError at the end."""
         if self.is_stopping:
@@ -137,20 +142,25 @@ def pause(seconds: float) -> None:
     context.check()
 
 
-def wait(signal: StopSignal) -> None:
+def wait(signal: StopSignal, at_most_seconds: float | None = None) -> bool:
     """Block until a signal is set, and no longer than this reconcile may take.
 
-    Raises as `check` where that comes first; outside a reconcile it just waits.
+    Whether it is set: False after at_most_seconds. Raises as `check` where that comes
+    first; outside a reconcile it just waits.
     """
+    if signal.is_set():
+        return True
     context = _CURRENT.get()
     if context is None:
-        signal.wait()
-        return
+        return signal.wait(at_most_seconds)
+    limits = [s for s in (context.seconds_left, at_most_seconds) if s is not None]
     wait_for_any(
-        context.clock, signal, context.stop, timeout_seconds=context.seconds_left
+        context.clock, signal, context.stop, timeout_seconds=min(limits, default=None)
     )
-    if not signal.is_set():
-        context.check()
+    if signal.is_set():
+        return True
+    context.check()
+    return False
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from asoreconcile.objects import (
     resource_version,
     version_number,
 )
+from asoreconcile.single_flight import SingleFlight
 
 # As long as objects that are applied together may wait for their turn.
 _SHARED_SECONDS = 1.0
@@ -29,13 +30,12 @@ _SHARED_SECONDS = 1.0
 T = TypeVar("T")
 
 
-@attrs.frozen
-class _Shared(Generic[T]):
+@attrs.frozen(eq=False)
+class _Read:
     """began: `Clock.monotonic` seconds. seen: what their kind's cache had reached."""
 
     began: float
     seen: int
-    found: T
 
     def is_over(self, now: float) -> bool:
         return now - self.began > _SHARED_SECONDS
@@ -54,36 +54,58 @@ class SharedReads(Generic[T]):
         seen: Callable[[GroupKind], str],
         clock: Clock,
     ) -> None:
-        """read: asks the API server; what it raises is shared with nobody.
+        """read: asks the API server; what it raises goes to those who wait for it.
         seen: the resource version that the cache of a kind has reached, or "".
         """
         self._read = read
         self._seen = seen
         self._clock = clock
         self._lock = threading.Lock()
-        self._shared: dict[tuple[ObjectKey, GroupKind], _Shared[T]] = {}
+        self._shared: dict[tuple[ObjectKey, GroupKind], _Read] = {}
+        self._found: dict[_Read, T] = {}
+        self._under_way: SingleFlight[_Read, T] = SingleFlight()
         self._changed_at = -inf
 
     def get(self, key: ObjectKey, obj: JsonObject) -> T:
         """What a read says that began when an object was there. Blocks for one, unless
-        there was one within the last second. Raises as the read does.
+        there was one within the last second; no longer than the reconcile may take.
+        Raises as the read does.
         """
-        kind, now = gvk_of(obj).group_kind, self._clock.monotonic()
-        shared = self._shared.get((key, kind))
-        if (
-            shared is None
-            or shared.is_over(now)
-            or shared.began <= self._changed_at
-            or not shared.serves(obj)
-        ):
-            # In this order: what the cache has reached is there before the read.
-            seen = version_number(self._seen(kind))
-            shared = _Shared(now, seen, self._read(key))
+        kind = gvk_of(obj).group_kind
+        read = self._serving(key, kind, obj)
+
+        def find() -> T:
             with self._lock:
-                current = {p: s for p, s in self._shared.items() if not s.is_over(now)}
-                self._shared = {**current, (key, kind): shared}
-        return shared.found
+                if read in self._found:
+                    return self._found[read]
+            found = self._read(key)
+            with self._lock:
+                if self._shared.get((key, kind)) is read:
+                    self._found[read] = found
+            return found
+
+        return self._under_way.do(read, find)
 
     def forget(self) -> None:
         """Something changed: no read that has begun serves anybody else."""
         self._changed_at = self._clock.monotonic()
+
+    def _serving(self, key: ObjectKey, kind: GroupKind, obj: JsonObject) -> _Read:
+        """A read that tells of an object: one that has begun, or a new one."""
+        with self._lock:
+            now = self._clock.monotonic()
+            read = self._shared.get((key, kind))
+            if (
+                read is not None
+                and not read.is_over(now)
+                and read.began > self._changed_at
+                and read.serves(obj)
+            ):
+                return read
+            # In this order: what the cache has reached is there before the read.
+            read = _Read(now, version_number(self._seen(kind)))
+            self._shared = {p: r for p, r in self._shared.items() if not r.is_over(now)}
+            self._shared[(key, kind)] = read
+            current = set(self._shared.values())
+            self._found = {r: f for r, f in self._found.items() if r in current}
+            return read

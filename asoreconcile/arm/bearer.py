@@ -1,8 +1,8 @@
 """The bearer token: fetched once for all workers, sent to one host only.
 
 azure-core's own policy lets n workers fetch n tokens at once and follows a monitor to
-any host. Here one thread fetches while the others wait, or go on with a token that is
-still good; and a request to another host fails before a token is looked at.
+any host. Here all share one sign-in, or go on with a token that is still good; and a
+request to another host fails before a token is looked at.
 Rules: E8, H4, H5, L21, Q1.
 """
 
@@ -11,7 +11,7 @@ import threading
 import time
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from azure.core.credentials import AccessToken, TokenCredential
@@ -22,12 +22,20 @@ from azure.core.pipeline.transport import HttpRequest, HttpResponse
 
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.reconcile_context import DeadlineError
+from asoreconcile.single_flight import PatienceError, SingleFlight
 
 # Fetched anew when it has less than this to live; one thread does so, others go on.
 _RENEW_SECONDS = 300.0
 # With less than this to live a token is as good as expired.
 _MARGIN_SECONDS = 30.0
+# No sign-in of ours may take so long; a credential that somebody else wrote may.
+_SIGN_IN_SECONDS = 120.0
+# How long a request waits for a newer token while its own is still good.
+_PATIENCE_SECONDS = 5.0
+# The key of sign-ins that no refused token is the reason for.
+_NEW = ("", "")
 _CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
 
 
@@ -38,6 +46,9 @@ class ForeignHostError(AsoError):
 class TokenCache:
     """One identity's token for one scope. Thread-safe; blocks while it is fetched.
 
+    All who wait share one sign-in, and its failure. It runs on a thread of its own:
+    azure-identity cannot be broken off, and nobody waits longer than the own reconcile
+    may take.
     tenant_id: of another tenant than the credential's own, if the token is for that.
     """
 
@@ -47,52 +58,74 @@ class TokenCache:
         self._credential = credential
         self._scope = scope
         self._tenant_id = tenant_id
-        self._lock = threading.Lock()
+        self._sign_ins: SingleFlight[tuple[str, str], AccessToken] = SingleFlight(
+            own_thread=True, name="azure-sign-in"
+        )
+        self._renewing = threading.Lock()
         self._token: AccessToken | None = None
 
     def get(self) -> AccessToken:
         """A token that is good for another half minute at least.
 
-        Raises CredentialError.
+        Raises CredentialError, and DeadlineError or StoppedError when the reconcile's
+        time is over before there is one.
         """
         token = self._token
         if token is None or _left(token) < _MARGIN_SECONDS:
-            with self._lock:
-                return self._fresh(_MARGIN_SECONDS)
-        if _left(token) < _RENEW_SECONDS and self._lock.acquire(blocking=False):
+            return self._signed_in(_NEW, lambda: self._fresh(_MARGIN_SECONDS))
+        if _left(token) < _RENEW_SECONDS and self._renewing.acquire(blocking=False):
             try:
                 return self._renewed(token)
             finally:
-                self._lock.release()
+                self._renewing.release()
         return token
 
     def replace(self, refused: AccessToken, *, claims: str) -> AccessToken:
-        """Another token than the one ARM refused (E8).
+        """Another token than the one ARM refused (E8). Raises as `get`.
 
         claims: of the challenge, or "". If another thread has replaced it meanwhile,
         that one is returned.
         """
-        with self._lock:
-            if self._token is refused or self._token is None:
-                self._token = self._fetch(claims)
-            return self._token
+
+        def replaced() -> AccessToken:
+            token = self._token
+            if token is None or token is refused:
+                token = self._fetch(claims)
+            return token
+
+        return self._signed_in((refused.token, claims), replaced)
+
+    def _signed_in(
+        self, reason: tuple[str, str], call: Callable[[], AccessToken]
+    ) -> AccessToken:
+        try:
+            return self._sign_ins.do(reason, call, at_most_seconds=_SIGN_IN_SECONDS)
+        except PatienceError:
+            raise CredentialError(
+                f"no token for Azure: the sign-in takes over {_SIGN_IN_SECONDS:.0f} s"
+            ) from None
 
     def _fresh(self, margin_seconds: float) -> AccessToken:
-        if self._token is None or _left(self._token) < margin_seconds:
-            self._token = self._fetch("")
-        return self._token
+        token = self._token
+        if token is None or _left(token) < margin_seconds:
+            token = self._fetch("")
+        return token
 
     def _renewed(self, token: AccessToken) -> AccessToken:
         try:
-            return self._fresh(_RENEW_SECONDS)
-        except CredentialError:
+            return self._sign_ins.do(
+                _NEW,
+                lambda: self._fresh(_RENEW_SECONDS),
+                at_most_seconds=_PATIENCE_SECONDS,
+            )
+        except (CredentialError, PatienceError, DeadlineError, StoppedError):
             # The old one is still good; the next request tries again.
             return token
 
     def _fetch(self, claims: str) -> AccessToken:
         tenant = {"tenant_id": self._tenant_id} if self._tenant_id else {}
         try:
-            return self._credential.get_token(
+            token = self._credential.get_token(
                 self._scope, claims=claims or None, enable_cae=True, **tenant
             )
         except CredentialError as error:
@@ -101,6 +134,9 @@ class TokenCache:
             message = str(error)
         except AzureError as error:
             message = f"no token for Azure: {error.message}"
+        else:
+            self._token = token
+            return token
         if self._tenant_id:
             message = f"{message} (of the additional tenant {self._tenant_id})"
         raise CredentialError(message)

@@ -40,6 +40,7 @@ from asoreconcile.arm.transport import (
 )
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
+from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.version import __version__
 
 NO_HEADERS: Mapping[str, str] = {}
@@ -155,6 +156,8 @@ class Exchanger:
             content = read_body(response.internal_response.raw, self._clock)
         except AzureError as error:
             raise _transport_error(request, error, sent(error)) from None
+        except DeadlineError:
+            raise _out_of_time(request) from None  # while a token was waited for
         except (HTTPError, OSError, BodyLimitError) as error:
             raise _transport_error(request, error, "maybe") from None
         headers = {name.lower(): text for name, text in response.headers.items()}
@@ -170,16 +173,20 @@ class Exchanger:
             return {}
         left = deadline - self._clock.monotonic()
         if left <= 0:
-            raise ArmTransportError(
-                "not sent: the pass has used up its time",
-                sent="no",
-                method=request.method,
-                url=request.url,
-            )
+            raise _out_of_time(request)
         return {
             "connection_timeout": min(CONNECT_TIMEOUT_SECONDS, left),
             "read_timeout": min(READ_TIMEOUT_SECONDS, left),
         }
+
+
+def _out_of_time(request: HttpRequest) -> ArmTransportError:
+    return ArmTransportError(
+        "not sent: the pass has used up its time",
+        sent="no",
+        method=request.method,
+        url=request.url,
+    )
 
 
 def _transport_error(

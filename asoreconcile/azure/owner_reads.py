@@ -10,6 +10,7 @@ import attrs
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
+from asoreconcile.single_flight import SingleFlight
 
 # Shorter than the shortest back-off that a blocked child is tried again with twice.
 _MAX_AGE_SECONDS = 2.0
@@ -17,11 +18,10 @@ _KEPT = 256
 _Key = tuple[str, str, str]
 
 
-@attrs.define(eq=False)
+@attrs.frozen
 class _Read:
-    lock: threading.Lock = attrs.field(factory=threading.Lock)
-    body: JsonObject = attrs.field(factory=dict)
-    at: float | None = None
+    body: JsonObject
+    at: float
 
 
 class OwnerReads:
@@ -34,6 +34,7 @@ class OwnerReads:
         self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._reads: dict[_Key, _Read] = {}
+        self._under_way: SingleFlight[_Key, JsonObject] = SingleFlight()
 
     def get(
         self, client: ArmClient, arm_id: str, api_version: str, *, credential: str
@@ -41,27 +42,33 @@ class OwnerReads:
         """The resource's body; the caller must not change it. One request at most.
 
         credential: whose it is; what one may read is not shown to another. Those that
-        come while one reads wait for its answer. Raises what `ArmClient.get` does;
-        failures are not shared.
+        come while one reads wait for its answer, and no longer than they may take.
+        Raises what `ArmClient.get` does, to all who wait; later ones read again.
         """
-        read = self._read((credential, arm_id.lower(), api_version))
-        with read.lock:
-            if not self._is_young(read):
-                read.body = client.get(arm_id, api_version)
-                read.at = self._clock.monotonic()
-            return read.body
+        key = (credential, arm_id.lower(), api_version)
 
-    def _read(self, key: _Key) -> _Read:
+        def read() -> JsonObject:
+            # Another read may have ended since this thread looked.
+            young = self._young(key)
+            return young.body if young else self._read(client, key, arm_id)
+
+        young = self._young(key)
+        return young.body if young else self._under_way.do(key, read)
+
+    def _read(self, client: ArmClient, key: _Key, arm_id: str) -> JsonObject:
+        body = client.get(arm_id, key[2])
+        now = self._clock.monotonic()
         with self._lock:
             if len(self._reads) >= _KEPT:
                 self._reads = {
-                    known: read
-                    for known, read in self._reads.items()
-                    if read.lock.locked() or self._is_young(read)
+                    k: read for k, read in self._reads.items() if self._is_young(read)
                 }
-            return self._reads.setdefault(key, _Read())
+            self._reads[key] = _Read(body, now)
+        return body
+
+    def _young(self, key: _Key) -> _Read | None:
+        read = self._reads.get(key)
+        return read if read is not None and self._is_young(read) else None
 
     def _is_young(self, read: _Read) -> bool:
-        if read.at is None:
-            return False
         return self._clock.monotonic() - read.at < self._max_age_seconds

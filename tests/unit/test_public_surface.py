@@ -19,7 +19,8 @@ STORED = HERE / "public_surface.txt"
 WITHOUT_AZURE = HERE.parent / "withoutazure.py"
 LIBRARY = (
     *("backoff", "certificates", "clock", "conditions", "errors"),
-    *("log", "metrics", "objects", "reconcile_context", "stop_signal"),
+    *("log", "metrics", "objects"),
+    *("reconcile_context", "single_flight", "stop_signal"),
 )
 ROOMS = ("cache", "kube", "queue", "runtime", "serving", "testing/kube", "webhooks")
 

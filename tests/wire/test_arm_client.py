@@ -14,7 +14,7 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from prometheus_client import CollectorRegistry
 
-from asoreconcile.arm.bearer import ForeignHostError
+from asoreconcile.arm.bearer import ForeignHostError, TokenCache
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.correlation import correlated
@@ -30,7 +30,9 @@ from asoreconcile.arm.outcomes import (
     Restart,
 )
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.errors import StoppedError
 from asoreconcile.reconcile_context import Context, running
+from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"
@@ -333,6 +335,57 @@ def test_a_token_about_to_end_is_fetched_anew(azure, client, credential):
     client.get(ID, "1")
     client.get(ID, "1")
     assert len(credential.asked) == 2
+
+
+def test_th9_a_sign_in_that_fails_frees_all_who_wait_for_it():
+    """Under a lock twelve workers failed one after another: liveness ended the pod."""
+    credential, clock = (
+        Credential(error=ClientAuthenticationError("refused")),
+        FakeClock(),
+    )
+    credential.slow.clear()
+    tokens, raised = TokenCache(credential, SCOPE), []
+
+    def worker():
+        try:
+            with running(Context(clock)):
+                tokens.get()
+        except CredentialError as error:
+            raised.append(str(error))
+
+    threads = [threading.Thread(target=worker) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    clock.until_waiting(12)
+    credential.slow.set()
+    for thread in threads:
+        thread.join(10)
+    assert raised == ["no token for Azure: refused"] * 12
+    assert len(credential.asked) == 1
+
+
+@pytest.mark.parametrize("reason", ["deadline", "stop"])
+def test_th9_nobody_waits_for_a_sign_in_beyond_the_own_time(azure, reason):
+    credential, clock, stop = Credential(), FakeClock(), StopSignal()
+    credential.slow.clear()
+    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock)
+    raised = []
+
+    def worker():
+        try:
+            with running(Context(clock, deadline=2.0, stop=stop)):
+                client.get(ID, "1")
+        except (ArmTransportError, StoppedError) as error:
+            raised.append(type(error))
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    clock.until_waiting()
+    stop.stop() if reason == "stop" else clock.advance(2)
+    thread.join(10)
+    credential.slow.set()
+    client.close()
+    assert raised == [StoppedError if reason == "stop" else ArmTransportError]
 
 
 def test_a_token_near_its_end_survives_a_refusal_to_renew(azure, client, credential):

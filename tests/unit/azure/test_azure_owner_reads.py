@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from asoreconcile.arm.faults import ArmError
 from asoreconcile.azure.owner_reads import OwnerReads
+from asoreconcile.reconcile_context import Context, running
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.extensions import FakeArm, arm_fault
 
@@ -47,7 +49,7 @@ def test_what_one_credential_read_is_not_shown_to_another(reads):
         reads.get(azure, ID, API, credential="b")
 
 
-def test_failures_are_not_shared(reads):
+def test_a_failure_is_not_kept(reads):
     azure = arm(arm_fault(500, "InternalServerError"), {"n": 1})
     with pytest.raises(Exception, match="InternalServerError"):
         reads.get(azure, ID, API, credential="a")
@@ -98,3 +100,34 @@ def test_what_one_version_shows_is_not_taken_for_another(reads):
     azure = FakeArm().on("GET", ID, API, {"n": 1}).on("GET", ID, "2020-01-01", {"n": 2})
     assert reads.get(azure, ID, API, credential="a") == {"n": 1}
     assert reads.get(azure, ID, "2020-01-01", credential="a") == {"n": 2}
+
+
+def test_th9_all_who_wait_for_a_read_that_fails_are_free_at_once(reads, clock):
+    """Under a lock each would wait for the one before, and then fail by itself."""
+    begun, go, calls, raised = threading.Event(), threading.Event(), [], []
+
+    class Failing:
+        def get(self, arm_id, api_version):
+            calls.append(1)
+            begun.set()
+            assert go.wait(30)
+            raise arm_fault(500, "InternalServerError")
+
+    def child():
+        try:
+            with running(Context(clock)):
+                reads.get(Failing(), ID, API, credential="a")
+        except ArmError as error:
+            raised.append(error.code)
+
+    threads = [threading.Thread(target=child) for _ in range(12)]
+    threads[0].start()
+    assert begun.wait(30)
+    for thread in threads[1:]:
+        thread.start()
+    clock.until_waiting(11)
+    go.set()
+    for thread in threads:
+        thread.join(30)
+    assert raised == ["InternalServerError"] * 12
+    assert len(calls) == 1

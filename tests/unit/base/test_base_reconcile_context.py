@@ -81,7 +81,7 @@ def test_th9_a_wait_ends_with_whatever_comes_first(clock, reason):
         case "signal":
             signal.set()
     thread.join(10)
-    wanted = {"deadline": DeadlineError, "stop": StoppedError, "signal": type(None)}
+    wanted = {"deadline": DeadlineError, "stop": StoppedError, "signal": bool}
     assert type(ended[0]) is wanted[reason]
 
 
