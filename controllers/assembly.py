@@ -18,17 +18,18 @@ from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.admitted import MUTATING_NAME, VALIDATING_NAME
 from asoreconcile.catalogue.patterns import match
+from asoreconcile.catalogue.reserved import SERVING_SECRET, SETTINGS_SECRET
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.connections import (
-    SETTINGS_SECRET,
     GlobalConnection,
     ScopedConnections,
 )
 from asoreconcile.controllers.connector import Connector
 from asoreconcile.controllers.credential_users import (
     CredentialUsers,
+    NamedCredentials,
     is_change,
 )
 from asoreconcile.controllers.kind_assembly import KindAssembly
@@ -74,7 +75,6 @@ from asoreconcile.webhooks.metrics import WebhookMetrics
 _log = Logger(__name__)
 
 _REVIEW_SECONDS = 10.0
-_SERVING = "asoreconcile-webhook-certificate"
 _EVENT_SOURCE = "asoreconcile"
 # Kinds whose workers may all be talking to Azure at once.
 _BUSY_KINDS = 16
@@ -265,6 +265,7 @@ class Operation:
             namespace=self._settings.pod_namespace,
             default_policy=self._settings.default_policy,
             sync_mode=self._settings.sync_mode,
+            is_credential=NamedCredentials(self._kinds),
             build=f"asoreconcile-{__version__}",
         )
 
@@ -304,7 +305,7 @@ class Operation:
         if not self._options.webhooks.on:
             return None
         metrics = WebhookMetrics(self._registry)
-        secret = ObjectKey(self._settings.pod_namespace, _SERVING)
+        secret = ObjectKey(self._settings.pod_namespace, SERVING_SECRET)
         shown = certificates(
             self._options.webhooks,
             self._client,

@@ -20,6 +20,7 @@ from asoreconcile.arm.credentials_secret import SecretRules, credential_in
 from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection, Connections
 from asoreconcile.cache.entry import Entry
+from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.shared_reads import SharedReads
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
@@ -30,12 +31,12 @@ from asoreconcile.objects import (
     ObjectKey,
     annotations,
     key_of,
+    owner_references,
     resource_version,
     uid_of,
 )
 
-NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
-SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
+_AZURE_GROUPS = ".azure.com"
 
 Connect = Callable[[CredentialSource, str], Connection]
 """Makes a client of a credential; the text is `namespace/name` of its Secret."""
@@ -120,9 +121,10 @@ class ScopedConnections:
     def for_object(self, obj: JsonObject) -> Connection:
         """The connection that an object is to use.
 
-        Raises CredentialError when the Secret it names is not there, or the one that
-        applies is malformed. Blocks for one read of the Secret when it changed or the
-        object is new. Rules: R8.1 - R8.5.
+        A Secret that one of our objects exports is no credential: its author would
+        choose as whom others act. Raises CredentialError when the Secret that the
+        object names is not there, or the one that applies is malformed. Blocks for one
+        read of the Secret when it changed or the object is new. Rules: R8.1 - R8.5.
         """
         key, notes = credential_secret(obj), annotations(obj)
         named = CREDENTIAL_FROM in notes
@@ -135,7 +137,8 @@ class ScopedConnections:
         if named:
             raise CredentialError(
                 f"Secret {key.name!r}, which annotation {CREDENTIAL_FROM} names, does "
-                f"not exist in namespace {key.namespace}: create it, or correct the "
+                f"not exist in namespace {key.namespace}, or is exported by an Azure "
+                "resource, and then it is no credential: create it, or correct the "
                 "annotation"
             )
         return self._settings.for_object(obj)
@@ -152,7 +155,9 @@ class ScopedConnections:
         """
         self._reads.forget()
         secret = self._read(key)
-        return "" if secret is None else content_digest(secret.get("data") or {})
+        if secret is None or is_export(secret):
+            return ""
+        return content_digest(secret.get("data") or {})
 
     def _known(self, key: ObjectKey, *, named: bool) -> Connection | None:
         """What the cache says; None when the Secret does not exist.
@@ -170,7 +175,7 @@ class ScopedConnections:
 
     def _read_now(self, key: ObjectKey) -> Connection | None:
         secret = self._read(key)
-        if secret is None:
+        if secret is None or is_export(secret):
             self.forget(key)
             return None
         return self._made(key, secret)
@@ -232,6 +237,15 @@ def credential_secret(obj: JsonObject) -> ObjectKey:
             f"object's own namespace, without '/', but is {name!r}"
         )
     return ObjectKey(namespace, name)
+
+
+def is_export(secret: JsonObject) -> bool:
+    """Whether an object of an Azure kind owns a Secret, as it does all it exports."""
+    groups = (
+        str(reference.get("apiVersion") or "").rpartition("/")[0]
+        for reference in owner_references(secret)
+    )
+    return any(group.endswith(_AZURE_GROUPS) for group in groups)
 
 
 def content_digest(data: Mapping[str, str]) -> str:

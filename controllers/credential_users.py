@@ -11,8 +11,8 @@ from asoreconcile.azure.wire import CREDENTIAL_FROM
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
 from asoreconcile.cache.informer import Informer
+from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.conditions import is_ready
-from asoreconcile.controllers.connections import NAMESPACE_SECRET
 from asoreconcile.controllers.kind_set import RunningKind
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, ObjectKey
@@ -80,6 +80,18 @@ class CredentialUsers:
                 entry = kind.informer.entry(key)
                 if entry is not None:
                     yield kind, entry
+
+
+class NamedCredentials:
+    """Which Secrets objects name as their credential. Safe from any thread."""
+
+    def __init__(self, kinds: RunningKinds) -> None:
+        self._kinds = kinds
+
+    def __call__(self, secret: ObjectKey) -> bool:
+        name = str(secret)
+        running = self._kinds.running().values()
+        return any(kind.informer.by_index(_INDEX, name) for kind in running)
 
 
 def index_credentials(informer: Informer) -> None:

@@ -6,6 +6,7 @@ empty (tenant), a subscription, a resource group, a management group, or any res
 Pure; safe from any thread. Rules: I1-I3.
 """
 
+import unicodedata
 from urllib.parse import quote
 
 import attrs
@@ -16,6 +17,8 @@ RESOURCES = "Microsoft.Resources"
 _PROVIDERS = "providers"
 # What RFC 3986 lets stand in a path segment besides letters and digits.
 _SEGMENT_SAFE = "-._~!$&'()*+,;=:@"
+# Control and format characters, half surrogates, line and paragraph separators.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class ArmIdError(AsoError):
@@ -98,6 +101,34 @@ def parse(text: str) -> ArmId:
     if marker is not None:
         return _under_provider(segments, marker)
     return _under_subscription(segments)
+
+
+def parse_stated(text: str) -> ArmId:
+    """`parse` for an id that somebody wrote: no segment of it may lead elsewhere.
+
+    Raises ArmIdError.
+    """
+    for segment in text.split("/"):
+        if segment and (problem := segment_problem(segment)):
+            raise ArmIdError(f"a part of this ARM id {problem}: {text!r}")
+    return parse(text)
+
+
+def segment_problem(name: str) -> str:
+    """Why a name cannot be one segment of an id, as a clause; "" when it can.
+
+    A slash would make several segments of it, and so another resource; `..` is resolved
+    by servers on the way; what nobody sees cannot be compared.
+    """
+    if not name:
+        return "is empty"
+    if "/" in name or "\\" in name:
+        return "holds a slash"
+    if name in (".", ".."):
+        return f"is {name!r}"
+    if any(unicodedata.category(character) in _UNSEEN for character in name):
+        return "holds a control character"
+    return ""
 
 
 def same(a: str, b: str) -> bool:

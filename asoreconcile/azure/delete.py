@@ -10,6 +10,7 @@ from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
 from asoreconcile.azure.faults import delete_failed
+from asoreconcile.azure.identity import is_own
 from asoreconcile.azure.outcome import LOST_SECONDS, Again, Finished, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.progress import deleting
@@ -34,6 +35,8 @@ def begin_delete(work: Work) -> Outcome:
     work.session.set_ready(deleting(work.session.generation))
     work.require_subscription(work.arm_id)
     _require_of_kind(work)
+    if not is_own(work):
+        return _leave(work)
     chain = work.operator.extensions.chain(DELETE, work.kind.group_kind)
     work.log.info("Deleting resource", armId=work.arm_id)
     try:
@@ -125,7 +128,7 @@ def _require_of_kind(work: Work) -> None:
     pass for a resource that is gone.
     """
     try:
-        found = ids.parse(work.arm_id).type
+        found = ids.parse_stated(work.arm_id).type
     except ids.ArmIdError:
         found = ""
     if found.lower() == work.version.arm_type.lower():
@@ -136,6 +139,23 @@ def _require_of_kind(work: Work) -> None:
         "detach-on-delete to let only this object go",
         reason="Failed",
     )
+
+
+def _leave(work: Work) -> Outcome:
+    """Let go of an object whose annotation names a resource that is not its own.
+
+    Azure is asked nothing: that resource is somebody else's.
+    """
+    seen = status(work.obj).get("id")
+    other = f"; {seen}, which its status names, is left too" if seen else ""
+    message = (
+        f"{work.arm_id} is left in Azure{other}: annotation {RESOURCE_ID} names it, "
+        "but this object's owner and Azure name do not make that id, and no status of "
+        "the operator's says it. If it was this object's, delete it by hand"
+    )
+    work.log.warning("Nothing deleted in Azure", armId=work.arm_id, seen=seen)
+    work.event("Warning", "NotDeletedInAzure", message)
+    return let_go(work)
 
 
 def _name_what_stays(work: Work) -> None:

@@ -5,7 +5,7 @@ from extensions and from expressions; how it is stored is `targets`' business. V
 Secrets stay out of logs and errors.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from asoreconcile.azure.computed import (
     CONFIG_MAP_EXPRESSIONS,
@@ -16,7 +16,9 @@ from asoreconcile.azure.computed import (
 )
 from asoreconcile.azure.exported import EXPORTED, note, noted_versions
 from asoreconcile.azure.targets import is_owned, merged, refused, write
+from asoreconcile.azure.wire import CREDENTIAL_FROM
 from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.reserved import is_reserved
 from asoreconcile.errors import ConditionError
 from asoreconcile.expressions.language import shared
 from asoreconcile.expressions.process import EngineMissingError
@@ -40,12 +42,13 @@ def export(work: Work, current: JsonObject) -> None:
     current: the object with the status of this pass. Secrets whose note still holds are
     left as they are, and Azure is not asked for them (`exported`). Blocking: a read per
     target, a write per target that differs. Raises ConditionError
-    `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours or
-    that two exports disagree about, and for expressions that fail; what extensions
-    raise.
+    `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours,
+    that are credentials, or that two exports disagree about, and for expressions that
+    fail; what extensions raise.
     """
     computed = checked_expressions(work, current)
     names = {name for kind, name in destinations(current) if kind == "Secret"}
+    _require_no_credential(work, names)
     fetch = not _up_to_date(work, current, names)
     try:
         secrets = _secrets(work, current, computed) if fetch else []
@@ -54,6 +57,8 @@ def export(work: Work, current: JsonObject) -> None:
         raise refused(str(error)) from error
     failures: list[ConditionError] = []
     written: dict[str, str] = {}
+    # Extensions name Secrets of their own.
+    _require_no_credential(work, {one.name for one in secrets})
     for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
         for target in merged(resource, exports):
             try:
@@ -66,6 +71,18 @@ def export(work: Work, current: JsonObject) -> None:
         raise refused("; ".join(str(error) for error in failures))
     if written:
         work.session.annotate({EXPORTED: note(current, written)})
+
+
+def _require_no_credential(work: Work, names: Iterable[str]) -> None:
+    """What becomes a credential decides as whom others act: no export may make one."""
+    for name in sorted(names):
+        own = work.session.annotation(CREDENTIAL_FROM) == name
+        key = ObjectKey(work.key.namespace, name)
+        if own or is_reserved(name) or work.operator.is_credential(key):
+            raise refused(
+                f"Secret {name!r} is a credential of the operator or of objects in "
+                "this namespace, and cannot be exported into: choose another name"
+            )
 
 
 def _up_to_date(work: Work, current: JsonObject, names: set[str]) -> bool:

@@ -13,7 +13,7 @@ from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
 from asoreconcile.errors import ConditionError
-from asoreconcile.objects import JsonObject, spec
+from asoreconcile.objects import JsonObject, is_deleting, spec, status
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ def identify(work: Work, owner: Owner | None) -> Identity:
     Raises ConditionError `Failed` (Error) when it has no name, or when it names another
     resource than the one claimed.
     """
-    name = _name(work)
+    name = _single(_name(work))
     arm_id = arm_id_of(
         work.version,
         name=name,
@@ -44,6 +44,39 @@ def identify(work: Work, owner: Owner | None) -> Identity:
             f"{claimed}: change it back, or delete the object and create it anew"
         )
     return Identity(name, claimed or arm_id)
+
+
+def is_own(work: Work) -> bool:
+    """Whether the claimed id is this object's own.
+
+    It stands in an annotation, which whoever edits the object may write. So it must be
+    what the object's owner and name make; or, where that cannot be told any more (the
+    owner is gone, the spec was edited), what the status says, which only the operator
+    writes.
+    Raises RetryError while the owner's kind is not listed yet.
+    """
+    seen = status(work.obj).get("id")
+    if isinstance(seen, str) and seen and ids.same(seen, work.arm_id):
+        return True
+    if is_deleting(work.obj) and is_from_config(work.obj):
+        return _is_configured(work)
+    try:
+        identify(work, work.owner())
+    except ConditionError:
+        return False
+    return True
+
+
+def _is_configured(work: Work) -> bool:
+    """As `is_own`, by what the ConfigMap says now: what it said once is noted where
+    anybody may write.
+    """
+    reference = spec(work.obj)["azureNameFromConfig"]
+    try:
+        identify(work, work.owner())
+        return _configured(work, reference) == work.arm_id.rpartition("/")[2]
+    except ConditionError:
+        return False
 
 
 def is_from_config(obj: JsonObject) -> bool:
@@ -70,6 +103,13 @@ def _name(work: Work) -> str:
     return name
 
 
+def _single(name: str) -> str:
+    """A name that is one segment: more would make another resource of it."""
+    if problem := ids.segment_problem(name):
+        raise _failed(f"no resource can be called {name!r}: the name {problem}")
+    return name
+
+
 def _configured(work: Work, reference: JsonObject) -> str:
     name = work.references.config_map(reference)
     if not name:
@@ -88,7 +128,7 @@ def _subscription(work: Work) -> str:
 
 def _same(claimed: str, arm_id: str) -> bool:
     try:
-        ids.parse(claimed)
+        ids.parse_stated(claimed)
     except ids.ArmIdError as error:
         raise _failed(
             f"annotation {RESOURCE_ID} is no ARM id ({error}): remove it, and it is "

@@ -91,7 +91,7 @@ def resolve_owner(
             return None
         raise _unusable("spec.owner is missing: name the owner, or give its armId")
     if arm_id := reference.get("armId"):
-        return Owner(_checked(arm_id).rstrip("/"))
+        return Owner(_checked(arm_id, "spec.owner.armId").rstrip("/"))
     name = reference.get("name")
     if not (name and reference.get("group") and reference.get("kind")):
         raise _unusable(
@@ -110,7 +110,8 @@ def resolve_owner(
             reason="ReferenceNotFound",
             retry=RetryClass.FAST,
         )
-    return Owner(arm_id, owner, group_kind)
+    where = f"the resource id of owner {group_kind.kind} {name!r}"
+    return Owner(_checked(arm_id, where), owner, group_kind)
 
 
 def require_ready(owner: Owner | None) -> None:
@@ -172,11 +173,11 @@ def _names(reference: JsonObject, group_kind: GroupKind, name: str) -> bool:
     )
 
 
-def _checked(arm_id: str) -> str:
+def _checked(arm_id: str, where: str) -> str:
     try:
-        ids.parse(arm_id)
+        ids.parse_stated(arm_id)
     except ids.ArmIdError as error:
-        raise _unusable(f"spec.owner.armId: {error}") from error
+        raise _unusable(f"{where}: {error}") from error
     return arm_id
 
 

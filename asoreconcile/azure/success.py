@@ -3,11 +3,13 @@
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.azure.drift import learn
 from asoreconcile.azure.export import export
+from asoreconcile.azure.identity import is_own
 from asoreconcile.azure.lives import MADE_AGAIN, is_another, what_to_do
 from asoreconcile.azure.outcome import Again, Outcome, Settled
 from asoreconcile.azure.wire import (
     LATEST_RECONCILED_GENERATION,
     RECONCILE_POLICY,
+    RESOURCE_ID,
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.status import status_of
@@ -39,6 +41,14 @@ def finish(work: Work, body: JsonObject | None = None) -> Outcome:
 def _show(work: Work, body: JsonObject | None = None) -> None:
     """Read the resource into the status."""
     work.require_subscription(work.arm_id)
+    if not is_own(work):
+        # The status is believed when the owner is gone: nothing else may get there.
+        raise ConditionError(
+            f"annotation {RESOURCE_ID} is {work.arm_id}, which is not what spec.owner "
+            "and the Azure name of this object make: remove it, and it is written anew",
+            reason="Failed",
+            severity="Error",
+        )
     work.session.replace_status(_observed(work, body))
 
 

@@ -103,6 +103,7 @@ class Operator:
 
     namespace_annotations: namespace name -> its annotations, from the cache.
     namespace: the operator's own, the mark on its objects.
+    is_credential: whether some object names a Secret as its credential.
     """
 
     clock: Clock
@@ -117,6 +118,7 @@ class Operator:
     default_policy: Policy
     build: str
     sync_mode: SyncMode = SyncMode.PUT
+    is_credential: Callable[[ObjectKey], bool] = lambda _: False
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )

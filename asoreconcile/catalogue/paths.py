@@ -1,11 +1,12 @@
 """Where a resource lives in ARM: its id from its owner's."""
 
+from asoreconcile.arm import ids
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.errors import AsoError
 
 
 class PathError(AsoError):
-    """An id that cannot be built yet: a name or the owner's id is not known."""
+    """An id that cannot be built: a name or the owner's id is not known, or is none."""
 
 
 def arm_id(
@@ -19,10 +20,13 @@ def arm_id(
     Whether the owner is of the right type is `validation`'s question: this never looks
     for the provider's name in the owner's id, so a resource group called
     `microsoft.network` is just a name (D20).
-    Raises PathError for an empty part. Pure. Rules: R11.1-R11.4.
+    Raises PathError for an empty part, and for a name that is no single segment: it
+    would lead to another resource. Pure. Rules: R11.1-R11.4.
     """
     if not name:
         raise PathError(f"the Azure name of this {version.gvk.kind} is not known")
+    if problem := ids.segment_problem(name):
+        raise PathError(f"no resource can be called {name!r}: the name {problem}")
     if version.scope == "Location":
         if not subscription_id:
             raise PathError(f"the subscription of resource group {name} is not known")

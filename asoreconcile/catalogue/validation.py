@@ -11,6 +11,7 @@ from asoreconcile.arm import ids
 from asoreconcile.catalogue.kind_rules import kind_problems
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import Problem, schema_problems
+from asoreconcile.catalogue.reserved import is_reserved
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
 from asoreconcile.objects import JsonObject, dig, metadata
 
@@ -63,10 +64,16 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
     if not isinstance(spec, dict):
         return
     yield from kind_problems(version.group_kind, obj)
+    yield from _name_problems(spec.get("azureName"))
     if isinstance(spec.get("owner"), dict):
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:
         yield from _object(version.table, spec, "spec")
+
+
+def _name_problems(name: Any) -> Iterator[Problem]:
+    if isinstance(name, str) and name and (problem := ids.segment_problem(name)):
+        yield Problem("spec.azureName", f"{name!r} {problem}: no resource is called so")
 
 
 def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]:
@@ -88,7 +95,7 @@ def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]
 
 def _owner_id_problems(version: KindVersion, arm_id: str) -> Iterator[Problem]:
     try:
-        owner = ids.parse(arm_id)
+        owner = ids.parse_stated(arm_id)
     except ids.ArmIdError as error:
         yield Problem("spec.owner.armId", str(error))
         return
@@ -119,7 +126,9 @@ def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
 
 
 def _export_problems(operator_spec: Any) -> Iterator[Problem]:
-    """Two exports into one key of one Secret or ConfigMap: one would be lost."""
+    """Exports into a Secret of the operator's own; and two into one key of one Secret
+    or ConfigMap: one would be lost.
+    """
     if not isinstance(operator_spec, dict):
         return
     for named, expressions in (
@@ -129,6 +138,11 @@ def _export_problems(operator_spec: Any) -> Iterator[Problem]:
         taken: dict[tuple[str, str], str] = {}
         for at, destination in _destinations(operator_spec, named, expressions):
             name = str(destination.get("name") or "")
+            if named == "secrets" and is_reserved(name):
+                yield Problem(
+                    f"spec.operatorSpec.{at}.name",
+                    f"{name} holds what the operator signs in with: choose another",
+                )
             for written in _written(destination) if name else ():
                 if taken.setdefault((name, written), at) != at:
                     yield Problem(
@@ -223,6 +237,7 @@ def _reference_problems(field: Field, value: Any, at: str) -> Iterator[Problem]:
     if known:
         if arm_id or named:
             yield Problem(at, "set either wellKnownName or the resource, not both")
+        yield from _known_name_problems(str(known), f"{at}.wellKnownName")
     elif arm_id:
         if named:
             yield Problem(at, "set either armId or group, kind and name, not both")
@@ -234,10 +249,17 @@ def _reference_problems(field: Field, value: Any, at: str) -> Iterator[Problem]:
         yield from _incomplete(value, at)
 
 
+def _known_name_problems(name: str, at: str) -> Iterator[Problem]:
+    """Some names of Azure's do hold a slash: the role `SignalR/Web PubSub ...`."""
+    for part in name.split("/"):
+        if part and (problem := ids.segment_problem(part)):
+            yield Problem(at, f"a part of {name!r} {problem}")
+
+
 def _id_problems(arm_id: Any, at: str) -> Iterator[Problem]:
     if isinstance(arm_id, str):
         try:
-            ids.parse(arm_id)
+            ids.parse_stated(arm_id)
         except ids.ArmIdError as error:
             yield Problem(at, str(error))
 

@@ -6,6 +6,7 @@ import attrs
 import pytest
 from world import World, resource_group
 
+from asoreconcile.azure.wire import CREDENTIAL_FROM
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, labels, owner_references, uid_of
@@ -192,3 +193,36 @@ def test_d14_somebody_who_was_faster_is_looked_at_before_anything_is_written(wor
     assert world.ready(obj)["reason"] == FAILED
     assert "is not owned by this resource" in world.ready(obj)["message"]
     assert [world.client.get(SECRETS, SECRET)] == made
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("aso-credential", ""),
+        ("aso-controller-settings", ""),
+        ("asoreconcile-webhook-certificate", ""),
+        ("team-login", "somebody names it"),
+        ("team-login", "it names it"),
+    ],
+)
+@pytest.mark.parametrize("field", ["secrets", "secretExpressions"])
+def test_no_export_makes_a_credential(world, name, why, field):
+    """Whoever wrote it would choose as whom the namespace acts."""
+    if field == "secrets":
+        asked = {"primaryKey": {"name": name, "key": "AZURE_CLIENT_SECRET"}}
+    else:
+        asked = [{"name": name, "key": "AZURE_CLIENT_ID", "value": "'mine'"}]
+    obj = redis(**{"secrets": {}, field: asked})
+    if why == "somebody names it":
+        named = ObjectKey("default", name)
+        world.operator = attrs.evolve(world.operator, is_credential=named.__eq__)
+    elif why:
+        obj["metadata"]["annotations"] = {CREDENTIAL_FROM: name}
+    world.apply(obj)
+    for _ in range(4):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    ready = world.ready(obj)
+    assert (ready["severity"], ready["reason"]) == ("Error", FAILED)
+    assert f"Secret {name!r} is a credential" in ready["message"]
+    assert world.requests("POST") == []
+    assert world.client.list_page(Selection(SECRETS, "default")).items == []

@@ -11,7 +11,13 @@ from asoreconcile.azure.wire import (
     label_value,
 )
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey, annotations, finalizers, labels
+from asoreconcile.objects import (
+    ObjectKey,
+    annotations,
+    copy_json,
+    finalizers,
+    labels,
+)
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -132,3 +138,29 @@ def test_a_name_that_a_config_map_leaves_empty_is_said(world, administrator):
     world.run(second)
     assert "gives an empty Azure name: fill key 'id'" in world.ready(second)["message"]
     assert finalizers(world.read(second)) == []
+
+
+def test_a_name_from_a_config_map_is_one_segment_too(world, administrator):
+    other = copy_json(administrator)
+    other["metadata"] = {"name": "other"}
+    world.client.patch(CONFIG_MAPS, WHO, {"data": {"id": f"{FIRST}/../x"}})
+    world.apply(other)
+    world.run(other)
+    ready = world.ready(other)
+    assert (ready["reason"], ready["severity"]) == ("Failed", "Error")
+    assert "holds a slash" in ready["message"]
+    assert names_put(world) == {FIRST}
+
+
+def test_a_planted_note_of_a_name_deletes_nothing(world, administrator):
+    """The note stands where anybody may write: the ConfigMap says another name."""
+    theirs = annotations(world.read(administrator))[RESOURCE_ID]
+    evil = copy_json(administrator)
+    notes = {RESOURCE_ID: theirs, AZURE_NAME_FROM_CONFIG: FIRST}
+    evil["metadata"] = {"name": "evil", "finalizers": [FINALIZER], "annotations": notes}
+    world.apply(evil)
+    world.delete(evil)
+    world.run(evil)
+    assert world.read(evil) is None
+    assert world.requests("DELETE") == []
+    assert f"{theirs} is left in Azure" in world.events[-1][3]

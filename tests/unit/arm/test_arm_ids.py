@@ -11,7 +11,9 @@ from asoreconcile.arm.ids import (
     is_resource_group,
     key,
     parse,
+    parse_stated,
     same,
+    segment_problem,
     subscription_of,
     url_path,
 )
@@ -260,3 +262,33 @@ def test_i4_scopes_that_other_parsers_give_up_on(text, name, parent):
     found = parse(text)
     assert found.name == name
     assert str(found.parent) == str(parent)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("a", ""),
+        ("a..b", ""),
+        ("...", ""),
+        ("é $(x)", ""),
+        ("", "is empty"),
+        (".", "is '.'"),
+        ("..", "is '..'"),
+        ("a/b", "holds a slash"),
+        ("/a", "holds a slash"),
+        ("a\\b", "holds a slash"),
+        ("a\r\nb", "holds a control character"),
+        ("a\x7f", "holds a control character"),
+        ("a\u200b", "holds a control character"),
+        ("\ud800", "holds a control character"),
+    ],
+)
+def test_a_segment_leads_nowhere_else(name, problem):
+    assert segment_problem(name) == problem
+
+
+@pytest.mark.parametrize("odd", ["..", ".", "a\nb", "a\\b"])
+def test_an_id_that_somebody_states_holds_no_odd_segment(odd):
+    with pytest.raises(ArmIdError, match="a part of this ARM id"):
+        parse_stated(f"{NET}/virtualNetworks/{odd}/subnets/s")
+    assert parse_stated(f"{NET}/virtualNetworks/v") == parse(f"{NET}/virtualNetworks/v")

@@ -339,3 +339,41 @@ def test_two_exports_into_one_key_are_refused():
             " secrets.primaryKey already: choose another name or key"
         )
     ]
+
+
+@pytest.mark.parametrize("name", ["aso-credential", "aso-controller-settings"])
+def test_an_export_into_a_credential_is_refused(name):
+    to = {"name": name, "key": "k"}
+    operator_spec = {
+        "secrets": {"primaryKey": to},
+        "secretExpressions": [{**to, "key": "l", "value": "secret.primaryKey"}],
+        # A ConfigMap may be called so.
+        "configMapExpressions": [{**to, "value": "self.status.id"}],
+    }
+    sku = {"sku": {"capacity": 1, "family": "C", "name": "Basic"}}
+    spec = {**OWNER, "location": "westus", "operatorSpec": operator_spec, **sku}
+
+    texts = said("cache.azure.com/Redis", spec)
+    assert sorted(text.partition(": ")[0] for text in texts) == [
+        "spec.operatorSpec.secretExpressions[0].name",
+        "spec.operatorSpec.secrets.primaryKey.name",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a/b", "../../x", "..", "/abs", "a\\b", "a\nb"])
+def test_an_azure_name_is_one_segment(name):
+    texts = said("resources.azure.com/ResourceGroup", {"azureName": name})
+    assert any(text.startswith(f"spec.azureName: {name!r} ") for text in texts)
+
+
+def test_a_well_known_name_leads_nowhere():
+    def texts(name):
+        reference = {"wellKnownName": name}
+        return said(
+            "authorization.azure.com/RoleAssignment",
+            {"owner": {"armId": RG}, "roleDefinitionReference": reference},
+        )
+
+    assert not any("wellKnownName" in t for t in texts("SignalR/Web PubSub Owner"))
+    assert any("wellKnownName" in text for text in texts("../../x"))
+    assert any("wellKnownName" in text for text in texts("a\x00"))

@@ -22,6 +22,7 @@ from asoreconcile.controllers.connections import (
 )
 from asoreconcile.controllers.credential_users import (
     CredentialUsers,
+    NamedCredentials,
     index_credentials,
     is_change,
 )
@@ -69,6 +70,12 @@ class Cluster:
         self.secrets[key] = {"metadata": meta, "data": data}
         if cached:
             self.cached[key] = Entry({"metadata": meta})
+
+    def own(self, name, api_version="cache.azure.com/v20241101"):
+        """Give a Secret an owner."""
+        reference = {"apiVersion": api_version, "kind": "Redis", "name": "r"}
+        secret = self.secrets[ObjectKey("ns", name)]
+        secret["metadata"]["ownerReferences"] = [reference]
 
     def drop(self, name):
         key = ObjectKey("ns", name)
@@ -661,3 +668,38 @@ def test_what_counts_as_a_change():
     assert is_change(Updated(one, two))
     assert not is_change(Updated(one, one))
     assert is_change(Deleted(one))
+
+
+@pytest.mark.parametrize("make", [new_object, claimed], ids=["new", "claimed"])
+def test_an_exported_secret_is_no_credential_of_the_namespace(
+    cluster, connections, make
+):
+    cluster.put("aso-credential", **VALUES)
+    cluster.own("aso-credential")
+    assert connections.for_object(make()).client == "global"
+    assert connections.digest(NAMESPACE_WIDE) == ""
+
+
+@pytest.mark.parametrize("make", [new_object, claimed], ids=["new", "claimed"])
+def test_an_exported_secret_is_no_credential_that_can_be_named(
+    cluster, connections, make
+):
+    cluster.put("own", **VALUES)
+    assert connections.for_object(make(**named("own"))).source == "ns/own"
+    cluster.put("own", **VALUES)
+    cluster.own("own")
+    with pytest.raises(CredentialError, match="exported by an Azure resource"):
+        connections.for_object(make(**named("own")))
+
+
+def test_a_secret_that_another_program_owns_is_a_credential(cluster, connections):
+    cluster.put("aso-credential", **VALUES)
+    cluster.own("aso-credential", "external-secrets.io/v1")
+    assert connections.for_object(new_object()).subscription_id == "sub"
+
+
+def test_which_secrets_objects_name_is_known(kinds):
+    is_credential = NamedCredentials(kinds)
+    assert is_credential(ObjectKey("ns", "own"))
+    assert not is_credential(ObjectKey("ns", "other"))
+    assert not is_credential(ObjectKey("elsewhere", "own"))
