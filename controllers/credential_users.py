@@ -67,7 +67,7 @@ class CredentialUsers:
             self._announced.pop(request.key, None)
         _log.info("Credential changed", secret=str(request.key), users=len(users))
         for kind, entry in users:
-            if kind.contents.has_used(entry.key, digest):
+            if kind.memories.has_used(entry.key, digest):
                 continue
             # What is in order gives way to what waits.
             priority = LOW_PRIORITY if is_ready(entry.load()) else 0

@@ -95,13 +95,14 @@ class KindAssembly:
             idle_seconds=informer.seconds_since_activity,
         )
         return RunningKind(
-            version, informer, controller, kind.form, under_way, kind.contents
+            version, informer, controller, kind.form, under_way, kind.memories
         )
 
     def forget(self, kind: RunningKind) -> None:
         """Let go of what else was kept of a kind that has stopped."""
         name = str(kind.version.group_kind)
         self.informers.discard(kind.informer)
+        self.wakeups.forget(kind.version.group_kind)
         self.synced.forget(name)
         self.metrics.forget(name)
         self.metrics.forget(controller_name(kind.version))

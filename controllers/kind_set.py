@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.azure import policy
-from asoreconcile.azure.contents import UsedContents
 from asoreconcile.azure.glances import UnderWay
+from asoreconcile.azure.memory import Memories
 from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
@@ -42,7 +42,7 @@ class RunningKind:
     controller: Controller
     form: Form
     under_way: UnderWay
-    contents: UsedContents
+    memories: Memories
 
 
 class KindSet:

@@ -273,14 +273,7 @@ class World:
 
     def remembers(self, obj):
         """Whether anything is kept in memory of an object."""
-        kind = self._kinds[gvk_of(obj).group_kind]
-        registries = (kind.accepted, kind.polls, kind.drifts, kind.sources)
-        return any(
-            uid_of(obj) in kept
-            for registry in registries
-            for kept in vars(registry).values()
-            if isinstance(kept, dict)
-        )
+        return _key(obj) in self.kind_of(obj).memories
 
     def tell(self, obj, changed, version):
         """Wake an object's kind as the event of a change does; see `woken`."""

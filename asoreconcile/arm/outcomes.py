@@ -45,6 +45,18 @@ NO_PROGRESS = Progress()
 
 
 @attrs.frozen
+class PollState:
+    """What is remembered of an operation from one poll to the next, in memory only.
+
+    due: before this moment (`Clock.monotonic` seconds) Azure is not to be asked, not
+    even when an event brings a reconcile forward (D4).
+    """
+
+    progress: Progress = NO_PROGRESS
+    due: float = 0.0
+
+
+@attrs.frozen
 class Done:
     """Finished well.
 

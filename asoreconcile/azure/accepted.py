@@ -7,7 +7,6 @@ costs one identical PUT. Digests, not bodies: bodies hold secrets.
 """
 
 import hashlib
-import threading
 from collections.abc import Mapping
 
 import attrs
@@ -39,31 +38,3 @@ class AcceptedPut:
     inputs: str = ""
     notes: Mapping[str, str] = attrs.field(factory=dict)
     made_again: bool = False
-
-
-class Accepted:
-    """uid -> the PUT that Azure accepted last. Safe from any thread."""
-
-    def __init__(self) -> None:
-        self._puts: dict[str, AcceptedPut] = {}
-        self._lock = threading.Lock()
-
-    def remember(self, uid: str, put: AcceptedPut) -> None:
-        with self._lock:
-            self._puts[uid] = put
-
-    def of(self, uid: str) -> AcceptedPut | None:
-        with self._lock:
-            return self._puts.get(uid)
-
-    def follow(self, uid: str, running: Pending | None) -> None:
-        """The operation goes on as this, or with None has ended well."""
-        with self._lock:
-            put = self._puts.get(uid)
-            if put is not None:
-                self._puts[uid] = attrs.evolve(put, running=running)
-
-    def forget(self, uid: str) -> None:
-        """The object settled, changed course or went."""
-        with self._lock:
-            self._puts.pop(uid, None)

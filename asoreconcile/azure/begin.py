@@ -30,7 +30,7 @@ from asoreconcile.azure.wire import (
 )
 from asoreconcile.azure.work import Work
 from asoreconcile.middleware.requests import Postpone
-from asoreconcile.objects import JsonObject, status, uid_of
+from asoreconcile.objects import JsonObject, status
 
 
 def begin(work: Work) -> Outcome:
@@ -38,7 +38,7 @@ def begin(work: Work) -> Outcome:
 
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError.
     """
-    accepted = work.kind.accepted.of(uid_of(work.obj))
+    accepted = work.memory.accepted
     if accepted is not None and accepted.running is not None:
         # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
         # Asked at once: it may be another process that saw its end and cleared it.
@@ -67,11 +67,11 @@ def begin(work: Work) -> Outcome:
 
 def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcome:
     work.session.confirm()
-    if work.kind.sources.note(uid_of(work.obj), work.connection.source):
+    if work.memory.use_credential(work.connection.source):
         work.credential_event()
     work.log.info("Putting resource", armId=identity.arm_id)
     # From here on Azure may have this body, whatever its answer and what it had before.
-    work.kind.accepted.forget(uid_of(work.obj))
+    work.memory.accepted = None
     try:
         outcome = work.connection.client.put(
             identity.arm_id, work.version.api_version, body
@@ -94,7 +94,7 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
             created=isinstance(outcome, Done | Pending) and outcome.created,
         ),
     )
-    work.kind.accepted.remember(uid_of(work.obj), accepted)
+    work.memory.accepted = accepted
     work.event(
         "Normal",
         "BeginCreateOrUpdate",

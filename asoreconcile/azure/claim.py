@@ -37,7 +37,6 @@ from asoreconcile.objects import (
     labels,
     owner_references,
     spec,
-    uid_of,
 )
 
 
@@ -100,7 +99,7 @@ def _write(work: Work, meta: JsonObject) -> None:
         work.log.info("Claiming", armId=arm_id)
     work.session.write_shared(meta)
     if arm_id:
-        work.kind.sources.note(uid_of(work.obj), work.connection.source)
+        work.memory.use_credential(work.connection.source)
         work.credential_event()
 
 

@@ -27,7 +27,7 @@ from asoreconcile.middleware import terminals
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.points import DELETE
 from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult
-from asoreconcile.objects import finalizers, status, uid_of
+from asoreconcile.objects import finalizers, status
 
 
 def begin_delete(work: Work) -> Outcome:
@@ -112,7 +112,7 @@ def let_go(work: Work) -> Outcome:
 
     Raises ConflictError when the object changed meanwhile; the pass starts again.
     """
-    work.kind.forget(uid_of(work.obj))
+    work.kind.memories.forget(work.key)
     present = finalizers(work.obj)
     if FINALIZER in present:
         _name_what_stays(work)

@@ -35,15 +35,17 @@ class Dependents:
     def update(self, dependent: Node, targets: Mapping[Node, Relation]) -> None:
         """Say what an object depends on now; empty when it is gone."""
         with self._lock:
-            for target in self._targets.pop(dependent, ()):
-                remaining = self._dependents[target]
-                del remaining[dependent]
-                if not remaining:
-                    del self._dependents[target]
+            self._drop(dependent)
             for target, relation in targets.items():
                 self._dependents.setdefault(target, {})[dependent] = relation
             if targets:
                 self._targets[dependent] = targets
+
+    def forget_kind(self, group_kind: GroupKind) -> None:
+        """A kind is watched no more: drop what its objects depend on."""
+        with self._lock:
+            for node in [n for n in self._targets if n.group_kind == group_kind]:
+                self._drop(node)
 
     def of(self, target: Node) -> list[tuple[Node, Relation]]:
         """The objects that depend on a target, and how."""
@@ -54,6 +56,14 @@ class Dependents:
         """What an object depends on."""
         with self._lock:
             return list(self._targets.get(dependent, ()))
+
+    def _drop(self, dependent: Node) -> None:
+        """The caller holds the lock."""
+        for target in self._targets.pop(dependent, ()):
+            remaining = self._dependents[target]
+            del remaining[dependent]
+            if not remaining:
+                del self._dependents[target]
 
 
 def targets_of(version: KindVersion, obj: JsonObject) -> dict[Node, Relation]:

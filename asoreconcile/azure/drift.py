@@ -17,7 +17,7 @@ from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.conditions import find_ready
 from asoreconcile.errors import AsoError, ConditionError, RetryClass, StoppedError
-from asoreconcile.objects import JsonObject, annotations, dig, status, uid_of
+from asoreconcile.objects import JsonObject, annotations, dig, status
 
 PERSISTENT = "PersistentDrift"
 _MOST_REPAIRS = 3
@@ -55,7 +55,7 @@ def without_put(work: Work, identity: Identity, body: JsonObject) -> JsonObject 
     put = _fingerprint(work, identity, body)
     observed = loads(work.session.annotation(OBSERVED))
     if observed is not None and observed.put != put:
-        work.kind.drifts.forget(uid_of(work.obj))
+        work.memory.drifts.forget()
         return None
     have = work.context.raw_get()
     if have is None:
@@ -75,7 +75,7 @@ def without_put(work: Work, identity: Identity, body: JsonObject) -> JsonObject 
     if unknown:
         work.event("Warning", "Drift", f"Azure differs {_at(unknown)}; left as it is")
     else:
-        work.kind.drifts.forget(uid_of(work.obj))
+        work.memory.drifts.forget()
         work.session.annotate({OBSERVED: Observed(put, known).dumps()})
     return have
 
@@ -85,8 +85,7 @@ def learn(work: Work) -> None:
 
     They are not put for again, until the spec changes or they do.
     """
-    uid = uid_of(work.obj)
-    pending = work.kind.drifts.pending(uid)
+    pending = work.memory.drifts.pending
     observed = loads(work.session.annotation(OBSERVED))
     if not pending or observed is None:
         return
@@ -99,7 +98,7 @@ def learn(work: Work) -> None:
         work.log.info("Cannot tell what the PUT mended", reason=str(error))
         return
     left = [one for one in _compared(work, body, have or {}) if marks([one]) <= pending]
-    work.kind.drifts.judged(uid, marks(left))
+    work.memory.drifts.judged(marks(left))
     if left:
         known = observed.known | marks(left)
         work.session.annotate({OBSERVED: Observed(observed.put, known).dumps()})
@@ -112,7 +111,7 @@ def learn(work: Work) -> None:
 
 
 def _begin_repair(work: Work, unknown: list[Difference]) -> None:
-    times = work.kind.drifts.begin(uid_of(work.obj), marks(unknown))
+    times = work.memory.drifts.begin(marks(unknown))
     if times > _MOST_REPAIRS:
         raise ConditionError(
             f"somebody changes the resource back after each sync {_at(unknown)}: it is "

@@ -4,41 +4,35 @@ After the PUT they tell what it could not mend; over the syncs, what comes back 
 time because somebody else wants it otherwise. A restart forgets: it costs some PUTs.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Iterable
 
+import attrs
 
+
+@attrs.define(eq=False)
 class Drifts:
-    """uid -> marks of differences. Safe from any thread."""
+    """Marks of one object's differences. For its reconciles alone.
 
-    def __init__(self) -> None:
-        self._pending: dict[str, frozenset[str]] = {}
-        self._repairs: dict[str, Counter[str]] = {}
-        self._lock = threading.Lock()
+    pending: what the last PUT was to mend. repairs: how often each was begun on.
+    """
 
-    def begin(self, uid: str, found: frozenset[str]) -> int:
+    pending: frozenset[str] = frozenset()
+    repairs: Counter[str] = attrs.field(factory=Counter)
+
+    def begin(self, found: frozenset[str]) -> int:
         """A PUT is to mend these; how often the most stubborn was begun on by now."""
-        with self._lock:
-            self._pending[uid] = found
-            repairs = self._repairs.setdefault(uid, Counter())
-            repairs.update(found)
-            return max(repairs[mark] for mark in found)
+        self.pending = found
+        self.repairs.update(found)
+        return max(self.repairs[mark] for mark in found)
 
-    def pending(self, uid: str) -> frozenset[str]:
-        """What the last PUT was to mend."""
-        with self._lock:
-            return self._pending.get(uid, frozenset())
-
-    def judged(self, uid: str, given_up: Iterable[str]) -> None:
+    def judged(self, given_up: Iterable[str]) -> None:
         """The PUT's result was looked at; nothing more is tried for some."""
-        with self._lock:
-            self._pending.pop(uid, None)
-            for mark in given_up:
-                self._repairs.get(uid, Counter()).pop(mark, None)
+        self.pending = frozenset()
+        for mark in given_up:
+            self.repairs.pop(mark, None)
 
-    def forget(self, uid: str) -> None:
-        """Nothing differs, another spec is wanted, or the object went."""
-        with self._lock:
-            self._pending.pop(uid, None)
-            self._repairs.pop(uid, None)
+    def forget(self) -> None:
+        """Nothing differs, or another spec is wanted."""
+        self.pending = frozenset()
+        self.repairs.clear()

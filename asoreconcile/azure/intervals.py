@@ -1,15 +1,14 @@
 """When an object is looked at again: back-off by retry class, and the sync period.
 
-Counts are kept per object of one kind (D7). The class and the count decide, a
+Each object counts its own failures (D7). The class and the count decide, a
 `Retry-After` is a lower bound (D4). Rule: reconcile-semantics 4d.
 """
 
 import random
-import threading
 from collections.abc import Callable
 
+from asoreconcile.azure.memory import ObjectMemory
 from asoreconcile.errors import ConditionError, RetryClass
-from asoreconcile.objects import ObjectKey
 
 _CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
 _VERY_SLOW_SECONDS = 3600.0
@@ -18,7 +17,7 @@ _DOUBLINGS = 10  # 2**10 s is past every cap
 
 
 class Intervals:
-    """Next delays for the objects of one kind. Safe from any thread."""
+    """Next delays for the objects of one kind; what is counted is in their memory."""
 
     def __init__(
         self,
@@ -29,26 +28,22 @@ class Intervals:
         """sync_period_seconds: None means never."""
         self._sync_period_seconds = sync_period_seconds
         self._uniform = uniform
-        self._failures: dict[ObjectKey, int] = {}
-        self._lock = threading.Lock()
 
-    def failed(self, key: ObjectKey, error: ConditionError) -> float:
+    def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
         """Seconds until the next try after one more failure. Rules: R4.1, D19."""
         if error.severity == "Error":
-            self.succeeded(key)
+            self.succeeded(memory)
             return max(error.after_seconds, self.very_slow())
-        with self._lock:
-            count = self._failures.get(key, 0)
-            self._failures[key] = count + 1
+        count = memory.failures
+        memory.failures += 1
         if error.retry is RetryClass.VERY_SLOW:
             return max(error.after_seconds, self.very_slow())
         ramp = 2.0 ** min(count, _DOUBLINGS)
         return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
 
-    def succeeded(self, key: ObjectKey) -> None:
-        """The object's last pass did not fail, or the object is gone. Rule: R4.3."""
-        with self._lock:
-            self._failures.pop(key, None)
+    def succeeded(self, memory: ObjectMemory) -> None:
+        """The object's last pass did not fail. Rule: R4.3."""
+        memory.failures = 0
 
     def resync(self) -> float | None:
         """Seconds until an object in order is looked at again; None is never."""

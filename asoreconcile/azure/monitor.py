@@ -15,7 +15,7 @@ from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import AsoError, ConditionError
 from asoreconcile.middleware.context import Pending as SubOperation
-from asoreconcile.objects import JsonObject, spec, uid_of
+from asoreconcile.objects import JsonObject, spec
 
 _UNAUTHENTICATED = 401
 
@@ -29,7 +29,7 @@ def monitor(work: Work) -> Outcome:
     try:
         token = load_poller(work)
     except TokenError as error:
-        work.kind.accepted.forget(uid_of(work.obj))
+        work.memory.accepted = None
         clear_poller(work)
         raise ConditionError(
             f"the recorded Azure operation cannot be read ({error}); it is dropped and "
@@ -39,23 +39,23 @@ def monitor(work: Work) -> Outcome:
     outcome = poll(work, token)
     match outcome:
         case Pending():
-            work.kind.accepted.follow(uid_of(work.obj), outcome)
+            work.memory.follow(outcome)
             store_poller(work, PUT_POLLER, outcome)
             return Again(outcome.delay_seconds)
         case Failed(error=fault):
             work.inputs_changed = _inputs_changed(work)
-            work.kind.accepted.forget(uid_of(work.obj))
+            work.memory.accepted = None
             clear_poller(work)
             _blame_begun_generation(work)
             raise put_failed(work, fault)
         case Restart():
             # The operation left nothing behind: the next pass puts again (L16).
             work.log.warning("Operation lost; putting again", why=outcome.reason)
-            work.kind.accepted.forget(uid_of(work.obj))
+            work.memory.accepted = None
             clear_poller(work)
             return Again(LOST_SECONDS)
         case Done() | ReadResource():
-            work.kind.accepted.follow(uid_of(work.obj), None)
+            work.memory.follow(None)
             return _ended(work, _resource_read(work, token, outcome))
 
 

@@ -1,10 +1,10 @@
 """The running operation, kept on the object so that any process can go on with it."""
 
-from asoreconcile.arm.outcomes import Outcome, Pending, ReadResource
+from asoreconcile.arm.outcomes import Outcome, Pending, PollState, ReadResource
 from asoreconcile.arm.tokens import Token, TokenError, concerns, dumps, loads
 from asoreconcile.azure.wire import INPUTS, POLLER_ID, POLLER_TOKEN
 from asoreconcile.azure.work import Work
-from asoreconcile.objects import is_deleting, uid_of
+from asoreconcile.objects import is_deleting
 
 
 def store_poller(
@@ -19,7 +19,7 @@ def store_poller(
     write.
     """
     due = work.operator.clock.monotonic() + running.delay_seconds
-    work.kind.polls.remember(uid_of(work.obj), running.progress, due=due)
+    work.memory.poll = PollState(running.progress, due)
     work.session.annotate(
         {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller_id, **(notes or {})},
         labelled=labelled,
@@ -28,7 +28,7 @@ def store_poller(
 
 def clear_poller(work: Work, *, notes: dict[str, str | None] | None = None) -> None:
     """Forget the recorded operation (R2.2); notes go in the same write."""
-    work.kind.polls.forget(uid_of(work.obj))
+    work.memory.poll = PollState()
     present = {
         name: None
         for name in (POLLER_TOKEN, POLLER_ID, INPUTS)
@@ -58,8 +58,8 @@ def poll(work: Work, token: Token) -> Outcome:
     is still going. Raises ArmError when that read is refused, ArmTransportError.
     """
     client = work.connection.client
-    progress = work.kind.polls.of(uid_of(work.obj))
-    early = work.kind.polls.due(uid_of(work.obj)) - work.operator.clock.monotonic()
+    progress = work.memory.poll.progress
+    early = work.memory.poll.due - work.operator.clock.monotonic()
     if early > 0:
         return Pending(token, early, progress)
     outcome = client.poll(token, progress)

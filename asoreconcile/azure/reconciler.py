@@ -44,6 +44,7 @@ from asoreconcile.objects import (
     annotations,
     generation,
     is_deleting,
+    key_of,
     uid_of,
 )
 from asoreconcile.queue.workqueue import LOW_PRIORITY
@@ -83,24 +84,24 @@ class ArmReconciler:
         """
         obj = self._reader.get(request.key)
         if obj is None:
-            self._kind.intervals.succeeded(request.key)
-            self._kind.begun.end(request.key)
-            self._kind.contents.forget(request.key)
+            # Whoever took it away: a deletion that we did not end comes by here, too.
+            self._kind.memories.forget(request.key)
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
             self._kind.under_way.during(request.key) as glances,
         ):
-            result = self._pass(self._work(obj, glances))
-        return self._in_turn(request.key, result)
+            work = self._work(obj, glances)
+            result = self._pass(work)
+        return self._in_turn(work, result)
 
-    def _in_turn(self, key: ObjectKey, result: Result) -> Result:
+    def _in_turn(self, work: Work, result: Result) -> Result:
         """Let go of a higher place in the queue that was for one look: it would be kept
         from look to look (PQ-7), before what people change.
         """
         if result.priority == BEGUN_PRIORITY:
             return result
-        was_begun = self._kind.begun.end(key)
+        was_begun = work.memory.begun.end()
         if was_begun and result.priority is None:
             return attrs.evolve(result, priority=0)
         return result
@@ -109,7 +110,7 @@ class ArmReconciler:
         try:
             outcome = self._run(work)
         except GoneError:
-            self._kind.forget(uid_of(work.obj))
+            self._kind.memories.forget(work.key)
             return self._finish(work, Finished())
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
@@ -127,6 +128,7 @@ class ArmReconciler:
         return self._finish(work, outcome)
 
     def _work(self, obj: JsonObject, glances: Glances) -> Work:
+        memory = self._kind.memories.of(key_of(obj), uid_of(obj))
         session = Session(
             obj,
             resource=self._kind.resource,
@@ -134,11 +136,18 @@ class ArmReconciler:
             cache=self._kind.cache,
             form=self._kind.form,
             clock=self._operator.clock,
-            is_live=self._kind.begun.is_as_written(
+            is_live=memory.begun.is_as_written(
                 obj, now=self._operator.clock.monotonic()
             ),
         )
-        return Work(self._operator, self._kind, session, _log, glances)
+        return Work(
+            self._operator,
+            self._kind,
+            session,
+            log=_log,
+            glances=glances,
+            memory=memory,
+        )
 
     def _run(self, work: Work) -> Outcome:
         decided = plan(
@@ -151,7 +160,7 @@ class ArmReconciler:
             return self._leave_alone(work)
         if decided.step is Step.MARK:
             mark(work, claim=decided.claim)
-            self._kind.begun.note(work.obj, at=self._operator.clock.monotonic())
+            work.memory.begun.note(work.obj, at=self._operator.clock.monotonic())
             return Again(priority=BEGUN_PRIORITY)
         self._prepare(work, decided)
         return _STEPS[decided.step](work)
@@ -193,7 +202,7 @@ class ArmReconciler:
 
     def _finish(self, work: Work, outcome: Outcome) -> Result:
         intervals = self._kind.intervals
-        intervals.succeeded(work.key)
+        intervals.succeeded(work.memory)
         match outcome:
             case Finished():
                 return Result()
@@ -207,7 +216,7 @@ class ArmReconciler:
                     work, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )
                 # Not before the status stands: until then a retry must not PUT again.
-                self._kind.accepted.forget(uid_of(work.obj))
+                work.memory.accepted = None
                 return result
 
     def _fail(self, work: Work, error: ConditionError) -> Result:
@@ -233,7 +242,7 @@ class ArmReconciler:
                 severity=error.severity,
                 condition=str(error),
             )
-        delay = self._kind.intervals.failed(work.key, error)
+        delay = self._kind.intervals.failed(work.memory, error)
         edited = work.session.generation != generation(work.obj)
         if edited or work.inputs_changed:
             # The failure speaks of an older spec (D5), or of older values in it.
@@ -244,8 +253,7 @@ class ArmReconciler:
         try:
             self._write_status(work)
         except GoneError:
-            self._kind.intervals.succeeded(work.key)
-            self._kind.forget(uid_of(work.obj))
+            self._kind.memories.forget(work.key)
             return Result()
         return result
 

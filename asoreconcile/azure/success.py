@@ -17,7 +17,7 @@ from asoreconcile.errors import ConditionError
 from asoreconcile.kube.patch import apply_merge_patch
 from asoreconcile.middleware.points import EVERY_SUCCESS, POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Success
-from asoreconcile.objects import JsonObject, generation, status, uid_of
+from asoreconcile.objects import JsonObject, generation, status
 
 
 def finish(work: Work, body: JsonObject | None = None) -> Outcome:
@@ -54,7 +54,7 @@ def _show(work: Work, body: JsonObject | None = None) -> None:
 
 def _say_if_made_again(work: Work, before: JsonObject) -> None:
     """What the PUT's own answer did not tell, the resource does: its birth marks."""
-    accepted = work.kind.accepted.of(uid_of(work.obj))
+    accepted = work.memory.accepted
     if accepted is not None and accepted.made_again:
         return
     if is_another(before, work.session.status):
@@ -113,7 +113,7 @@ def _read(work: Work) -> JsonObject:
 
 def _absent(work: Work) -> _AbsentError:
     # Whatever was accepted is not there: the next pass must PUT.
-    work.kind.accepted.forget(uid_of(work.obj))
+    work.memory.accepted = None
     return _AbsentError(
         f"Azure accepted the resource {work.arm_id} but does not show it; it is put "
         "again",

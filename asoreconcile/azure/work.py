@@ -13,19 +13,14 @@ import attrs
 from asoreconcile import reconcile_context
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.azure.accepted import Accepted
-from asoreconcile.azure.begun import Begun
-from asoreconcile.azure.contents import UsedContents
-from asoreconcile.azure.drifts import Drifts
 from asoreconcile.azure.glances import GlancedObjects, Glances, UnderWay
 from asoreconcile.azure.intervals import Intervals
+from asoreconcile.azure.memory import Memories, ObjectMemory
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.polls import Polls
 from asoreconcile.azure.references import References
 from asoreconcile.azure.session import Session, WriteCache
-from asoreconcile.azure.sources import CredentialSources
 from asoreconcile.azure.suboperations import AnnotationOperations
 from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.azure.wire import RESOURCE_ID
@@ -136,26 +131,14 @@ class Kind:
     cache: WriteCache
     intervals: Intervals
     under_way: UnderWay
-    accepted: Accepted = attrs.field(factory=Accepted)
-    polls: Polls = attrs.field(factory=Polls)
     form: Form = attrs.field(
         default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
     )
-    contents: UsedContents = attrs.field(factory=UsedContents)
-    drifts: Drifts = attrs.field(factory=Drifts)
-    begun: Begun = attrs.field(factory=Begun)
-    sources: CredentialSources = attrs.field(factory=CredentialSources)
+    memories: Memories = attrs.field(factory=Memories)
 
     @property
     def group_kind(self) -> GroupKind:
         return self.version.group_kind
-
-    def forget(self, uid: str) -> None:
-        """An object went: drop what is remembered of it."""
-        self.accepted.forget(uid)
-        self.polls.forget(uid)
-        self.drifts.forget(uid)
-        self.sources.forget(uid)
 
 
 class Work:
@@ -166,14 +149,18 @@ class Work:
         operator: Operator,
         kind: Kind,
         session: Session,
+        *,
         log: Logger,
         glances: Glances,
+        memory: ObjectMemory,
     ) -> None:
         self.operator = operator
         self.kind = kind
         self.session = session
         self.log = log
         self.glances = glances
+        # Held, not looked up: what is forgotten while the pass runs stays forgotten.
+        self.memory = memory
         # Whether a failure of this pass speaks of Secrets and ConfigMaps as they were.
         self.inputs_changed = False
         self.objects = GlancedObjects(operator.objects, glances)
@@ -204,9 +191,9 @@ class Work:
         Raises ConditionError: no credential, or one that does not fit the claimed id.
         """
         # Before the look: what changes during it is not taken for what is used.
-        self.kind.contents.forget(self.key)
+        self.memory.content = ""
         connection = self.operator.connections.for_object(self.obj)
-        self.kind.contents.use(self.key, connection.content)
+        self.memory.content = connection.content
         connection.require_subscription_of(self.arm_id)
         return connection
 

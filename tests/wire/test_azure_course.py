@@ -139,6 +139,19 @@ def test_r1_17_an_object_that_goes_during_its_put_leaves_nothing_behind(
     assert not world.remembers(made)
 
 
+def test_what_somebody_else_let_go_of_between_two_passes_is_forgotten(world, group):
+    """Its finalizer was stripped: no pass of ours saw it go."""
+    child = virtual_network()
+    world.apply(child)
+    world.run(child)
+    begun = world.read(child)
+    assert POLLER_TOKEN in annotations(begun)
+    assert world.remembers(begun)
+    vanish(world, child)
+    assert world.run(child).requeue_after_seconds is None
+    assert not world.remembers(begun)
+
+
 def test_what_was_accepted_for_an_object_that_went_is_forgotten(world, group):
     """Its operation could not be recorded, and then it was gone."""
     child = virtual_network()

@@ -200,7 +200,7 @@ def test_a_named_secret_is_waited_for(world, other, operator):
 def uses(world, obj):
     """Whether an object's last pass used the credential that is in the Secret now."""
     data = world.client.get(SECRETS, _key("aso-credential"))["data"]
-    return world.kind_of(obj).contents.has_used(
+    return world.kind_of(obj).memories.has_used(
         key_of(world.read(obj)), content_digest(data)
     )
 
@@ -230,7 +230,7 @@ def test_what_an_object_used_that_was_never_claimed_goes_with_it(
     assert uses(world, server)
     world.delete(server)
     world.run(server, operator=operator)
-    assert vars(world.kind_of(server).contents)["_contents"] == {}
+    assert len(world.kind_of(server).memories) == 0
 
 
 @pytest.mark.parametrize("found", ["nothing", "nonsense"])

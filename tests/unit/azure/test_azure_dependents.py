@@ -39,6 +39,21 @@ def test_gone_object_leaves_nothing_behind():
     assert index._dependents == {}
 
 
+def test_a_kind_that_runs_no_more_leaves_nothing_behind():
+    """What others depend on stays, though it is of that kind."""
+    index = Dependents()
+    index.update(node("A", "a"), {node("B", "b"): Relation.OWNER})
+    index.update(node("A", "c"), {node("B", "b"): Relation.INPUT})
+    index.update(node("B", "b"), {node("A", "a"): Relation.INPUT})
+    index.forget_kind(GroupKind("g", "A"))
+    assert index.of(node("B", "b")) == []
+    assert index.targets(node("A", "a")) == []
+    assert index.of(node("A", "a")) == [(node("B", "b"), Relation.INPUT)]
+    index.forget_kind(GroupKind("g", "B"))
+    assert index._targets == {}
+    assert index._dependents == {}
+
+
 def test_targets_are_owner_references_and_secrets_of_the_own_namespace():
     obj = {
         "metadata": {"name": "vm", "namespace": "n"},

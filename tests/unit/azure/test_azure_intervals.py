@@ -1,10 +1,8 @@
 import pytest
 
 from asoreconcile.azure.intervals import Intervals
+from asoreconcile.azure.memory import ObjectMemory
 from asoreconcile.errors import ConditionError, RetryClass
-from asoreconcile.objects import ObjectKey
-
-KEY = ObjectKey("n", "a")
 
 
 def make(sync=3600.0, jitter=1.0):
@@ -26,31 +24,31 @@ def failure(retry=RetryClass.SLOW, *, severity="Warning", after=0.0):
     ],
 )
 def test_r4_1_sequences(retry, expected):
-    intervals = make()
-    assert [intervals.failed(KEY, failure(retry)) for _ in expected] == expected
+    intervals, memory = make(), ObjectMemory("u")
+    assert [intervals.failed(memory, failure(retry)) for _ in expected] == expected
 
 
 @pytest.mark.parametrize("first", RetryClass)
 def test_r4_1_one_count_for_all_classes(first):
-    intervals = make()
-    intervals.failed(KEY, failure(first))
-    assert intervals.failed(KEY, failure(RetryClass.SLOW)) == 2
+    intervals, memory = make(), ObjectMemory("u")
+    intervals.failed(memory, failure(first))
+    assert intervals.failed(memory, failure(RetryClass.SLOW)) == 2
 
 
 def test_r4_3_an_error_resets_the_count():
     """What comes after it is another trouble."""
-    intervals = make()
+    intervals, memory = make(), ObjectMemory("u")
     for error in (failure(), failure(), failure(severity="Error")):
-        intervals.failed(KEY, error)
-    assert intervals.failed(KEY, failure()) == 1
+        intervals.failed(memory, error)
+    assert intervals.failed(memory, failure()) == 1
 
 
 def test_r4_3_success_resets_the_count():
-    intervals = make()
-    intervals.failed(KEY, failure())
-    intervals.failed(KEY, failure())
-    intervals.succeeded(KEY)
-    assert intervals.failed(KEY, failure()) == 1
+    intervals, memory = make(), ObjectMemory("u")
+    intervals.failed(memory, failure())
+    intervals.failed(memory, failure())
+    intervals.succeeded(memory)
+    assert intervals.failed(memory, failure()) == 1
 
 
 @pytest.mark.parametrize(
@@ -64,18 +62,22 @@ def test_r4_3_success_resets_the_count():
     ids=["slow", "fast", "very-slow", "error"],
 )
 def test_d4_retry_after_is_a_lower_bound(error):
-    assert make().failed(KEY, error) == 7000.0
+    assert make().failed(ObjectMemory("u"), error) == 7000.0
 
 
 def test_d7_objects_do_not_share_counts():
-    intervals = make()
-    intervals.failed(KEY, failure())
-    assert intervals.failed(ObjectKey("n", "b"), failure()) == 1
+    intervals, memory = make(), ObjectMemory("u")
+    intervals.failed(memory, failure())
+    assert intervals.failed(ObjectMemory("other"), failure()) == 1
 
 
 def test_d19_error_is_retried_very_slowly():
-    assert make(sync=600.0).failed(KEY, failure(severity="Error")) == 600.0
-    assert make(sync=None).failed(KEY, failure(severity="Error")) == 3600.0
+    assert (
+        make(sync=600.0).failed(ObjectMemory("u"), failure(severity="Error")) == 600.0
+    )
+    assert (
+        make(sync=None).failed(ObjectMemory("u"), failure(severity="Error")) == 3600.0
+    )
 
 
 def test_resync_is_jittered_by_a_quarter():

@@ -10,7 +10,7 @@ import pytest
 
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.credentials_secret import SecretRules
-from asoreconcile.azure.contents import UsedContents
+from asoreconcile.azure.memory import Memories
 from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection
 from asoreconcile.cache.entry import Entry
@@ -542,18 +542,18 @@ class Informer:
 class Kind:
     informer: Informer
     controller: Controller
-    contents: UsedContents
+    memories: Memories
 
 
 class Kinds:
     def __init__(self):
         self.woken = {}
-        self.contents = UsedContents()
+        self.memories = Memories()
         self.informer = Informer()
         index_credentials(self.informer)
 
     def running(self):
-        kind = Kind(self.informer, Controller(self.woken), self.contents)
+        kind = Kind(self.informer, Controller(self.woken), self.memories)
         return {GroupKind("g", "K"): kind}
 
 
@@ -580,7 +580,7 @@ def test_a_new_secret_wakes_who_uses_it_the_failing_first(cluster, users, kinds)
 def test_who_uses_the_content_already_is_not_woken(cluster, connections, users, kinds):
     cluster.put("aso-credential", **VALUES)
     used = connections.for_object(new_object()).content
-    kinds.contents.use(PLAIN, used)
+    kinds.memories.of(PLAIN, "u").content = used
     users.reconcile(Request(NAMESPACE_WIDE))
     assert kinds.woken == {"settled": LOW_PRIORITY}
     kinds.woken.clear()
@@ -594,7 +594,7 @@ def test_without_a_secret_everybody_is_woken(cluster, users, kinds):
     cluster.put("aso-credential", **VALUES)
     users.reconcile(Request(NAMESPACE_WIDE))
     kinds.woken.clear()
-    kinds.contents.use(PLAIN, "")
+    kinds.memories.of(PLAIN, "u").content = ""
     cluster.drop("aso-credential")
     users.reconcile(Request(NAMESPACE_WIDE))
     assert kinds.woken == {"plain": 0, "settled": LOW_PRIORITY}

@@ -1,0 +1,94 @@
+"""What the process remembers of each object, in memory only.
+
+One `ObjectMemory` an object, and one way to forget it: when it leaves the cache,
+however that came about. Losing any of it, as a restart does, costs one PUT, some reads
+or an event; nothing is decided by it that must outlive the process.
+"""
+
+import threading
+
+import attrs
+
+from asoreconcile.arm.outcomes import Pending, PollState
+from asoreconcile.azure.accepted import AcceptedPut
+from asoreconcile.azure.begun import Begun
+from asoreconcile.azure.drifts import Drifts
+from asoreconcile.objects import ObjectKey
+
+
+@attrs.define(eq=False)
+class ObjectMemory:
+    """What is known of one object beside what the cluster keeps.
+
+    Its reconciles use it, of which there is never more than one at a time; only
+    `content` is read by other threads.
+
+    uid: whose it is; another object of the same name has a memory of its own.
+    accepted: the PUT that Azure accepted last, until the object settled.
+    poll: of its running operation. sub_polls: of its extensions' operations, by name.
+    begun, drifts: see there.
+    failures: reconciles that failed in a row.
+    credential: `namespace/name` of the Secret whose credential was used last.
+    content: a hash of that Secret's content; "" while none is used.
+    """
+
+    uid: str
+    accepted: AcceptedPut | None = None
+    poll: PollState = attrs.field(factory=PollState)
+    sub_polls: dict[str, PollState] = attrs.field(factory=dict)
+    begun: Begun = attrs.field(factory=Begun)
+    drifts: Drifts = attrs.field(factory=Drifts)
+    failures: int = 0
+    credential: str = ""
+    content: str = ""
+
+    def follow(self, running: Pending | None) -> None:
+        """The accepted PUT's operation goes on as this, or with None has ended well."""
+        if self.accepted is not None:
+            self.accepted = attrs.evolve(self.accepted, running=running)
+
+    def use_credential(self, source: str) -> bool:
+        """Remember whose credential is used; whether another one was used before.
+
+        A change is worth an event: it is how a person sees that another identity is in
+        use.
+        """
+        before, self.credential = self.credential, source
+        return bool(before) and before != source
+
+
+class Memories:
+    """The memories of one kind's objects. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_key: dict[ObjectKey, ObjectMemory] = {}
+
+    def of(self, key: ObjectKey, uid: str) -> ObjectMemory:
+        """An object's memory, new if there is none, or one of another object."""
+        with self._lock:
+            memory = self._by_key.get(key)
+            if memory is None or memory.uid != uid:
+                memory = self._by_key[key] = ObjectMemory(uid)
+            return memory
+
+    def forget(self, key: ObjectKey) -> None:
+        """The object went, or is let go of."""
+        with self._lock:
+            self._by_key.pop(key, None)
+
+    def has_used(self, key: ObjectKey, content: str) -> bool:
+        """Whether the last reconcile of an object used this content of its credential's
+        Secret, or the one that runs does. Another is worth a reconcile.
+        """
+        with self._lock:
+            memory = self._by_key.get(key)
+        return bool(content) and memory is not None and memory.content == content
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._by_key)
+
+    def __contains__(self, key: object) -> bool:
+        with self._lock:
+            return key in self._by_key

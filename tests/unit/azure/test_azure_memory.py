@@ -1,0 +1,79 @@
+"""What is remembered of objects: whose it is, and that it goes with them."""
+
+import pytest
+
+from asoreconcile.arm.outcomes import Pending, PollState, Progress
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.azure.accepted import AcceptedPut
+from asoreconcile.azure.memory import Memories
+from asoreconcile.objects import ObjectKey
+
+ONE, OTHER = ObjectKey("ns", "one"), ObjectKey("ns", "other")
+RUNNING = Pending(Token(Shape.BODY, RESOURCE, "https://arm.test/r", "Updating"), 3.0)
+
+
+@pytest.fixture
+def memories():
+    return Memories()
+
+
+def test_an_object_finds_its_memory_again(memories):
+    memories.of(ONE, "u").poll = PollState(Progress(polls=3), due=7.0)
+    assert memories.of(ONE, "u").poll.due == 7.0
+    assert memories.of(OTHER, "u").poll == PollState()
+
+
+def test_another_object_of_the_name_remembers_nothing_of_the_first(memories):
+    memories.of(ONE, "u").failures = 5
+    assert memories.of(ONE, "v").failures == 0
+    assert memories.of(ONE, "u").failures == 0
+    assert len(memories) == 1
+
+
+def test_what_is_forgotten_is_forgotten_whole(memories):
+    held = memories.of(ONE, "u")
+    held.failures = 5
+    memories.of(OTHER, "w")
+    memories.forget(ONE)
+    assert ONE not in memories
+    assert OTHER in memories
+    held.failures += 1  # a pass that still runs
+    assert ONE not in memories
+    memories.forget(ONE)
+
+
+def test_an_object_uses_the_content_of_its_last_pass(memories):
+    memories.of(ONE, "u").content = "old"
+    memories.of(ONE, "u").content = "new"
+    assert memories.has_used(ONE, "new")
+    assert not memories.has_used(ONE, "old")
+    assert not memories.has_used(OTHER, "new")
+
+
+@pytest.mark.parametrize("ends", ["use", "forget"])
+def test_no_content_is_nobodys(memories, ends):
+    memories.of(ONE, "u").content = "one"
+    if ends == "use":
+        memories.of(ONE, "u").content = ""
+    else:
+        memories.forget(ONE)
+    assert not memories.has_used(ONE, "one")
+    assert not memories.has_used(ONE, "")
+
+
+def test_only_a_change_of_the_credential_is_one(memories):
+    memory = memories.of(ONE, "u")
+    sources = ("ns/a", "ns/a", "ns/b", "ns/b", "ns/a")
+    seen = [memory.use_credential(source) for source in sources]
+    assert seen == [False, False, True, False, True]
+
+
+def test_an_operation_is_followed_while_its_put_is_known(memories):
+    memory = memories.of(ONE, "u")
+    memory.follow(RUNNING)
+    assert memory.accepted is None
+    memory.accepted = AcceptedPut(b"put", 1)
+    memory.follow(RUNNING)
+    assert memory.accepted == AcceptedPut(b"put", 1, running=RUNNING)
+    memory.follow(None)
+    assert memory.accepted == AcceptedPut(b"put", 1)
