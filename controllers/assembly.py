@@ -64,7 +64,7 @@ from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
-from asoreconcile.runtime.endpoints import OFF, Endpoints
+from asoreconcile.runtime.endpoints import OFF, Endpoints, ListenersAlive
 from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.service import Group, Step
@@ -167,20 +167,26 @@ class Operation:
         timers = TimersAlive(self._clock)
         alive.add("timers", timers)
         alive.add("controllers", self._lifecycle.progress)
+        listening = ListenersAlive()
+        alive.add("listeners", listening)
         ready.add("caches", self._synced)
         if self._elector is not None:
             alive.add("leaderElection", self._elector.progress)
             ready.add("leaderElection", self._elector.standing)
         if self._webhooks is not None:
             ready.add("webhooks", self._webhooks.ready)
+            listening.watch(self._webhooks.server)
             for service in self._webhooks.services:
                 self._manager.add(service, group=Group.WEBHOOKS)
         options = self._options
         if options.health_address not in OFF:
             health = Endpoints(options.health_address, checks=(alive, ready))
             self._manager.add(health, group=Group.SERVERS)
+            listening.watch(health)
         if options.metrics_address not in OFF:
-            self._manager.add(self._metrics_endpoints(), group=Group.SERVERS)
+            metrics = self._metrics_endpoints()
+            self._manager.add(metrics, group=Group.SERVERS)
+            listening.watch(metrics)
         self._manager.add(timers, group=Group.SERVERS)
         # With the servers, because those stop last: a stop is worth events too.
         self._manager.add(self._recorder, group=Group.SERVERS)

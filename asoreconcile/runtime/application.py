@@ -29,7 +29,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.assignment import Assignment
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
-from asoreconcile.runtime.endpoints import Access, endpoints_at
+from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
     Checks,
@@ -140,6 +140,7 @@ class Application:
             access=self._make_access(metrics_certificates) if secure_metrics else None,
         )
         """The servers by address; `port` tells where one listens."""
+        self._listening = ListenersAlive(self.endpoints.values())
         self._add_services()
 
     def informer(
@@ -250,6 +251,7 @@ class Application:
         if isinstance(certificates, Service):
             self.manager.add(certificates, group=Group.WEBHOOKS)
         self.manager.add(server, group=Group.WEBHOOKS)
+        self._listening.watch(server)
         self.ready.add("webhooks", answered_by(server.problem))
         return server
 
@@ -335,6 +337,7 @@ class Application:
             self.manager.add(endpoints, group=Group.SERVERS)
         timers = TimersAlive(self.clock)
         self.alive.add("timers", timers)
+        self.alive.add("listeners", self._listening)
         self.ready.add("caches", self._synced)
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)

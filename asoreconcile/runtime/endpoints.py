@@ -5,13 +5,14 @@ Plain HTTP for probes and scrapers, unless told otherwise. Rules: MG-7, MG-8.
 
 import ssl
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from asoreconcile.runtime.health import Checks, Report
+from asoreconcile.runtime.health import Checks, Report, Verdict
 from asoreconcile.serving.handling import READ_SECONDS
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
@@ -58,6 +59,7 @@ class Endpoints:
                 self.answer,
                 tls=access.tls if access else None,
                 read_seconds=read_seconds,
+                is_urgent=self._is_probe,
             )
 
     @property
@@ -69,6 +71,10 @@ class Endpoints:
         """Listen, and answer on threads. Raises ListenError if it cannot."""
         if self._listener is not None:
             self._listener.start()
+
+    def lost(self) -> str:
+        """Why nobody can reach it any more, or ""."""
+        return self._listener.lost() if self._listener else ""
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop listening, and let answers under way go out."""
@@ -90,6 +96,11 @@ class Endpoints:
             return Response(404, b"not found\n")
         return Response(report.status, report.text.encode())
 
+    def _is_probe(self, target: str) -> bool:
+        """Slow readers of large metrics must not have the pod restarted."""
+        path = target.partition("?")[0]
+        return path.strip("/").partition("/")[0] in self._checks
+
     def _report(self, path: str, query: dict[str, list[str]]) -> Report | None:
         name, _, check = path.partition("/")
         checks = self._checks.get(name)
@@ -100,6 +111,30 @@ class Endpoints:
         return checks.report(
             verbose="verbose" in query, exclude=frozenset(query.get("exclude", ()))
         )
+
+
+class Listening(Protocol):
+    """What listens (`Endpoints`, `webhooks.server.WebhookServer`)."""
+
+    name: str
+
+    def lost(self) -> str: ...
+
+
+class ListenersAlive:
+    """Liveness: nothing that listens has lost its socket for good."""
+
+    def __init__(self, listening: Iterable[Listening] = ()) -> None:
+        self._listening = list(listening)
+
+    def watch(self, listening: Listening) -> None:
+        """Count it in from now on."""
+        self._listening.append(listening)
+
+    def __call__(self) -> Verdict:
+        lost = [(one.name, one.lost()) for one in self._listening]
+        details = tuple(f"{name}: {reason}" for name, reason in lost if reason)
+        return Verdict(ok=not details, details=details)
 
 
 def endpoints_at(

@@ -16,7 +16,7 @@ import attrs
 
 from asoreconcile.log import Logger
 from asoreconcile.serving.messages import Answer, Request, Response
-from asoreconcile.serving.places import Places
+from asoreconcile.serving.places import NoPlaceError, Places
 
 _log = Logger(__name__)
 
@@ -32,13 +32,15 @@ class Terms:
     """What is answered, and what may be asked.
 
     max_body_bytes: of a request for a target. read_seconds: for a whole request, from
-    its first byte, and as much again for its answer to be taken.
+    its first byte, and as much again for its answer to be taken. is_urgent: whether a
+    target is answered when all places but the reserve are taken.
     """
 
     answer: Answer
     methods: tuple[str, ...] = ("GET", "HEAD")
     max_body_bytes: Callable[[str], int] = lambda _: 0
     read_seconds: float = READ_SECONDS
+    is_urgent: Callable[[str], bool] = lambda _: False
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -80,14 +82,24 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if not self._comes_another():
             return
-        with self._places.answering(self._counted):
-            self._input.allow(self._terms.read_seconds, _HEAD_BYTES)
-            self.raw_requestline = self.rfile.readline(_HEAD_BYTES)
-            if not self.parse_request():
-                return
-            request = self._request()
-            if request is not None:
+        self._places.begun(self._counted)
+        self._input.allow(self._terms.read_seconds, _HEAD_BYTES)
+        self._output.allow(self._terms.read_seconds)
+        self.raw_requestline = self.rfile.readline(_HEAD_BYTES)
+        if not self.parse_request():
+            return
+        self._places.headed(self._counted)
+        request = self._request()
+        if request is not None:
+            self._answer(request)
+
+    def _answer(self, request: Request) -> None:
+        urgent = self._terms.is_urgent(request.target)
+        try:
+            with self._places.answering(self._counted, urgent=urgent):
                 self._respond(_answered(self._terms.answer, request))
+        except NoPlaceError:
+            self._refuse(503)
 
     def _comes_another(self) -> bool:
         try:

@@ -4,6 +4,7 @@ A thread for each connection (`handling`), which serves one request after the ot
 Everything a client may take of us is bounded. Rule: MG-9.
 """
 
+import errno
 import socket
 import socketserver
 import ssl
@@ -23,6 +24,11 @@ _log = Logger(__name__)
 
 _HANDSHAKE_SECONDS = 10.0
 _MAX_CONNECTIONS = 512
+_RESERVE = 16
+_FIRST_PAUSE_SECONDS = 0.005
+_LAST_PAUSE_SECONDS = 1.0
+# The listening socket itself is of no more use.
+_GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 
 
 class ListenError(AsoError):
@@ -42,6 +48,7 @@ class Listener:
         max_body_bytes: Callable[[str], int] = lambda _: 0,
         read_seconds: float = READ_SECONDS,
         max_connections: int = _MAX_CONNECTIONS,
+        is_urgent: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
         port), `[::1]:8081`. Raises ListenError if it is none of these.
@@ -49,14 +56,16 @@ class Listener:
         tls: the context to greet the next connection with; None is plain HTTP.
         max_body_bytes: of a request for a target.
         read_seconds: for a whole request, from its first byte.
-        max_connections: a further one takes the place of one that is idle, or is
-        closed at once.
+        max_connections: a further one takes the place of one that has not asked
+        anything yet, is idle, or is slow with its body, in this order; a further
+        request is answered with a 503.
+        is_urgent: whether a target is answered even then, from a reserve.
         """
         self.address = address
         self._host, self._port = _parse(address)
-        self._terms = Terms(answer, methods, max_body_bytes, read_seconds)
+        self._terms = Terms(answer, methods, max_body_bytes, read_seconds, is_urgent)
         self._tls = tls
-        self._places = Places(max_connections)
+        self._places = Places(max_connections, reserve=_RESERVE)
         self._server: _Server | None = None
 
     @property
@@ -75,11 +84,19 @@ class Listener:
             self._server = _Server(
                 (self._host, self._port), self._terms, self._places, tls=self._tls
             )
-        except OSError as error:
+            threading.Thread(
+                target=self._server.serve, name=f"listener {self.address}", daemon=True
+            ).start()
+        except (OSError, RuntimeError) as error:
+            if self._server is not None:
+                self._server.close()
+                self._server = None
             raise ListenError(f"cannot listen on {self.address}: {error}") from error
-        threading.Thread(
-            target=self._server.serve, name=f"listener {self.address}", daemon=True
-        ).start()
+
+    def lost(self) -> str:
+        """Why it listens no more though nobody stopped it, or "". Does not block."""
+        server = self._server
+        return server.lost if server is not None else ""
 
     def stop(self, timeout_seconds: float) -> int:
         """Stop listening, end idle connections, and wait for answers under way.
@@ -114,6 +131,8 @@ class _Server(socketserver.ThreadingTCPServer):
         self._terms = terms
         self._places = places
         self._tls = tls
+        self._closed = threading.Event()
+        self.lost = ""
         super().__init__(address, socketserver.BaseRequestHandler)
 
     def server_bind(self) -> None:
@@ -122,19 +141,47 @@ class _Server(socketserver.ThreadingTCPServer):
         super().server_bind()
 
     def serve(self) -> None:
-        """Accept until the socket is closed; `serve_forever` would poll."""
-        while True:
+        """Accept until closed; `serve_forever` would poll.
+
+        What a machine is short of for a while (descriptors, memory, threads) makes it
+        pause, and go on.
+        """
+        pause = 0.0
+        while not self._closed.is_set():
             try:
-                connection, client = self.socket.accept()
-            except OSError:
-                return
-            if self._places.add(connection):
-                self.process_request(connection, client)
+                self._accept_one()
+            except Exception as error:  # noqa: BLE001 - nobody else would accept again
+                if self._closed.is_set():
+                    return
+                if isinstance(error, OSError) and error.errno in _GONE:
+                    _log.exception("Listener is gone", address=self.server_address)
+                    self.lost = f"{type(error).__name__}: {error}"
+                    return
+                if not pause:
+                    _log.warning("Connection not accepted", error=repr(error))
+                pause = min(max(2 * pause, _FIRST_PAUSE_SECONDS), _LAST_PAUSE_SECONDS)
+                # Its descriptor and thread may be what is missing.
+                self._places.drop()
+                self._closed.wait(pause)
             else:
-                connection.close()
+                pause = 0.0
+
+    def _accept_one(self) -> None:
+        """Raises what keeps it from being served; it is closed then."""
+        connection, client = self.socket.accept()
+        if not self._places.add(connection):
+            connection.close()
+            return
+        try:
+            self.process_request(connection, client)
+        except BaseException:
+            self._places.remove(connection)
+            connection.close()
+            raise
 
     def close(self) -> None:
         """Stop accepting: a plain close would not wake the thread in `accept`."""
+        self._closed.set()
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.server_close()

@@ -157,6 +157,15 @@ class _Listener(socketserver.ThreadingTCPServer):
         self._open: dict[socket.socket, threading.Thread] = {}
         super().__init__(address, socketserver.BaseRequestHandler)
 
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:
+            # The machine is short of something, and who asks still waits: to ask again
+            # at once would only take a processor from those who could free it.
+            threading.Event().wait(_POLL_SECONDS)
+            raise
+
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = request

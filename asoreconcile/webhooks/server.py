@@ -137,6 +137,10 @@ class WebhookServer:
         left = self._listener.stop(timeout_seconds) if self._listener else 0
         return [f"{self.name} ({left} reviews)"] if left else []
 
+    def lost(self) -> str:
+        """Why it listens no more though nobody stopped it, or ""."""
+        return self._listener.lost() if self._listener else ""
+
     def problem(self) -> str:
         """Why it cannot be reached, or "": greets its own port as a client would.
 

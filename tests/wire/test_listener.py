@@ -1,12 +1,15 @@
 """The HTTP server under probes, scrapes and webhooks: connections, bodies, ends."""
 
+import errno
 import http.client
 import socket
 import threading
 from contextlib import closing, suppress
 
 import pytest
+from applications import until
 
+from asoreconcile.runtime.endpoints import ListenersAlive
 from asoreconcile.serving import handling
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
@@ -91,12 +94,130 @@ def test_what_an_answer_raises_is_a_500_that_says_nothing(listen, caplog):
 
 def test_idle_connections_give_way_to_those_that_ask(listen):
     listener = listen(echo, max_connections=2)
-    idle = [socket.create_connection(("127.0.0.1", listener.port)) for _ in range(2)]
+    idle = [socket.create_connection(ports(listener)) for _ in range(40)]
     with closing(connect(listener)) as connection:
         assert ask(connection)[0] == 200
     assert idle[0].recv(1) == b""
     for one in idle:
         one.close()
+
+
+def ports(server):
+    return ("127.0.0.1", server.port)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"G",
+        b"GET / HTTP/1.1\r\nHost: x\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf",
+    ],
+    ids=["a byte", "half a head", "half a body"],
+)
+def test_mg9_slow_clients_shut_no_port(listen, part):
+    """As many as there are places, and more, with a request that never ends."""
+    options = {"methods": ("GET", "POST"), "max_body_bytes": lambda _: 100}
+    listener = listen(echo, max_connections=8, **options)
+    slow = []
+    for _ in range(40):
+        slow.append(socket.create_connection(ports(listener), timeout=10))
+        slow[-1].sendall(part)
+    for _ in range(5):
+        with closing(connect(listener)) as connection:
+            assert ask(connection) == (200, b"/")
+    for one in slow:
+        one.close()
+
+
+def test_mg9_probes_are_answered_while_slow_readers_hold_all_else(listen):
+    """Readers of a long answer who do not take it: each is a request under way."""
+    long = bytes(64 << 20)
+
+    def answer(request):
+        return Response(200, b"ok" if request.target == "/healthz" else long)
+
+    listener = listen(
+        answer, max_connections=3, is_urgent=lambda target: target == "/healthz"
+    )
+    readers = [socket.create_connection(ports(listener), timeout=10) for _ in range(3)]
+    for one in readers:
+        one.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert one.recv(12) == b"HTTP/1.1 200"
+    with closing(connect(listener)) as connection:
+        assert ask(connection, "/metrics")[0] == 503
+    for _ in range(20):
+        with closing(connect(listener)) as connection:
+            assert ask(connection, "/healthz") == (200, b"ok")
+    for one in readers:
+        one.close()
+
+
+ACCEPT = socket.socket.accept
+
+
+def shortage(monkeypatch, *failures):
+    """`accept` fails so, and works again after that; how many failures are left."""
+    left = list(failures)
+
+    def accept(server):
+        if left:
+            raise OSError(left.pop(0), "short of it")
+        return ACCEPT(server)
+
+    monkeypatch.setattr(socket.socket, "accept", accept)
+    return left
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED, errno.ENOBUFS, errno.EPROTO],
+    ids=errno.errorcode.get,
+)
+def test_what_a_machine_is_short_of_ends_no_listener(listen, monkeypatch, failure):
+    left = shortage(monkeypatch, *[failure] * 3)
+    listener = listen(echo)
+    with closing(connect(listener)) as connection:
+        assert ask(connection)[0] == 200
+    assert (left, listener.lost()) == ([], "")
+
+
+def test_a_thread_that_cannot_be_had_is_one_connection_lost(listen, monkeypatch):
+    start, refusals = threading.Thread.start, ["no", "no"]
+    listener = listen(echo, max_connections=1)
+
+    def starts(thread):
+        if refusals and thread.name.startswith("Thread-"):
+            refusals.pop()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    for _ in range(2):
+        with closing(connect(listener)) as refused, pytest.raises(OSError):
+            ask(refused)
+    with closing(connect(listener)) as connection:
+        assert ask(connection)[0] == 200
+
+
+def test_descriptors_of_who_asks_nothing_are_freed(listen, monkeypatch):
+    listener = listen(echo)
+    shortage(monkeypatch, errno.EMFILE)  # from the second on: one accept is under way
+    with socket.create_connection(ports(listener), timeout=10) as silent:
+        assert silent.recv(1) == b""
+    with closing(connect(listener)) as connection:
+        assert ask(connection)[0] == 200
+
+
+def test_a_listener_that_is_gone_says_so_and_liveness_fails(listen):
+    listener = listen(echo)
+    listener.name = "endpoints"
+    alive = ListenersAlive([listener])
+    assert alive().ok
+    listener._server.socket.shutdown(socket.SHUT_RDWR)  # as if it broke
+    until(listener.lost)
+    assert not alive().ok
+    assert alive().details == (f"endpoints: {listener.lost()}",)
 
 
 def test_connections_in_a_request_give_way_to_none(listen):
@@ -117,8 +238,8 @@ def test_connections_in_a_request_give_way_to_none(listen):
     thread = threading.Thread(target=wait)
     thread.start()
     inside.wait(10)
-    with closing(connect(listener)) as refused, pytest.raises(OSError):
-        ask(refused)
+    with closing(connect(listener)) as refused:
+        assert ask(refused) == (503, b"Service Unavailable\n")
     go.set()
     thread.join(10)
     assert answers == [200]
