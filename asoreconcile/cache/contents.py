@@ -33,16 +33,16 @@ class Contents:
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """Sorted."""
-        found = self._store.keys(namespace)
         return self._with_writes(
-            found, lambda entry: namespace in (None, entry.key.namespace)
+            lambda: self._store.keys(namespace),
+            lambda entry: namespace in (None, entry.key.namespace),
         )
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
         """The keys that an index gives a value, sorted."""
-        found = self._store.by_index(name, value)
         return self._with_writes(
-            found, lambda entry: value in self._store.values_of(name, entry)
+            lambda: self._store.by_index(name, value),
+            lambda entry: value in self._store.values_of(name, entry),
         )
 
     def add_index(self, name: str, function: IndexFunction) -> None:
@@ -73,6 +73,8 @@ class Contents:
         """One event of a watch."""
         with self._lock:
             deleted = type_ == "DELETED"
+            if deleted:
+                self._overlay.ended(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
             self._overlay.passed(entry.resource_version, namespace=part.namespace)
             if not deleted:
@@ -84,6 +86,8 @@ class Contents:
         """The whole state: deletions first, then what came or changed."""
         with self._lock:
             gone, put = self._store.replace(state.entries, part.covers)
+            for last in gone:
+                self._overlay.ended(last.uid)
             self._overlay.passed(state.version, namespace=part.namespace)
             for last in gone:
                 self.delivery.tell(Deleted(last, observed=False))
@@ -110,10 +114,12 @@ class Contents:
             self.delivery.tell_again(registration, self._store.entries())
 
     def _with_writes(
-        self, found: list[ObjectKey], belongs: Callable[[Entry], bool]
+        self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
     ) -> list[ObjectKey]:
         """Keys of the cache, corrected by what we have written since."""
+        # In this order: what is touched no more by now is in the cache by then.
         touched = self._overlay.touched()
+        found = stored()
         if not touched:
             return found
         keys = set(found)

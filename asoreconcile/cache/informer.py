@@ -191,7 +191,8 @@ class Informer:
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Tell that the server has deleted an object, so that reads miss it (D21)."""
-        self._contents.hide(key, uid)
+        if self._watches(key.namespace):
+            self._contents.hide(key, uid)
 
     @property
     def synced_version(self) -> str:

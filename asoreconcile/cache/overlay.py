@@ -4,10 +4,16 @@ A reader gets the newer of the cache and the answer, by resource version; nothin
 A watch delivers in the order of resource versions, so once it has passed an answer's
 version the cache knows better: that the object changed since, or is gone. An object
 whose deletion was answered stays hidden until the watch has passed all that is known of
-it and the cache does not hold it. Rule: D21.
+it and the cache does not hold it.
+
+Readers take no lock, so the order of their looks is what makes them right. The cache
+changes first and only then is an answer dropped: who looks for the answer first, and
+into the cache after that, finds one of them. The other way round, both may be missed.
+Rule: D21.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Collection
 
 import attrs
@@ -15,10 +21,18 @@ import attrs
 from asoreconcile.cache.entry import Entry
 from asoreconcile.objects import ObjectKey, version_number
 
+# Who deletes what this cache never shows (other labels) must not fill it.
+_MOST_UNSEEN = 32
+_UNSEEN = -1
+# A watch may be faster than the answer of the deletion that it tells of.
+_REMEMBERED_ENDS = 64
+
 
 @attrs.frozen
 class _Gone:
-    """A deleted object. version: the last one known; its deletion came after that."""
+    """A deleted object. version: the last one known, its deletion came after that;
+    _UNSEEN if neither the cache nor an answer has shown the object yet.
+    """
 
     uid: str
     version: int
@@ -33,6 +47,7 @@ class Overlay:
         self._lock = threading.Lock()
         self._answers: dict[ObjectKey, Entry] = {}
         self._gone: dict[ObjectKey, _Gone] = {}
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED_ENDS)
         self._passed = 0
         self._passed_in: dict[str, int] = {}
 
@@ -47,27 +62,40 @@ class Overlay:
                 self._answers[key] = answer
 
     def hide(self, key: ObjectKey, uid: str) -> None:
-        """Hide an object that the server has deleted. Another of its name shows."""
+        """Hide an object that the server has deleted. Another of its name shows.
+
+        One that was never seen is hidden too, should the watch or the answer of a slow
+        write bring it yet; the last few of these are remembered.
+        """
         with self._lock:
-            known = [self._stored(key), self._answers.get(key)]
-            ours = [entry for entry in known if entry is not None and entry.uid == uid]
-            self._gone[key] = _Gone(uid, max(map(version, ours), default=0))
+            others = {one: gone for one, gone in self._gone.items() if one != key}
+            self._gone = {**others, key: _Gone(uid, self._last_version(key, uid))}
             # The watch may have been faster, and would not tell again.
             self._forget()
 
+    def ended(self, uid: str) -> None:
+        """The watch tells of a deletion; the cache may hold the object until then."""
+        with self._lock:
+            self._ended.append(uid)
+
     def newest(self, key: ObjectKey) -> Entry | None:
-        """What a reader of a key is to see."""
-        stored, answer = self._stored(key), self._answers.get(key)
-        if answer is not None and (stored is None or version(answer) > version(stored)):
-            stored = answer
-        if self._gone and stored is not None:
-            gone = self._gone.get(key)
-            if gone is not None and gone.uid == stored.uid:
-                return None
-        return stored
+        """What a reader of a key is to see. Takes no lock."""
+        # In this order: `_forget` drops an answer before the deletion that hides it,
+        # and both after the cache has changed.
+        gone = self._gone.get(key)
+        answer = self._answers.get(key)
+        newest = self._stored(key)
+        if answer is not None and (newest is None or version(answer) > version(newest)):
+            newest = answer
+        if gone is not None and newest is not None and gone.uid == newest.uid:
+            return None
+        return newest
 
     def touched(self) -> Collection[ObjectKey]:
-        """Keys where readers may see something else than the cache; most often none."""
+        """Keys where readers may see something else than the cache; most often none.
+
+        To be asked before the cache is.
+        """
         if not self._answers and not self._gone:
             return ()
         with self._lock:
@@ -89,21 +117,35 @@ class Overlay:
 
     def _forget(self) -> None:
         """Drop what the cache knows better. Caller holds the lock."""
+        hidden = {}
+        for key, gone in self._gone.items():
+            seen = max(gone.version, self._last_version(key, gone.uid))
+            if self._hides(key, gone.uid, seen):
+                hidden[key] = _Gone(gone.uid, seen)
+        unseen = [key for key, gone in hidden.items() if gone.version == _UNSEEN]
+        for key in unseen[:-_MOST_UNSEEN]:
+            del hidden[key]
         self._answers = {
             key: answer
             for key, answer in self._answers.items()
             if version(answer) > self._floor(key.namespace)
         }
-        self._gone = {
-            key: gone for key, gone in self._gone.items() if self._hides(key, gone)
-        }
+        self._gone = hidden
 
-    def _hides(self, key: ObjectKey, gone: _Gone) -> bool:
+    def _hides(self, key: ObjectKey, uid: str, seen: int) -> bool:
         """Whether the cache may still show, or come to show, what is gone."""
-        if gone.version > self._floor(key.namespace):
+        if seen == _UNSEEN:
+            return uid not in self._ended
+        if seen > self._floor(key.namespace):
             return True
         stored = self._stored(key)
-        return stored is not None and stored.uid == gone.uid
+        return stored is not None and stored.uid == uid
+
+    def _last_version(self, key: ObjectKey, uid: str) -> int:
+        """The newest version known of an object. Caller holds the lock."""
+        known = (self._stored(key), self._answers.get(key))
+        ours = (entry for entry in known if entry is not None and entry.uid == uid)
+        return max(map(version, ours), default=_UNSEEN)
 
     def _floor(self, namespace: str) -> int:
         """Caller holds the lock."""

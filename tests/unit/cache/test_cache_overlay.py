@@ -27,6 +27,7 @@ class Told:
         self.pass_(version)
 
     def remove(self, version):
+        self.overlay.ended("u")
         self.store.remove(KEY)
         self.pass_(version)
 
@@ -82,6 +83,26 @@ def test_d21_a_deletion_that_the_watch_has_told_first_leaves_nothing_behind(told
     told.remove(8)
     told.overlay.hide(KEY, "u")
     assert told.overlay.touched() == ()
+
+
+def test_d21_a_deleted_object_that_was_never_seen_does_not_come_up(told):
+    """The watch lags behind, and so does the answer of another thread's write."""
+    told.pass_(5)
+    told.overlay.hide(KEY, "u")
+    told.record(7)
+    assert told.shown is None
+    told.put(6)
+    assert told.shown is None
+    told.put(7)
+    assert told.shown is None
+    told.remove(8)
+    assert told.overlay.touched() == ()
+
+
+def test_d21_deletions_of_what_is_never_seen_do_not_add_up(told):
+    for number in range(1000):
+        told.overlay.hide(ObjectKey("n", str(number)), f"uid-{number}")
+    assert len(told.overlay.touched()) < 50
 
 
 def test_d21_a_namespace_of_its_own_is_passed_on_its_own(told):

@@ -1,0 +1,13 @@
+"""An interpreter that switches threads far more often than it would (TH-11)."""
+
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def impatient_interpreter():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)

@@ -1,0 +1,143 @@
+"""Threads in turn, switched between two instructions where a seed says: replayable.
+
+    interleaving = Interleaving(seed)
+    with interleaving.locks():
+        shared = Thing()          # its threading.Lock()s hand over instead of blocking
+    interleaving.run(first, second)
+
+Only code below `asoreconcile/` is switched in; the test's own lines run in one go. So what
+a test notes down beside a call is exact.
+"""
+
+import os
+import random
+import secrets
+import sys
+import threading
+from contextlib import contextmanager
+from functools import partial
+from unittest import mock
+
+PACKAGE = f"{os.sep}asoreconcile{os.sep}"
+_MOST_WAITS = 1_000_000
+
+
+def seeds(fresh, *, kept=()):
+    """Those that failed once, and so many new ones; or the one that is asked for.
+
+    For a loop in a test: parameters must be the same in every process that collects.
+    """
+    asked = os.environ.get("ASORECONCILE_RACE_SEED")
+    if asked:
+        return [int(asked)]
+    # Not `random`: pytest-randomly gives it the same state for each test.
+    return [*kept, *(secrets.randbelow(2**32) for _ in range(fresh))]
+
+
+class Interleaving:
+    """One schedule. every: about how many instructions run between two switches."""
+
+    def __init__(self, seed, *, every=8):
+        self.seed = seed
+        self._dice = random.Random(seed)
+        self._every = every
+        self._turns = {}
+        self._failures = []
+
+    def run(self, *functions):
+        """Run them at once, to their ends; raises what the first that failed raised."""
+        threads = []
+        for number, function in enumerate(functions):
+            self._turns[number] = threading.Semaphore(0)
+            threads.append(threading.Thread(target=self._run, args=(number, function)))
+        for thread in threads:
+            thread.start()
+        self._pass_on()
+        for thread in threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in threads), f"seed {self.seed}"
+        if self._failures:
+            self._failures[0].add_note(f"ASORECONCILE_RACE_SEED={self.seed}")
+            raise self._failures[0]
+
+    @contextmanager
+    def locks(self):
+        """Locks that are made meanwhile belong to this schedule."""
+        with (
+            mock.patch("threading.Lock", partial(_Lock, self, _Real)),
+            mock.patch("threading.RLock", partial(_Lock, self, _RealAgain)),
+        ):
+            yield
+
+    def switch(self):
+        """Let a thread that the dice choose go on, maybe this one."""
+        me = self._me.number
+        chosen = self._dice.choice(list(self._turns))
+        if chosen != me:
+            self._turns[chosen].release()
+            self._turns[me].acquire()
+
+    def stands_in(self):
+        """Whether the calling thread is one of this schedule."""
+        return getattr(self._me, "number", None) is not None
+
+    def _run(self, number, function):
+        self._me.number = number
+        self._turns[number].acquire()
+        sys.settrace(self._on_call)
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001 - raised again by `run`
+            self._failures.append(error)
+        finally:
+            sys.settrace(None)
+            del self._turns[number]
+            self._pass_on()
+
+    def _pass_on(self):
+        if self._turns:
+            self._turns[self._dice.choice(list(self._turns))].release()
+
+    def _on_call(self, frame, event, argument):
+        if PACKAGE not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        return self._on_step
+
+    def _on_step(self, frame, event, argument):
+        if event == "opcode" and self._dice.randrange(self._every) == 0:
+            self.switch()
+        return self._on_step
+
+    _me = threading.local()
+
+
+_Real, _RealAgain = threading.Lock, threading.RLock
+
+
+class _Lock:
+    """A lock that gives its turn away until it is free."""
+
+    def __init__(self, interleaving, make):
+        self._interleaving = interleaving
+        self._real = make()
+
+    def acquire(self, blocking=True, timeout=-1):
+        if not self._interleaving.stands_in():
+            return self._real.acquire(blocking, timeout)
+        for _ in range(_MOST_WAITS):
+            if self._real.acquire(blocking=False):
+                return True
+            if not blocking:
+                return False
+            self._interleaving.switch()
+        raise AssertionError("a deadlock")
+
+    def release(self):
+        self._real.release()
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, *error):
+        self.release()
