@@ -16,6 +16,7 @@ from azure.core.pipeline.transport import HttpTransport
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.budget import Budget, ThrottledError
+from asoreconcile.arm.correlation import CLIENT_REQUEST_ID
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.exchange import NO_HEADERS, Exchanger
 from asoreconcile.arm.faults import (
@@ -153,8 +154,7 @@ class ArmClient:
         progress: as the last Pending gave it, or none after a restart. Trouble while
         reading keeps the token (D3); a monitor on a foreign host is not asked (L21).
         """
-        if not progress.client_request_id:
-            progress = attrs.evolve(progress, client_request_id=str(uuid.uuid4()))
+        progress = _identified(progress)
         if not self.endpoint.serves(token.url):
             deleting = token.verb == "DELETE"
             return ReadResource("monitor on a foreign host", deleting=deleting)
@@ -169,18 +169,29 @@ class ArmClient:
         return self._pace.spread(outcome, token.url, progress.client_request_id)
 
     def judge(
-        self, arm_id: str, api_version: str, *, deleting: bool, polls: int = 0
+        self,
+        arm_id: str,
+        api_version: str,
+        *,
+        deleting: bool,
+        progress: Progress = NO_PROGRESS,
     ) -> Outcome:
         """Read the resource of an operation that lost its monitor (L9, L16).
 
+        progress: of the polls before it; it is the same operation's.
         404 is an outcome here: Done for a DELETE, Restart for a PUT. Raises ArmError
-        when the read itself is refused.
+        when the read itself is refused, or its answer says nothing.
         """
+        progress = _identified(progress)
+        request_id = progress.client_request_id
         url = self.endpoint.address(arm_id, api_version)
-        answer = self._exchanger.send("GET", url)
+        answer = self._exchanger.send("GET", url, client_request_id=request_id)
         now = self._clock.now()
-        outcome = judged(answer, url=url, deleting=deleting, polls=polls, now=now)
-        return _unless_refused(outcome, answer)
+        outcome = judged(answer, url=url, deleting=deleting, progress=progress, now=now)
+        if isinstance(outcome, Failed) and not outcome.error.understood:
+            raise outcome.error
+        outcome = _unless_refused(outcome, answer)
+        return self._pace.spread(outcome, url, request_id)
 
     def list(
         self,
@@ -196,8 +207,11 @@ class ArmClient:
         """
         url = self.endpoint.address(path, api_version, query=query)
         paging = Paging(self.endpoint, url)
+        request_id = str(uuid.uuid4())
         while paging.url:
-            answer = self._exchanger.send("GET", paging.url)
+            answer = self._exchanger.send(
+                "GET", paging.url, client_request_id=request_id
+            )
             self._expect_success(answer, "GET", paging.url)
             yield from paging.turn(answer)
 
@@ -213,7 +227,7 @@ class ArmClient:
         body: JsonObject | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> Outcome:
-        request_id = str(uuid.uuid4())
+        request_id, headers = _named(headers)
         answer = self._exchanger.send(
             method, url, body=body, headers=headers, client_request_id=request_id
         )
@@ -258,6 +272,25 @@ class ArmClient:
             # Some kinds are read before they are written: ask for it by then (PR1).
             self._register_if_needed(fault)
             raise fault
+
+
+def _identified(progress: Progress) -> Progress:
+    """With an id for its polls, where that of the first request is not known (H1)."""
+    if progress.client_request_id:
+        return progress
+    return attrs.evolve(progress, client_request_id=str(uuid.uuid4()))
+
+
+def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """The id of a request, the caller's own if it gives one, and its other headers."""
+    own = ""
+    others = {}
+    for name, value in headers.items():
+        if name.lower() == CLIENT_REQUEST_ID:
+            own = value
+        else:
+            others[name] = value
+    return own or str(uuid.uuid4()), others
 
 
 def _unless_refused(outcome: Outcome, answer: Answer) -> Outcome:

@@ -6,10 +6,13 @@ L16, L24.
 
 from datetime import datetime
 
+import attrs
+
 from asoreconcile.arm.answers import Answer, BrokenBodyError
 from asoreconcile.arm.delays import next_poll_delay
 from asoreconcile.arm.faults import operation_fault, parse_fault, protocol_fault
 from asoreconcile.arm.outcomes import (
+    NO_PROGRESS,
     Done,
     Failed,
     Outcome,
@@ -30,7 +33,7 @@ def judged(
     *,
     url: str,
     deleting: bool,
-    polls: int = 0,
+    progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
 ) -> Outcome:
     """What a GET of the resource says of an operation that lost its monitor.
@@ -38,6 +41,8 @@ def judged(
     A PUT goes by provisioningState, and by its absence means to begin anew; a DELETE is
     done when the resource is gone, waits while it says so, else begins anew. Rules:
     L9, L16. Any other failure of the read is Failed.
+
+    progress: of the operation, which goes on in what is polled instead.
     """
     if answer.status in (404, 410):
         return Done() if deleting else Restart("the resource does not exist")
@@ -48,14 +53,14 @@ def judged(
     except BrokenBodyError as broken:
         return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
     state = provisioning_state(body)
-    delay = next_poll_delay(answer.headers, polls, now=now)
+    delay = next_poll_delay(answer.headers, progress.polls, now=now)
     if deleting:
         if state.lower() == "deleting":
             return ReadResource("no monitor", deleting=True, delay_seconds=delay)
         return Restart("the resource still exists")
     token = Token(Shape.BODY, RESOURCE, url, state)
     return by_state(body, state, answer, url=url) or Pending(
-        token, delay, Progress(polls=polls + 1)
+        token, delay, attrs.evolve(progress, polls=progress.polls + 1, bad_reads=0)
     )
 
 

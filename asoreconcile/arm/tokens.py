@@ -60,9 +60,12 @@ class Token:
         return self.method or ("DELETE" if self.type == DELETE else "PUT")
 
 
-def dumps(token: Token) -> str:
-    """The annotation's value: ASO's members in ASO's order, escaped as Go does."""
-    document = {"type": token.type, "token": _members(token)}
+def dumps(token: Token, *, type_name: str = "") -> str:
+    """The annotation's value: ASO's members in ASO's order, escaped as Go does.
+
+    type_name: what ASO writes as the `type` of an operation that is no PUT or DELETE.
+    """
+    document = {"type": type_name or token.type, "token": _members(token)}
     text = orjson.dumps(document).decode()
     for char, escape in _GO_ESCAPES:
         text = text.replace(char, escape)
@@ -81,9 +84,10 @@ def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
     return not subject or same(unquote(urlsplit(subject).path), arm_id)
 
 
-def loads(text: str) -> Token:
+def loads(text: str, *, type_name: str = "") -> Token:
     """Read an annotation's value: any JSON with the same meaning; raises TokenError.
 
+    type_name: a further `type` that is none of a PUT or DELETE, as for `dumps`.
     Unknown members are ignored; a foreign `type`, a missing `token` and an unknown
     inner shape are errors (R1.14).
     """
@@ -99,6 +103,8 @@ def loads(text: str) -> Token:
             type_ = RESOURCE
         case "GenericDeleteResponse":
             type_ = DELETE
+        case str(other) if other and other == type_name:
+            type_ = RESOURCE
         case _:
             raise TokenError("the poller token is of a foreign type")
     inner = document.get("token")

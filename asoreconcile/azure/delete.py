@@ -47,7 +47,7 @@ def begin_delete(work: Work) -> Outcome:
     if isinstance(result, Deleted):
         return let_go(work)
     if result.token is not None:
-        running = Pending(result.token, result.after_seconds)
+        running = Pending(result.token, result.after_seconds, result.progress)
         store_poller(work, DELETE_POLLER, running)
     work.event("Normal", "BeginDelete", f'Azure is deleting "{work.arm_id}"')
     return Again(result.after_seconds)

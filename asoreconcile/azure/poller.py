@@ -72,7 +72,7 @@ def poll(work: Work, token: Token) -> Outcome:
             work.arm_id,
             work.version.api_version,
             deleting=outcome.deleting,
-            polls=progress.polls,
+            progress=progress,
         )
     if isinstance(outcome, Pending) and outcome.trouble is not None:
         work.log.warning("Cannot read the operation", reason=str(outcome.trouble))

@@ -218,6 +218,7 @@ class Work:
             log=self.log,
             clock=self.operator.clock,
             operations=AnnotationOperations(self.session),
+            polls=self.memory.sub_polls,
             deadline=reconcile_context.deadline(),
         )
 

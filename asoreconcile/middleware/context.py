@@ -5,7 +5,7 @@ needs no server, and the room below stays free to change.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Protocol
 
 import attrs
@@ -73,7 +73,9 @@ class ArmAccess(Protocol):
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
     ) -> Iterator[JsonObject]: ...
 
-    def poll(self, token: Token, /) -> outcomes.Outcome: ...
+    def poll(
+        self, token: Token, progress: outcomes.Progress = ..., /
+    ) -> outcomes.Outcome: ...
 
 
 class ObjectsView(Protocol):
@@ -112,6 +114,18 @@ class MemoryOperations:
         self.tokens.pop(name, None)
 
 
+@attrs.frozen
+class KeptAs:
+    """How Azure Service Operator keeps the token of an operation that it knows, too: a
+    cluster may change hands in the middle of it.
+
+    annotation: its whole name. type_name: the `type` in the token.
+    """
+
+    annotation: str
+    type_name: str
+
+
 class _Unread:
     """The resource has not been read in this pass."""
 
@@ -126,6 +140,7 @@ class ReconcileContext:
     version: the object's kind at the api-version it is written with.
     arm_id: the resource's ARM id, "" while nobody knows it.
     subscription_id: the one that the credential is for.
+    polls: what is remembered of running sub-operations, by name, from pass to pass.
     stop, deadline: what `check` looks at; deadline is in `clock.monotonic()` seconds.
     """
 
@@ -137,6 +152,9 @@ class ReconcileContext:
     log: Logger = attrs.field(repr=False)
     clock: Clock = attrs.field(repr=False)
     operations: OperationStore = attrs.field(factory=MemoryOperations, repr=False)
+    polls: MutableMapping[str, outcomes.PollState] = attrs.field(
+        factory=dict, repr=False
+    )
     stop: threading.Event | None = attrs.field(default=None, repr=False)
     deadline: float | None = None
     _raw: JsonObject | _Unread | None = attrs.field(
@@ -182,54 +200,97 @@ class ReconcileContext:
             raise
 
     def lro(
-        self, name: str, begin: Callable[[], outcomes.Outcome]
+        self,
+        name: str,
+        begin: Callable[[], outcomes.Outcome],
+        *,
+        kept_as: KeptAs | None = None,
     ) -> JsonObject | None:
         """The result of a long-running sub-operation; one request of it a pass.
 
         name: lower-case words joined by dashes; it names the annotation that keeps the
-        resume token. begin: starts the operation, and is called again if Azure has
-        forgotten it, so it must look first whether there is anything to do (answer
-        `Done(None)` then).
+        resume token, unless `kept_as` does. begin: starts the operation, and is called
+        again if Azure has forgotten it, so it must look first whether there is anything
+        to do (answer `Done(None)` then).
         Returns the operation's own body once it has ended well. Raises Pending while
-        it runs, also when its state cannot be read just now (D3), and ArmError when it
-        failed: the next pass begins anew.
+        it runs, before its next poll is due, and when its state cannot be read just now
+        (D3); ArmError when it failed, or Azure refuses to tell of it (L16): the next
+        pass begins anew.
         """
-        outcome = self._resume(name) or begin()
+        operation = _SubOperation(self, name, kept_as)
+        outcome = operation.resumed() or begin()
         match outcome:
             case outcomes.Done(body=body):
-                self.operations.clear(name)
+                operation.ended()
                 return body
             case outcomes.Failed(error=error):
-                self.operations.clear(name)
+                operation.ended()
                 raise error
-            case outcomes.Pending(token=token, delay_seconds=delay, trouble=trouble):
+            case outcomes.Pending(delay_seconds=delay, trouble=trouble):
                 if trouble is not None:
                     self.log.warning(
                         "Operation cannot be read", operation=name, reason=trouble
                     )
-                self._keep(name, dumps(token))
+                operation.runs(outcome)
                 raise Pending(name, after_seconds=delay)
             case outcomes.ReadResource() | outcomes.Restart():
                 # Nothing to poll: `begin` sees for itself next time how far it is.
-                self.operations.clear(name)
+                operation.ended()
                 raise Pending(name, after_seconds=_UNWATCHED_DELAY_SECONDS)
 
-    def _resume(self, name: str) -> outcomes.Outcome | None:
-        """One poll of the stored operation; None when it must begin (anew)."""
-        text = self.operations.load(name)
+
+class _SubOperation:
+    """One sub-operation of an object, as its token and the process remember it."""
+
+    def __init__(
+        self, ctx: ReconcileContext, name: str, kept_as: KeptAs | None
+    ) -> None:
+        self._ctx = ctx
+        self._name = name
+        self._at = name if kept_as is None else kept_as.annotation
+        self._type_name = "" if kept_as is None else kept_as.type_name
+
+    def resumed(self) -> outcomes.Outcome | None:
+        """One poll of the stored operation; None when it must begin (anew).
+
+        Raises Pending before the poll is due: an event may have brought the pass
+        forward (D4).
+        """
+        ctx = self._ctx
+        text = ctx.operations.load(self._at)
         if text is None:
             return None
+        known = ctx.polls.get(self._name, outcomes.PollState())
+        early = known.due - ctx.clock.monotonic()
+        if early > 0:
+            raise Pending(self._name, after_seconds=early)
         try:
-            outcome = self.arm.poll(loads(text))
+            token = loads(text, type_name=self._type_name)
         except TokenError as error:
-            self.log.warning("Dropping unreadable token", operation=name, reason=error)
-        else:
-            if not isinstance(outcome, outcomes.ReadResource | outcomes.Restart):
-                return outcome
-            self.log.info("Beginning forgotten operation anew", operation=name)
-        self.operations.clear(name)
+            ctx.log.warning(
+                "Dropping unreadable token", operation=self._name, reason=error
+            )
+            self.ended()
+            return None
+        outcome = ctx.arm.poll(token, known.progress)
+        if not isinstance(outcome, outcomes.ReadResource | outcomes.Restart):
+            return outcome
+        if isinstance(outcome, outcomes.ReadResource) and outcome.error is not None:
+            return outcomes.Failed(outcome.error)
+        ctx.log.info("Beginning forgotten operation anew", operation=self._name)
+        self.ended()
         return None
 
-    def _keep(self, name: str, token: str) -> None:
-        if self.operations.load(name) != token:
-            self.operations.save(name, token)
+    def runs(self, running: outcomes.Pending) -> None:
+        """Keep its token with the object, and what counts in memory."""
+        ctx = self._ctx
+        due = ctx.clock.monotonic() + running.delay_seconds
+        ctx.polls[self._name] = outcomes.PollState(running.progress, due)
+        text = dumps(running.token, type_name=self._type_name)
+        if ctx.operations.load(self._at) != text:
+            ctx.operations.save(self._at, text)
+
+    def ended(self) -> None:
+        """Forget it."""
+        self._ctx.polls.pop(self._name, None)
+        self._ctx.operations.clear(self._at)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from asoreconcile.errors import ConditionError
+from asoreconcile.middleware.context import KeptAs
 from asoreconcile.middleware.gates import named
 from asoreconcile.middleware.points import Middleware
 from asoreconcile.middleware.requests import Export, ExportSecrets, SecretExport
@@ -31,13 +32,18 @@ KEYS_AND_CONNECTION_STRINGS = KEY_PAIR | {
 
 
 def export_keys(
-    action: str, api_version: str, keys: Mapping[str, Source]
+    action: str,
+    api_version: str,
+    keys: Mapping[str, Source],
+    *,
+    kept_as: KeptAs | None = None,
 ) -> Middleware[ExportSecrets, SecretExport]:
     """An exporter that POSTs one action and copies fields of the answer.
 
     action: what follows the resource's id, such as `listKeys`.
     api_version: pinned, whatever version the object is written in. keys: the name in
     `operatorSpec.secrets` -> where the answer holds it.
+    kept_as: of an action that takes long, how ASO keeps its token.
     No request when none of the keys is wanted. Raises ConditionError when a wanted one
     is missing or empty in the answer.
     """
@@ -49,7 +55,7 @@ def export_keys(
         wanted = requested(req, keys)
         if not wanted:
             return rest
-        answer = _ask(req, action, api_version)
+        answer = _ask(req, action, api_version, kept_as)
         origin = f"Azure's answer to {action}"
         return rest.merge(collect(req, keys, wanted, answer, origin=origin))
 
@@ -106,12 +112,15 @@ def collect(
     return SecretExport(tuple(exports), raw)
 
 
-def _ask(req: ExportSecrets, action: str, api_version: str) -> JsonObject:
+def _ask(
+    req: ExportSecrets, action: str, api_version: str, kept_as: KeptAs | None
+) -> JsonObject:
     ctx = req.ctx
     ctx.check()
     answer = ctx.lro(
         "export-" + re.sub(r"\W+", "-", action).lower(),
         lambda: ctx.arm.post(f"{ctx.arm_id}/{action}", api_version),
+        kept_as=kept_as,
     )
     return answer or {}
 

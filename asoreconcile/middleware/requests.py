@@ -11,6 +11,7 @@ from typing import ClassVar
 import attrs
 
 from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.outcomes import NO_PROGRESS, Progress
 from asoreconcile.arm.tokens import Token
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.errors import RetryClass
@@ -193,11 +194,16 @@ class Deleted:
 
 @attrs.frozen
 class InProgress:
-    """Deletion is running; token resumes it, None asks the whole point again."""
+    """Deletion is running; token resumes it, None asks the whole point again.
+
+    progress: of the running DELETE, as its outcome gave it: its polls are counted and
+    carry its id.
+    """
 
     outcome: ClassVar[str] = "in-progress"
     after_seconds: float
     token: Token | None = attrs.field(default=None, repr=False)
+    progress: Progress = NO_PROGRESS
 
 
 DeleteResult = Deleted | InProgress

@@ -85,8 +85,8 @@ def delete_resource(req: Delete) -> DeleteResult:
             if error.status == 404:
                 return Deleted()
             raise error
-        case outcomes.Pending(token=token, delay_seconds=delay):
-            return InProgress(delay, token)
+        case outcomes.Pending(token=token, delay_seconds=delay, progress=progress):
+            return InProgress(delay, token, progress)
         case outcomes.ReadResource(delay_seconds=delay):
             return InProgress(delay)
         case outcomes.Restart():

@@ -6,7 +6,7 @@ assert export(req, returns(SecretExport())) == ...
 assert arm.sent == [("POST", f"{ARM_ID}/listKeys", "2021-06-01")]
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -76,13 +76,14 @@ class FakeArm:
     Registering the same request again queues answers; the last one stays. What is not
     registered is an AssertionError, or 404 for reads if unknown is "404".
     sent: requests as (method, path, api-version), in order. bodies: sent with them.
-    options: query and headers of each DELETE.
+    options: query and headers of each DELETE. progress: as each POLL was told it.
     """
 
     def __init__(self, *, unknown: str = "fail") -> None:
         self.sent: list[tuple[str, str, str]] = []
         self.bodies: list[JsonObject] = []
         self.options: list[JsonObject] = []
+        self.progress: list[outcomes.Progress] = []
         self._unknown = unknown
         self._answers: dict[tuple[str, str, str], list[Any]] = {}
 
@@ -152,7 +153,10 @@ class FakeArm:
         del query
         return iter(copy_json(self._answer("LIST", path, api_version)))
 
-    def poll(self, token: Token, /) -> outcomes.Outcome:
+    def poll(
+        self, token: Token, progress: outcomes.Progress = outcomes.NO_PROGRESS, /
+    ) -> outcomes.Outcome:
+        self.progress.append(progress)
         return self._outcome("POLL", token.url, "")
 
     def _outcome(self, method: str, path: str, api_version: str) -> outcomes.Outcome:
@@ -228,11 +232,13 @@ def fake_ctx(
     objects: Iterable[JsonObject] = (),
     clock: FakeClock | None = None,
     operations: OperationStore | None = None,
+    polls: MutableMapping[str, outcomes.PollState] | None = None,
 ) -> ReconcileContext:
     """A pass over one object.
 
     raw: what `raw_get` answers (None: Azure has none); without it `arm` is asked.
-    operations: give the same one to two contexts to see a pass resumed.
+    operations: give the same one to two contexts to see a pass resumed after a
+    restart; give them the same polls, too, to see it resumed without one.
     """
     ctx = ReconcileContext(
         version=version or fake_version(),
@@ -243,6 +249,7 @@ def fake_ctx(
         log=Logger("asoreconcile.testing.extensions"),
         clock=clock or FakeClock(),
         operations=operations or MemoryOperations(),
+        polls={} if polls is None else polls,
     )
     if raw is not _UNREAD:
         ctx.observed(raw)

@@ -6,6 +6,7 @@ does not start by itself.
 
 from collections.abc import Callable
 
+from asoreconcile.middleware.context import KeptAs
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, PostResult
@@ -16,6 +17,10 @@ EXTENSIONS = ExtensionSet("dataprotection.BackupVaultsBackupInstance", BUILT_IN_
 
 _API_VERSION = "2024-04-01"
 _SYNC = "sync-backup-instance"
+_KEPT_AS = KeptAs(
+    "serviceoperator.azure.com/bi-poller-resume-token",
+    "BackupInstancesClientSyncBackupInstanceResponse",
+)
 _PROTECTION = "status.properties.protectionStatus"
 _SETTLED = frozenset(
     {
@@ -44,7 +49,7 @@ def until_protection_settles(
     if req.owner is None or not dig(req.obj, "status.id") or not state:
         return call_next(req)
     if state.lower() in _SETTLED:
-        req.ctx.operations.clear(_SYNC)
+        req.ctx.operations.clear(_KEPT_AS.annotation)
         return call_next(req)
     code = dig(req.obj, f"{_PROTECTION}.errorDetails.code") or ""
     if state.lower() == "protectionerror" and "usererror" in code.lower():
@@ -57,4 +62,4 @@ def _sync(req: PostReconcile) -> None:
     ctx = req.ctx
     action = f"{ctx.arm_id}/sync"
     body = {"syncType": "Default"}
-    ctx.lro(_SYNC, lambda: ctx.arm.post(action, _API_VERSION, body))
+    ctx.lro(_SYNC, lambda: ctx.arm.post(action, _API_VERSION, body), kept_as=_KEPT_AS)

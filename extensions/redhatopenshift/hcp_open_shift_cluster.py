@@ -1,5 +1,6 @@
 """HcpOpenShiftCluster: no write while it is being deleted; its kubeconfig."""
 
+from asoreconcile.middleware.context import KeptAs
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import block_if_state, export_keys
 from asoreconcile.middleware.points import EXPORT_SECRETS, PRE_RECONCILE
@@ -24,5 +25,9 @@ EXTENSIONS.on(EXPORT_SECRETS, HCP_CLUSTER)(
         "requestAdminCredential",
         "2026-06-30-preview",
         {"adminCredentials": "kubeconfig"},
+        kept_as=KeptAs(
+            "serviceoperator.azure.com/bi-poller-resume-token",
+            "HcpOpenShiftClustersClientRequestAdminCredentialResponse",
+        ),
     )
 )

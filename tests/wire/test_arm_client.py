@@ -298,6 +298,67 @@ def test_h1_errors_have_the_ids_that_were_sent_where_nobody_repeats_them(azure, 
         assert error.client_request_id == client_request_id
 
 
+def sent_ids(azure):
+    return [c.request.headers["x-ms-client-request-id"] for c in azure.calls]
+
+
+def test_h1_one_id_for_a_call_its_polls_and_the_read_instead_of_them(azure, client):
+    accepted = {"Azure-AsyncOperation": MONITOR}
+    azure.delete(URL, status=202, headers=accepted)
+    running = client.delete(ID, "1")
+    azure.get(MONITOR, json={"status": "Running"})
+    running = client.poll(running.token, running.progress)
+    azure.get(URL, json={"properties": {"provisioningState": "Updating"}})
+    read = client.judge(ID, "1", deleting=False, progress=running.progress)
+    client.poll(read.token, read.progress)
+    assert len(azure.calls) == 4
+    assert len(set(sent_ids(azure))) == 1
+    assert read.progress.polls == 2
+
+
+@pytest.mark.parametrize("name", ["x-ms-client-request-id", "X-Ms-Client-Request-Id"])
+def test_h1_the_callers_own_id_is_kept_on_the_polls(azure, client, name):
+    azure.delete(URL, status=202, headers={"Azure-AsyncOperation": MONITOR})
+    running = client.delete(ID, "1", headers={name: "mine", "If-Match": "*"})
+    azure.get(MONITOR, json={"status": "Running"})
+    client.poll(running.token, running.progress)
+    assert sent_ids(azure) == ["mine", "mine"]
+    assert azure.calls[0].request.headers["If-Match"] == "*"
+
+
+def test_h1_the_pages_of_a_list_are_one_call(azure, client):
+    azure.get(URL, json={"value": [], "nextLink": f"{HOST}/next?page=2"})
+    azure.get(f"{HOST}/next", json={"value": [{"name": "a"}]})
+    assert list(client.list(ID, "1")) == [{"name": "a"}]
+    assert list(client.list(ID, "1")) == [{"name": "a"}]
+    first, second, third, fourth = sent_ids(azure)
+    assert first == second != third == fourth
+
+
+def test_an_answer_to_judge_that_is_a_page_decides_nothing(azure, client):
+    """A proxy's 200: whether the resource failed, only Azure says."""
+    azure.get(URL, body="<html>Sign in</html>")
+    with pytest.raises(ArmError, match="not JSON"):
+        client.judge(ID, "1", deleting=False)
+
+
+def test_t9_an_operation_is_counted_once_however_it_is_watched(azure, credential):
+    clock = FakeClock()
+    budget = Budget(clock)
+    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=budget)
+    azure.put(URL, status=201, headers={"Azure-AsyncOperation": MONITOR}, json={})
+    running = client.put(ID, "1", {})
+    azure.get(MONITOR, json={"status": "Running"})
+    azure.get(URL, json={"properties": {"provisioningState": "Updating"}})
+    for _ in range(3):
+        running = client.poll(running.token, running.progress)
+    read = client.judge(ID, "1", deleting=False, progress=running.progress)
+    for _ in range(3):
+        read = client.poll(read.token, read.progress)
+    assert budget.operations.count("s") == 1
+    client.close()
+
+
 def test_h1_h2_headers_of_each_request(azure, client):
     azure.put(URL, status=202, headers={"Azure-AsyncOperation": MONITOR})
     azure.get(MONITOR, json={"status": "InProgress"})

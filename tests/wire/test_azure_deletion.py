@@ -139,6 +139,27 @@ def test_r5_5_trouble_while_polling_keeps_the_finalizer_and_the_token(world, net
     assert deletes(world) == 1
 
 
+def test_h1_a_delete_and_its_polls_are_one_operation(world, network):
+    world.delete(network)
+    assert world.settle(network) is None
+    polls = world.requests("GET", MONITORS)
+    (sent,) = world.requests("DELETE", "virtualNetworks")
+    ids = {r.headers["x-ms-client-request-id"] for r in (sent, *polls[-2:])}
+    assert len(polls) >= 2
+    assert len(ids) == 1
+
+
+def test_l14_a_delete_whose_monitor_says_nothing_is_judged_by_the_resource(
+    world, network
+):
+    """Ten answers in a row, as of a PUT; it was polled for ever."""
+    before = len(world.requests("GET", MONITORS))
+    world.azure.faults.answer("GET", MONITORS, 200, body={}, times=50)
+    world.delete(network)
+    assert world.settle(network, passes=40) is None
+    assert len(world.requests("GET", MONITORS)) == before + 10
+
+
 def test_a_delete_that_fails_in_the_end_is_begun_again(world, network):
     world.azure.faults.fail_operation("virtualNetworks", "LocationRequired", "No.")
     world.delete(network)

@@ -1,12 +1,14 @@
 """API Management products, subscription aliases, backup instances."""
 
+import json
+
 import pytest
 from extensions_chains import composed, cr, default, group_kind, version
 
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.outcomes import Done
 from asoreconcile.arm.outcomes import Pending as Running
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token, loads
 from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import MemoryOperations, Pending
 from asoreconcile.middleware.points import DELETE, EVERY_SUCCESS, POST_RECONCILE
@@ -26,6 +28,8 @@ TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProg
 PRODUCT = "apimanagement/Product"
 ALIAS = "subscription/Alias"
 INSTANCE = "dataprotection/BackupVaultsBackupInstance"
+SYNC_RESPONSE = "BackupInstancesClientSyncBackupInstanceResponse"
+BI_TOKEN = "serviceoperator.azure.com/bi-poller-resume-token"
 VAULT = {"kind": "BackupVault", "metadata": {"name": "v"}}
 
 
@@ -159,6 +163,8 @@ def test_a_users_error_is_synced_over_passes_and_judged_afterwards():
         checked(status, arm, operations)
     assert arm.sent == [("POST", f"{ARM_ID}/sync", "2024-04-01")]
     assert arm.bodies == [{"syncType": "Default"}]
+    kept = loads(operations.tokens[BI_TOKEN], type_name=SYNC_RESPONSE)
+    assert kept.url == TOKEN.url
 
     arm = FakeArm().on("POLL", TOKEN.url, "", Done())
     answer = checked(status, arm, operations)
@@ -168,8 +174,30 @@ def test_a_users_error_is_synced_over_passes_and_judged_afterwards():
     assert checked(protection("ProtectionConfigured"), FakeArm(), operations) == Ready()
 
 
+def test_a_sync_that_aso_began_goes_on():
+    """Its token, as ASO's own SDK writes it: the cluster changed hands meanwhile."""
+    inner = {
+        "asyncURL": "https://arm.test/operations/7",
+        "locURL": "https://arm.test/results/7",
+        "origURL": f"https://arm.test{ARM_ID}/sync?api-version=2024-04-01",
+        "method": "POST",
+        "finalState": "location",
+        "state": "InProgress",
+    }
+    operations = MemoryOperations()
+    written = json.dumps({"type": SYNC_RESPONSE, "token": inner})
+    operations.save(BI_TOKEN, written)
+    token = loads(written, type_name=SYNC_RESPONSE)
+    arm = FakeArm().on("POLL", "/operations/7", "", Running(token, 5.0))
+    status = protection("ProtectionError", "UserErrorMissingPermission")
+    with pytest.raises(Pending):
+        checked(status, arm, operations)
+    assert [method for method, *_ in arm.sent] == ["POLL"]
+    assert json.loads(operations.tokens[BI_TOKEN]) == json.loads(written)
+
+
 def test_a_sync_left_running_is_forgotten_once_protection_has_settled():
     operations = MemoryOperations()
-    operations.save("sync-backup-instance", "token")
+    operations.save(BI_TOKEN, "token")
     checked(protection("ProtectionConfigured"), operations=operations)
     assert operations.tokens == {}

@@ -5,11 +5,11 @@ import threading
 import pytest
 
 from asoreconcile.arm.faults import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Done, Failed, ReadResource, Restart
+from asoreconcile.arm.outcomes import Done, Failed, Progress, ReadResource, Restart
 from asoreconcile.arm.outcomes import Pending as Running
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token, TokenError, dumps, loads
 from asoreconcile.errors import RetryError, StoppedError
-from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.middleware.context import KeptAs, MemoryOperations, Pending
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
 
@@ -126,6 +126,72 @@ def test_r1_14_unreadable_token_is_dropped_and_the_operation_begins_anew():
     operations.save("purge", "{broken")
     ctx = fake_ctx(operations=operations)
     assert ctx.lro("purge", Done) is None
+    assert operations.tokens == {}
+
+
+def test_h1_lro_counts_its_polls_and_keeps_its_id_from_pass_to_pass():
+    operations, polls, clock = MemoryOperations(), {}, FakeClock()
+    progress = [Progress(polls=n, client_request_id="first") for n in range(3)]
+    arm = FakeArm().on("POST", "/purge", VERSION, Running(TOKEN, 7.0, progress[0]))
+    for after in progress[1:]:
+        arm.on("POLL", "/operations/1", "", Running(TOKEN, 7.0, after))
+
+    def asked():
+        ctx = fake_ctx(arm=arm, operations=operations, polls=polls, clock=clock)
+        with pytest.raises(Pending):
+            ctx.lro("purge", lambda: arm.post(f"{ARM_ID}/purge", VERSION))
+
+    for _ in range(3):
+        asked()
+        clock.advance(7.0)
+    assert arm.progress == progress[:2]
+    arm = FakeArm().on("POLL", "/operations/1", "", Done())
+    ctx = fake_ctx(arm=arm, operations=operations, polls=polls, clock=clock)
+    assert ctx.lro("purge", never) is None
+    assert arm.progress == [progress[2]]
+    assert polls == {}
+
+
+def test_d4_lro_is_not_polled_before_its_time():
+    """Whatever event brings the pass forward."""
+    operations, polls, clock = MemoryOperations(), {}, FakeClock()
+
+    def ctx():
+        return fake_ctx(operations=operations, polls=polls, clock=clock)
+
+    with pytest.raises(Pending):
+        ctx().lro("purge", lambda: Running(TOKEN, 60.0))
+    clock.advance(20.0)
+    with pytest.raises(Pending) as raised:
+        ctx().lro("purge", never)
+    assert raised.value.after_seconds == 40.0
+
+
+def test_l16_lro_whose_monitor_azure_refuses_fails_with_its_words():
+    """Begun anew in silence it would be begun for ever."""
+    operations = MemoryOperations()
+    operations.save("purge", dumps(TOKEN))
+    refused = ReadResource(
+        "monitor refused", deleting=False, error=arm_fault(400, "ExpiredToken")
+    )
+    arm = FakeArm().on("POLL", "/operations/1", "", refused)
+    with pytest.raises(ArmError, match="ExpiredToken"):
+        fake_ctx(arm=arm, operations=operations).lro("purge", never)
+    assert operations.tokens == {}
+
+
+def test_lro_that_another_operator_knows_is_kept_as_it_keeps_it():
+    operations = MemoryOperations()
+    kept_as = KeptAs("other.example/token", "PurgeResponse")
+    ctx = fake_ctx(operations=operations)
+    with pytest.raises(Pending):
+        ctx.lro("purge", lambda: Running(TOKEN, 1.0), kept_as=kept_as)
+    assert loads(operations.tokens["other.example/token"], type_name="PurgeResponse")
+    with pytest.raises(TokenError):
+        loads(operations.tokens["other.example/token"])
+    arm = FakeArm().on("POLL", "/operations/1", "", Done({"done": True}))
+    ctx = fake_ctx(arm=arm, operations=operations)
+    assert ctx.lro("purge", never, kept_as=kept_as) == {"done": True}
     assert operations.tokens == {}
 
 
