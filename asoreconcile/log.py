@@ -3,8 +3,8 @@
 A reconcile binds its identity once (`bound(...)`), and every record below it on that
 thread carries it. The library configures nothing; `cmd/` calls `configure`.
 
-Keys are lowerCamelCase. Values that are secret never come here: whoever logs them
-is the fault, no filter can know.
+Keys are lowerCamelCase. Secrets that are known (`redaction`) are hidden in every field,
+and in what other libraries log; what nobody declared a secret no filter can know.
 """
 
 import logging
@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, TextIO
 
 import orjson
+
+from asoreconcile.redaction import redact
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
@@ -26,6 +28,7 @@ _BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
 )
 _FIELDS = "asoreconcile_fields"
 _MAX_VALUE_LENGTH = 2048
+_HARMLESS = (bool, int, float, NoneType)
 
 
 class Logger:
@@ -69,7 +72,8 @@ class Logger:
         exc_info: bool = False,
     ) -> None:
         if self._logger.isEnabledFor(level):
-            extra = {_FIELDS: {**_BOUND.get(), **self._fields, **fields}}
+            # Here and not in the formatter: so it holds for anybody's handlers.
+            extra = {_FIELDS: _shown({**_BOUND.get(), **self._fields, **fields})}
             self._logger.log(
                 level, message, extra=extra, exc_info=exc_info, stacklevel=3
             )
@@ -99,12 +103,12 @@ class JsonFormatter(logging.Formatter):
             ),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         for key, value in getattr(record, _FIELDS, {}).items():
             line[key] = value if key == "armError" else _cut(value)
         if record.exc_info:
-            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+            line["exception"] = _stack(record)
         return orjson.dumps(line, default=str).decode()
 
 
@@ -117,9 +121,9 @@ class TextFormatter(logging.Formatter):
             f" {key}={value if key == 'armError' else _cut(value)}"
             for key, value in getattr(record, _FIELDS, {}).items()
         )
-        text = f"{stamp[:-3]} {record.levelname:<7} {record.getMessage()}{fields}"
+        text = f"{stamp[:-3]} {record.levelname:<7} {_message(record)}{fields}"
         if record.exc_info:
-            text += "\n" + "".join(traceback.format_exception(*record.exc_info))
+            text += "\n" + _stack(record)
         return text
 
 
@@ -133,6 +137,39 @@ def configure(
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("asoreconcile").setLevel(level)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Ours are constants; those of other libraries quote what they like."""
+    message = record.getMessage()
+    return message if hasattr(record, _FIELDS) else redact(message)
+
+
+def _stack(record: logging.LogRecord) -> str:
+    """The exception that was being handled, with its stack."""
+    fields = getattr(record, _FIELDS, _NOTHING)
+    text = "".join(traceback.format_exception(*(record.exc_info or ())))
+    return redact(text, namespace=str(fields.get("namespace") or ""))
+
+
+def _shown(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields without secrets. Nearly all have none: one look at all tells."""
+    namespace = str(fields.get("namespace") or "")
+    texts = [str(v) for v in fields.values() if not isinstance(v, _HARMLESS)]
+    joined = "\n".join(texts)
+    if redact(joined, namespace=namespace) == joined:
+        return fields
+    return {name: _redacted(value, namespace) for name, value in fields.items()}
+
+
+def _redacted(value: Any, namespace: str) -> Any:
+    if isinstance(value, _HARMLESS):
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): _redacted(v, namespace) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_redacted(v, namespace) for v in value]
+    return redact(str(value), namespace=namespace)
 
 
 def _cut(value: Any) -> Any:

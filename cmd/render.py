@@ -33,15 +33,26 @@ from asoreconcile.controllers.catalogue import builtin
     metavar="ID",
     help="Where resource groups are. Default: AZURE_SUBSCRIPTION_ID.",
 )
+@click.option(
+    "--show-secrets",
+    is_flag=True,
+    help="Print the values of Secrets instead of ***.",
+)
 @sharedoptions.documents_output
 def render(
-    *, paths: Sequence[str], resolve: Path | None, subscription: str, output: str
+    *,
+    paths: Sequence[str],
+    resolve: Path | None,
+    subscription: str,
+    show_secrets: bool,
+    output: str,
 ) -> None:
     """Print the request that each Azure manifest stands for.
 
     One document a manifest: method, path, apiVersion and body of what the operator
-    would send. Nothing is contacted. Owners, references, Secrets and ConfigMaps are
-    found among the manifests of the call, or in the --resolve file:
+    would send, with *** for the values of Secrets. Nothing is contacted. Owners,
+    references, Secrets and ConfigMaps are found among the manifests of the call, or in
+    the --resolve file:
 
     \b
       {"owner": "/subscriptions/...",            owners that are not among the files
@@ -66,6 +77,7 @@ def render(
             read_manifests(paths),
             answers=answers,
             subscription_id=subscription,
+            show_secrets=show_secrets,
         )
     except (ManifestError, RenderError) as error:
         _fail(error.problems)

@@ -16,7 +16,11 @@ import attrs
 
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import CredentialError, CredentialSource
-from asoreconcile.arm.credentials_secret import SecretRules, credential_in
+from asoreconcile.arm.credentials_secret import (
+    SecretRules,
+    credential_in,
+    secret_values,
+)
 from asoreconcile.azure.wire import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.work import Connection, Connections
 from asoreconcile.cache.entry import Entry
@@ -35,6 +39,7 @@ from asoreconcile.objects import (
     resource_version,
     uid_of,
 )
+from asoreconcile.redaction import know
 
 _AZURE_GROUPS = ".azure.com"
 
@@ -204,6 +209,8 @@ class ScopedConnections:
 
     def _new(self, key: ObjectKey, data: Mapping[str, str]) -> Connection:
         decoded = {name: base64.b64decode(value) for name, value in data.items()}
+        for value in secret_values(decoded):
+            know(value, namespace=key.namespace)
         try:
             source = credential_in(decoded, self._rules, origin=f"Secret {key}")
             return self._connect(source, str(key))

@@ -19,6 +19,7 @@ from asoreconcile.arm.credentials_secret import (
     tenants_problem,
 )
 from asoreconcile.controllers.environment import Environment, flag
+from asoreconcile.redaction import know
 
 _ORIGIN = "the operator's settings"
 # What azure-identity alone would read; ASO's settings have no such names.
@@ -74,6 +75,9 @@ def _source(
     client = reader.text("AZURE_CLIENT_ID")
     certificate = reader.raw("AZURE_CLIENT_CERTIFICATE")
     secret = reader.text("AZURE_CLIENT_SECRET")
+    # The operator's own: hidden from everybody's texts.
+    for value in (certificate, reader.raw("AZURE_CLIENT_CERTIFICATE_PASSWORD"), secret):
+        know(value.strip())
     tenants = tenants_in(reader.text(TENANTS))
     if problem := tenants_problem(tenants):
         reader.problems.append(f"{TENANTS} {problem}")

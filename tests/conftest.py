@@ -7,7 +7,10 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from asoreconcile.redaction import forget_all
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,3 +28,10 @@ settings.register_profile(
     "explore", settings.get_profile("replay"), derandomize=False, max_examples=2000
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "replay"))
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests():
+    """What one test calls a secret is another's plain text."""
+    yield
+    forget_all()

@@ -24,6 +24,7 @@ from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.reconcile_context import DeadlineError
+from asoreconcile.redaction import know
 from asoreconcile.single_flight import PatienceError, SingleFlight
 
 # Fetched anew when it has less than this to live; one thread does so, others go on.
@@ -36,6 +37,8 @@ _SIGN_IN_SECONDS = 120.0
 _PATIENCE_SECONDS = 5.0
 # The key of sign-ins that no refused token is the reason for.
 _NEW = ("", "")
+# Less is no token, and would be hidden in the texts of everybody.
+_SHORTEST_TOKEN = 16
 _CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
 
 
@@ -172,9 +175,9 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
                 f"not sent: {_host(http.url)} is not the ARM endpoint's host"
             )
         token = self._tokens.get()
-        http.headers["Authorization"] = f"Bearer {token.token}"
+        http.headers["Authorization"] = _shown(token)
         if self._auxiliary:
-            others = [f"Bearer {tokens.get().token}" for tokens in self._auxiliary]
+            others = [_shown(tokens.get()) for tokens in self._auxiliary]
             http.headers["x-ms-authorization-auxiliary"] = ", ".join(others)
         response = self.next.send(request)
         if response.http_response.status_code != 401:
@@ -186,7 +189,7 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
         if newer.token == token.token:
             return response
         response.http_response.internal_response.close()
-        http.headers["Authorization"] = f"Bearer {newer.token}"
+        http.headers["Authorization"] = _shown(newer)
         return self.next.send(request)
 
 
@@ -200,6 +203,13 @@ def challenge_claims(header: str) -> str:
         return b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
     except (Base64Error, UnicodeDecodeError):
         return ""
+
+
+def _shown(token: AccessToken) -> str:
+    """The header's value; proxies quote it, so it is hidden from now on."""
+    if len(token.token) >= _SHORTEST_TOKEN:
+        know(token.token)
+    return f"Bearer {token.token}"
 
 
 def _left(token: AccessToken) -> float:

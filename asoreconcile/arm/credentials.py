@@ -15,6 +15,7 @@ from azure.core.exceptions import AzureError
 
 from asoreconcile.arm.transport import ArmTransport, ca_bundle
 from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.redaction import Vault, redact
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"
@@ -179,7 +180,7 @@ def client_secret(
             **identity_options(source.cloud, transport),
         )
     except ValueError as error:
-        message = redacted(str(error), source.client_secret)
+        message = _vault(source.client_secret).redact(str(error))
         raise CredentialError(f"the credential is malformed: {message}") from None
     who = holder(source.client_id, source.origin)
     return Explained(credential, source.client_secret, who=who)
@@ -220,11 +221,12 @@ def holder(client_id: str, origin: str) -> str:
     return f"client {client_id} ({origin})" if origin else f"client {client_id}"
 
 
-def redacted(text: str, *secrets: str) -> str:
-    """A text without the given values, should someone have quoted them."""
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
-    return text
+def _vault(*secrets: str) -> Vault:
+    """One's own: whose objects use the credential is not known here."""
+    vault = Vault()
+    for secret in secrets:
+        vault.know(secret)
+    return vault
 
 
 class Explained:
@@ -237,7 +239,7 @@ class Explained:
         self, credential: TokenCredential, *secrets: str, who: str, advice: str = ""
     ) -> None:
         self._credential = credential
-        self._secrets = secrets
+        self._vault = _vault(*secrets)
         self._who = who
         self._advice = advice
 
@@ -260,7 +262,7 @@ class Explained:
             )
         except AzureError as error:
             # Not chained: azure-identity's exceptions hold the request and its form.
-            message = redacted(error.message, *self._secrets)
+            message = self._vault.redact(redact(error.message))
         advice = f": {self._advice}" if self._advice else ""
         raise CredentialError(f"no token for {self._who}: {message}{advice}")
 

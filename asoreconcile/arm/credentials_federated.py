@@ -18,6 +18,7 @@ from asoreconcile.arm.credentials import (
     holder,
     identity_options,
 )
+from asoreconcile.redaction import know
 
 # Where ASO's Deployment projects the service account's token.
 TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
@@ -151,4 +152,5 @@ def _projected(path: Path) -> str:
         token = ""
     if not token or len(content) > _MAX_TOKEN_BYTES:
         raise CredentialError(f"{path} holds no service account token")
+    know(token)
     return token

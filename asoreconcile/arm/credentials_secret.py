@@ -50,6 +50,12 @@ _KNOWN = frozenset(
 _SUBSCRIPTION = re.compile(r"[A-Za-z0-9_-]+")
 
 
+def secret_values(data: Mapping[str, bytes]) -> list[str]:
+    """What of a credential Secret nobody may see; ids and addresses are no secret."""
+    values = (data.get(key, b"") for key in (_SECRET, _CERTIFICATE, _PASSWORD))
+    return [value.decode("utf-8", "replace").strip() for value in values if value]
+
+
 @attrs.frozen
 class SecretRules:
     """What the operator's settings say about credentials in Secrets.

@@ -21,6 +21,7 @@ from asoreconcile.arm.delays import retry_after_seconds
 from asoreconcile.arm.envelopes import UNKNOWN_CODE, Envelope
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject
+from asoreconcile.redaction import redact
 
 Sent = Literal["no", "maybe"]
 
@@ -46,7 +47,7 @@ class ArmError(AsoError):
     code, message: for the condition, as Azure wrote them; never empty.
     codes: every code in the answer, the most specific last.
     target: what the error is about, or "".
-    body: the whole answer's text, for the log; it may be long.
+    body: the answer's text, for the log: up to 128 Ki characters.
     retry_after_seconds: what the server asked for, or None.
     request_id: Azure's own, "" without one. correlation_id, client_request_id: as the
     answer repeats them, else as they were sent (H1).
@@ -67,15 +68,16 @@ class ArmError(AsoError):
         method: str = "",
         url: str = "",
     ) -> None:
-        self.code = envelope.code
-        self.message = envelope.message
-        self.codes = envelope.codes
-        self.target = envelope.target
-        self.detail_targets = envelope.detail_targets
-        self.policies = envelope.policies
+        # Proxies quote what they were sent, bearer token and all.
+        self.code = redact(envelope.code)
+        self.message = redact(envelope.message)
+        self.codes = tuple(redact(code) for code in envelope.codes)
+        self.target = redact(envelope.target)
+        self.detail_targets = tuple(redact(t) for t in envelope.detail_targets)
+        self.policies = tuple(redact(policy) for policy in envelope.policies)
         self.understood = envelope.understood
         self.status = status
-        self.body = body
+        self.body = redact(body)
         self.retry_after_seconds = retry_after_seconds
         self.request_id = request_id
         self.correlation_id = correlation_id
@@ -128,7 +130,7 @@ class ArmTransportError(AsoError):
         self.client_request_id = client_request_id
         self.method = method
         self.url = without_query(url)
-        self.message = _unsigned(message)
+        self.message = redact(_unsigned(message))
         super().__init__(f"{method} {self.url}: {self.message}")
 
 

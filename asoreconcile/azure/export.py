@@ -5,7 +5,8 @@ from extensions and from expressions; how it is stored is `targets`' business. V
 Secrets stay out of logs and errors.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from asoreconcile.azure.computed import (
     CONFIG_MAP_EXPRESSIONS,
@@ -34,6 +35,7 @@ from asoreconcile.objects import (
     spec,
     status,
 )
+from asoreconcile.redaction import know
 
 
 def export(work: Work, current: JsonObject) -> None:
@@ -124,7 +126,32 @@ def _secrets(work: Work, current: JsonObject, computed: Computed) -> list[Export
     found = chain(
         ExportSecrets(ctx=work.context, obj=current, extra=computed.secret_names())
     )
-    return [*found.secrets, *computed.secrets(found.raw)]
+    _keep_secret(work, current, [*found.raw.values(), *_values(found.secrets)])
+    made = computed.secrets(found.raw)
+    _keep_secret(work, current, _values(made))
+    return [*found.secrets, *made]
+
+
+def _values(exports: Iterable[Export]) -> list[str]:
+    return [one.value for one in exports]
+
+
+def _keep_secret(work: Work, current: JsonObject, values: Iterable[str]) -> None:
+    """Have values hidden from texts, but for those that the object itself shows, such
+    as an address.
+    """
+    shown = set(_leaves([spec(current), status(current)]))
+    for value in values:
+        if value not in shown:
+            know(value, namespace=work.key.namespace)
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    elif value is not None:
+        yield str(value)
 
 
 def _config_maps(work: Work, current: JsonObject, computed: Computed) -> list[Export]:

@@ -11,6 +11,7 @@ from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.errors import ConditionError
 from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.redaction import redact
 from asoreconcile.runtime.outcome import in_chain
 
 # The API refuses events over 1,024 characters; the id at the end is what support asks
@@ -53,7 +54,8 @@ def event_text(work: Work, error: ConditionError) -> str:
     """What the event of a failure says: reason, message, and of a request that Azure
     refused, or did not answer, its id, and whose credential it does not let in.
     """
-    text = f"{error.reason}: {error}"
+    # Before it is cut: half of a secret is harder to find.
+    text = redact(f"{error.reason}: {error}", namespace=work.key.namespace)
     fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)
     if fault is None:
         return text

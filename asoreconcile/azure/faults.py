@@ -74,13 +74,13 @@ def _classified(
         requestId=error.request_id,
         correlationId=error.correlation_id,
         clientRequestId=error.client_request_id,
-        armError=work.references.hide(describe(error)),
+        armError=describe(error),
     )
     chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
     found = chain(ClassifyError(version=work.version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
     failed = ConditionError(
-        work.references.hide(_told(found.message, error)),
+        _told(found.message, error),
         reason=found.code,
         severity=severity,
         retry=found.retry,

@@ -36,7 +36,7 @@ from asoreconcile.azure.work import Kind, Operator, Work
 from asoreconcile.conditions import Ready, find_ready, succeeded
 from asoreconcile.errors import ConditionError, RetryError, StoppedError
 from asoreconcile.kube.errors import ApiError, ConflictError
-from asoreconcile.log import Logger
+from asoreconcile.log import Logger, bound
 from asoreconcile.middleware.context import Pending
 from asoreconcile.objects import (
     JsonObject,
@@ -89,6 +89,7 @@ class ArmReconciler:
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
+            bound(namespace=request.key.namespace),  # whose secrets no record shows
             self._kind.under_way.during(request.key) as glances,
         ):
             work = self._work(obj, glances)

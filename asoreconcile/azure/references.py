@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
-import orjson
-
 from asoreconcile.azure.differences import HIDDEN
 from asoreconcile.azure.glances import Glances
 from asoreconcile.azure.nodes import Node
@@ -30,10 +28,7 @@ from asoreconcile.objects import (
     resource_version,
     uid_of,
 )
-
-_HIDDEN = "***"
-# Shorter ones would be found in any text.
-_SHORTEST_SECRET = 5
+from asoreconcile.redaction import know
 
 
 class Getter(Protocol):
@@ -58,7 +53,7 @@ class References:
         self._objects = objects
         self._glances = glances
         self._read: dict[tuple[str, str], JsonObject] = {}
-        self._secrets: set[str] = set()  # values, to keep them out of texts
+        self._secrets: set[str] = set()  # values, to keep them out of comparisons
 
     def reference(self, ref: JsonObject) -> str:
         """The ARM id of `{group, kind, name}`. Its readiness does not matter."""
@@ -132,7 +127,7 @@ class References:
         return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
 
     def know_secrets(self, inputs: Iterable[InputReference]) -> None:
-        """Read the Secrets that a spec names, so that `hide` knows their values.
+        """Read the Secrets that a spec names, so that `redact` knows their values.
 
         For passes that send nothing: Azure quotes a value long after it was sent. What
         cannot be read now is left out. Nothing is decided by it, so it is no glance: a
@@ -147,16 +142,6 @@ class References:
             self._glances.note(Node(SECRETS.group_kind, key), None)
             with suppress(ConditionError, ApiError, TransportError):
                 read(given.value)
-
-    def hide(self, text: str) -> str:
-        """A text of Azure's without the Secrets' values that were read so far: some
-        refusals quote what they refuse.
-        """
-        known = [v for v in self._secrets if len(v) >= _SHORTEST_SECRET]
-        for value in sorted(known, key=len, reverse=True):
-            for form in (value, orjson.dumps(value).decode()[1:-1]):
-                text = text.replace(form, _HIDDEN)
-        return text
 
     def without_secrets(self, body: JsonObject) -> JsonObject:
         """A copy of a body in which HIDDEN stands for the Secrets' values."""
@@ -175,6 +160,7 @@ class References:
     def _decoded(self, name: str, key: str, value: str) -> str:
         decoded = _decoded(name, key, value)
         self._secrets.add(decoded)
+        know(decoded, namespace=self._namespace)
         return decoded
 
     def _secret_data(self, name: str) -> dict[str, str]:

@@ -13,6 +13,8 @@ An object that is gone ends the pass (`GoneError`), silently: R1.17, D2.
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import attrs
+
 from asoreconcile.azure.wire import FINALIZER
 from asoreconcile.catalogue.authored import Form
 from asoreconcile.clock import Clock
@@ -35,6 +37,7 @@ from asoreconcile.objects import (
     status,
     uid_of,
 )
+from asoreconcile.redaction import redact
 
 
 class GoneError(AsoError):
@@ -159,10 +162,16 @@ class Session:
         self._is_live = True
 
     def set_ready(self, ready: Ready, *, reason_aware: bool = False) -> None:
-        """Offer the working status a Ready condition; written by `commit_status`."""
+        """Offer the working status a Ready condition; written by `commit_status`.
+
+        Secrets that are known are hidden in its message: everybody may read it.
+        """
+        namespace = self.key.namespace
+        reason = redact(ready.reason, namespace=namespace)
+        message = redact(ready.message, namespace=namespace)
         self.status["conditions"] = merge_ready(
             self.status.get("conditions"),
-            ready,
+            attrs.evolve(ready, reason=reason, message=message),
             self._clock.now(),
             reason_aware=reason_aware,
         )

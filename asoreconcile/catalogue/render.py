@@ -74,12 +74,14 @@ def render(
     *,
     answers: Answers | None = None,
     subscription_id: str = "",
+    show_secrets: bool = False,
 ) -> Rendered:
     """The requests that the manifests of one call stand for.
 
     answers: what the manifests name and do not define. subscription_id: where resource
-    groups are. Raises RenderError with the problems of all manifests at once; nothing
-    is rendered then. Reads no file and changes no manifest.
+    groups are. show_secrets: True has the values of Secrets in the bodies; else `***`
+    stands for each. Raises RenderError with the problems of all manifests at once;
+    nothing is rendered then. Reads no file and changes no manifest.
     """
     placed = [attrs.evolve(m, obj=_with_namespace(m.obj)) for m in manifests]
     resolution = Resolution(
@@ -98,7 +100,9 @@ def render(
         if not _is_ours(catalogue, gvk.group):
             skipped.append(manifest)
             continue
-        texts, request = _one(catalogue, resolution, manifest.obj)
+        texts, request = _one(
+            catalogue, resolution, manifest.obj, show_secrets=show_secrets
+        )
         found += [f"{_label(manifest)}: {text}" for text in texts]
         requests += [request] if request else []
     if found:
@@ -107,24 +111,32 @@ def render(
 
 
 def request_of(
-    version: KindVersion, obj: JsonObject, resolution: Resolution
+    version: KindVersion,
+    obj: JsonObject,
+    resolution: Resolution,
+    *,
+    show_secrets: bool = True,
 ) -> Request:
     """The request that one object stands for, whether or not its spec is valid.
 
-    Fields nobody knows are not sent. Raises SpecError, and ResolutionError for the
-    first thing that cannot be resolved.
+    Fields nobody knows are not sent. show_secrets: see `render`. Raises SpecError, and
+    ResolutionError for the first thing that cannot be resolved.
     """
     body = to_arm(
         version,
         spec(obj),
         name=resolution.name_of(version, obj),
-        inputs=resolution.inputs(key_of(obj).namespace),
+        inputs=resolution.inputs(key_of(obj).namespace, show_secrets=show_secrets),
     )
     return Request(resolution.arm_id_of(version, obj), version.api_version, body)
 
 
 def _one(
-    catalogue: Catalogue, resolution: Resolution, obj: JsonObject
+    catalogue: Catalogue,
+    resolution: Resolution,
+    obj: JsonObject,
+    *,
+    show_secrets: bool,
 ) -> tuple[list[str], Request | None]:
     try:
         version = catalogue.version(gvk_of(obj))
@@ -141,7 +153,7 @@ def _one(
         texts.append(str(error))
     if texts:
         return texts, None
-    return [], request_of(version, obj, resolution)
+    return [], request_of(version, obj, resolution, show_secrets=show_secrets)
 
 
 def _unresolved(

@@ -25,6 +25,7 @@ from asoreconcile.objects import (
     key_of,
     spec,
 )
+from asoreconcile.redaction import HIDDEN
 
 _MEMBERS = ("owner", "references", "secrets", "secretMaps", "configMaps")
 
@@ -112,9 +113,14 @@ class Resolution:
         self._objects = {(gvk_of(obj).group_kind, key_of(obj)): obj for obj in objects}
         self._resolving: list[tuple[GroupKind, ObjectKey]] = []
 
-    def inputs(self, namespace: str) -> "NamespacedInputs":
-        """The `payload.Inputs` of objects in a namespace."""
-        return NamespacedInputs(self, namespace)
+    def inputs(
+        self, namespace: str, *, show_secrets: bool = True
+    ) -> "NamespacedInputs":
+        """The `payload.Inputs` of objects in a namespace.
+
+        show_secrets: False has `***` in place of each value of a Secret.
+        """
+        return NamespacedInputs(self, namespace, show_secrets)
 
     def name_of(self, version: KindVersion, obj: JsonObject) -> str:
         """The Azure name. Raises ResolutionError when nothing says it."""
@@ -256,6 +262,7 @@ class NamespacedInputs:
 
     _resolution: Resolution
     _namespace: str
+    _show_secrets: bool
 
     def reference(self, reference: JsonObject) -> str:
         group_kind = GroupKind(
@@ -265,10 +272,12 @@ class NamespacedInputs:
         return self._resolution.reference(group_kind, _key(self._namespace, name))
 
     def secret(self, reference: JsonObject) -> str:
-        return self._resolution.secret(reference, self._namespace)
+        value = self._resolution.secret(reference, self._namespace)
+        return value if self._show_secrets else HIDDEN
 
     def secret_map(self, reference: JsonObject) -> dict[str, str]:
-        return self._resolution.secret_map(reference, self._namespace)
+        found = self._resolution.secret_map(reference, self._namespace)
+        return found if self._show_secrets else dict.fromkeys(found, HIDDEN)
 
     def config_map(self, reference: JsonObject) -> str:
         return self._resolution.config_map(reference, self._namespace)

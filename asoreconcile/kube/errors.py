@@ -19,6 +19,7 @@ import orjson
 
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject
+from asoreconcile.redaction import redact
 
 _MAX_TEXT = 2048
 
@@ -30,7 +31,7 @@ class TransportError(AsoError):
     """
 
     def __init__(self, message: str, *, lost: bool = False) -> None:
-        super().__init__(message)
+        super().__init__(redact(message))
         self.lost = lost
 
 
@@ -54,7 +55,8 @@ class ApiError(AsoError):
         details: JsonObject | None = None,
         retry_after_seconds: float | None = None,
     ) -> None:
-        super().__init__(message)
+        # Admission webhooks and proxies quote what they were sent.
+        super().__init__(redact(message))
         self.status = status
         self.reason = reason
         self.details = details or {}
@@ -104,8 +106,13 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 }
 
 
-def api_error(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The error that an answer states; works for any body, never raises."""
+def api_error(
+    status: int, headers: Mapping[str, str], body: bytes, *, namespace: str = ""
+) -> ApiError:
+    """The error that an answer states; works for any body, never raises.
+
+    namespace: that was asked about; what is known of its Secrets is hidden.
+    """
     document = _status_object(body)
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _text(body) or f"HTTP {status}"
@@ -115,7 +122,7 @@ def api_error(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     details = document.get("details")
     details = details if isinstance(details, dict) else {}
     return kind(
-        message,
+        redact(message, namespace=namespace),
         status=status,
         reason=reason,
         details=details,

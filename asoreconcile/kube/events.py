@@ -36,6 +36,7 @@ from asoreconcile.kube.eventseries import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
+from asoreconcile.redaction import redact
 
 _log = Logger(__name__)
 
@@ -104,8 +105,10 @@ class EventRecorder:
         Written within about a tenth of a second of the clock, or at once by `flush`.
         action: what was being done, for events.k8s.io/v1; default the reason.
         """
+        # Before it is cut: half of a secret is harder to find.
+        shown = cut(redact(message, namespace=key_of(obj).namespace))
         record = Record(
-            _reference_of(obj), type, reason, cut(message), self._clock.now(), action
+            _reference_of(obj), type, reason, shown, self._clock.now(), action
         )
         if not self._queue.put(lambda: self._write(record)):
             _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
@@ -167,7 +170,12 @@ class EventRecorder:
                 self._send(record, series)
             except ApiError as error:
                 # A refused event will be refused again.
-                _log.warning("Event refused", reason=record.reason, error=str(error))
+                _log.warning(
+                    "Event refused",
+                    reason=record.reason,
+                    error=str(error),
+                    namespace=namespace_of(record),
+                )
                 return
             except TransportError as error:
                 # Many recorders lose one server at once: they come back one by one.

@@ -84,7 +84,12 @@ class Exchange:
             else:
                 if answer.status < 300:
                     return _parsed(answer)
-                failure = api_error(answer.status, answer.headers, answer.body)
+                failure = api_error(
+                    answer.status,
+                    answer.headers,
+                    answer.body,
+                    namespace=_namespace_in(path),
+                )
             if isinstance(failure, UnauthorizedError) and not renewed:
                 renewed = True
                 if self._transport.renew_credential():
@@ -161,6 +166,11 @@ class Exchange:
     def _count(self, method: str, code: int | str) -> None:
         if self._metrics is not None:
             self._metrics.kube_request(str(code), method, self._transport.host)
+
+
+def _namespace_in(path: str) -> str:
+    _, _, rest = path.partition("/namespaces/")
+    return rest.partition("/")[0]
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ import urllib3
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.connections import Connections, cut, socket_of
 from asoreconcile.kube.errors import TransportError
+from asoreconcile.redaction import know
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
@@ -116,6 +117,7 @@ class Transport:
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         sent = {"User-Agent": self._user_agent, **headers}
         if authorization := self._authorization():
+            know(authorization.rpartition(" ")[2])
             sent["Authorization"] = authorization
         return sent
 

@@ -38,6 +38,7 @@ def test_render_accepts_every_golden_manifest_and_sends_the_same():
             [Manifest(pair.name, 1, pair.cr)],
             answers=answers_of(pair.resolve),
             subscription_id=SUBSCRIPTION,
+            show_secrets=True,
         ).requests
 
         if not pair.keeps_children:

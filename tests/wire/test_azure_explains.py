@@ -1,5 +1,6 @@
 """What a person can read of a resource: its condition, its events, the log."""
 
+import base64
 import json
 import logging
 
@@ -7,6 +8,7 @@ import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.arm.correlation import correlated
+from asoreconcile.arm.faults import ArmError
 from asoreconcile.azure.wire import POLLER_TOKEN
 from asoreconcile.conditions import MAX_MESSAGE
 from asoreconcile.log import JsonFormatter
@@ -219,3 +221,50 @@ def test_a_status_that_cannot_be_stored_does_not_hide_ready(world, log):
     assert [r["message"] for r in log() if r["level"] == "error"] == [
         "Status refused; its conditions alone"
     ]
+
+
+def test_a_proxys_page_that_quotes_our_request_shows_no_token(world, network, log):
+    world.run(network)
+    world.clock.advance(3600.0)
+    token = world.azure.entra.tokens()[-1]
+    assert len(token) > 30
+    page = f"<pre>Authorization: Bearer {token}\nAUTHORIZATION: {token.upper()}</pre>"
+    for verb in ("GET", "PUT"):
+        world.azure.faults.respond(
+            verb, "", Response(502, page.encode(), {"Content-Type": "text/html"})
+        )
+    for _ in range(4):
+        world.run(network)
+        world.clock.advance(60.0)
+    said = all_said(world, network, log)
+    assert "Authorization: Bearer ***" in said
+    assert token not in said
+    assert token.upper() not in said
+
+
+def test_an_error_of_the_client_itself_holds_no_token(world):
+    arm_id = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+    world.arm.get(arm_id, "2021-04-01")
+    token = world.azure.entra.tokens()[-1]
+    body = f'{{"error": {{"code": "{token}", "message": "m {token}"}}}}'
+    world.azure.faults.respond("GET", "resourceGroups", Response(400, body.encode()))
+    with pytest.raises(ArmError) as caught:
+        world.arm.get(arm_id, "2021-04-01")
+    assert token not in str(vars(caught.value)) + str(caught.value)
+    assert (caught.value.code, caught.value.message) == ("***", "m ***")
+
+
+def test_a_refusal_of_the_api_server_that_quotes_a_secret_is_redacted(
+    world, server, log
+):
+    """An admission webhook of somebody's, which says what it was shown."""
+    quoted = base64.b64encode(PASSWORD.encode()).decode()
+    denied = refusal(403, "Forbidden", f'webhook "a" denied {{"password":"{quoted}"}}')
+    world.run(server)
+    world.clock.advance(60.0)
+    world.cluster.faults.respond("PATCH", "/flexibleservers/db", denied)
+    world.run(server)
+    assert '{"password":"***="}' in world.ready(server)["message"]
+    said = all_said(world, server, log)
+    assert "denied" in said
+    assert quoted not in said

@@ -184,3 +184,28 @@ def test_render_says_what_it_skips():
 def test_help_teaches_with_an_example(args):
     assert "Example:" in run(kinds, *args).output
     assert "Example:" in run(render, "--help").output
+
+
+def test_render_shows_values_of_secrets_on_request_alone():
+    server = """apiVersion: dbforpostgresql.azure.com/v1api20221201
+kind: FlexibleServer
+metadata: {name: db}
+spec:
+  owner: {armId: /subscriptions/s/resourceGroups/g}
+  location: westus
+  administratorLogin: admin1
+  administratorLoginPassword: {name: db, key: password}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+stringData: {password: canary-7f3e}
+"""
+    plain = run(render, "-f", "-", "-o", "json", stdin=server)
+    shown = run(render, "-f", "-", "-o", "json", "--show-secrets", stdin=server)
+    passwords = [
+        json.loads(result.output)["body"]["properties"]["administratorLoginPassword"]
+        for result in (plain, shown)
+    ]
+    assert passwords == ["***", "canary-7f3e"]
+    assert "canary" not in plain.output + plain.stderr

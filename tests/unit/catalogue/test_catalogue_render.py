@@ -51,13 +51,14 @@ stringData: {other: plain}
 """
 
 
-def rendered(*texts, answers=None, subscription_id=SUB):
+def rendered(*texts, answers=None, subscription_id=SUB, show_secrets=True):
     manifests = parse_manifests("---".join(texts), path="f.yaml")
     return render(
         builtin(),
         manifests,
         answers=None if answers is None else answers_of(answers),
         subscription_id=subscription_id,
+        show_secrets=show_secrets,
     )
 
 
@@ -133,6 +134,14 @@ def test_secrets_and_config_maps_come_from_manifests():
     other = KEYED.replace("key: word", "key: other")
     (request,) = rendered(other, SECRET).requests
     assert request.body["properties"]["primaryKey"] == "plain"
+
+
+@pytest.mark.parametrize("answers", [None, {"secrets": {"values/word": "given"}}])
+def test_values_of_secrets_are_shown_on_request_alone(answers):
+    (request,) = rendered(KEYED, SECRET, answers=answers, show_secrets=False).requests
+    assert request.body["properties"]["primaryKey"] == "***"
+    (text,) = problems(KEYED.replace("word", "gone"), SECRET, show_secrets=False)
+    assert "has no key 'gone'" in text
 
 
 def test_answers_beat_manifests_for_secrets():

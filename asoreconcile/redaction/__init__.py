@@ -1,0 +1,29 @@
+"""Secrets kept out of texts: what was sent or read as one is replaced by `***`.
+
+    know(password, namespace="shop")              # read from a Secret of `shop`
+    redact("bad password 'hunter22'", namespace="shop")
+
+Whatever comes back (errors of ARM, of the API server, of an authority) and whatever
+goes out (conditions, events, log records) passes `redact`. A value is found as it is
+and in the forms that texts quote values in: base64 at any alignment, standard or
+URL-safe; percent-, HTML- and JSON-escaped, several times over; in any letter case; cut
+at either end. `forms` says which, and how short a piece still counts.
+
+A namespace is a boundary: what is known of one is hidden in its own texts alone, so
+nobody can blot out, or find out by guessing, what others have. Values without a
+namespace are the operator's own and are hidden everywhere.
+
+Memory is bounded (`vault`), and so is the time for one text: it is cut at
+MAX_TEXT characters, and one in which almost everything looks like a secret is hidden
+whole. Safe from any thread; never blocks for long. Depends on nothing else of ours.
+"""
+
+from asoreconcile.redaction.vault import HIDDEN, MAX_TEXT, Vault
+
+__all__ = ["HIDDEN", "MAX_TEXT", "Vault", "forget_all", "know", "redact"]
+
+_VAULT = Vault()
+
+know = _VAULT.know
+redact = _VAULT.redact
+forget_all = _VAULT.forget_all

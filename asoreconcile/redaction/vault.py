@@ -1,0 +1,266 @@
+"""The secrets that are known, by namespace, and the search for them in texts.
+
+Every pattern is indexed by pieces of GRAM characters, a stride apart; a text is looked
+up at each of its positions, and what is found is extended to both sides. So the time
+for a text does not grow with the number of secrets: about 0.1 us a character.
+"""
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+
+from asoreconcile.redaction.forms import (
+    GRAM,
+    SHORT,
+    Pattern,
+    lowered,
+    patterns_of,
+    short_forms,
+    spelled,
+)
+from asoreconcile.redaction.views import View, views
+
+HIDDEN = "***"
+MAX_TEXT = 1 << 17
+# About 200 bytes each: of the operator's own values, and of all namespaces together.
+_MAX_OWN_PIECES = 40_000
+_MAX_PIECES = 60_000
+_MAX_SHORT = 256
+# More places than this to look at in one text: hide all of it.
+_MAX_PLACES = 20_000
+# Of one piece: patterns that share it, and places of it within one pattern.
+_MAX_SHARING = 32
+_MAX_REPEATED = 2
+# Values that ordinary texts say all the time; only quotes tell them apart.
+_WORDS = """
+all and any are arm bad been but can did does end etag for from get had has have here
+his how http into its key last less line list low make max may min more must name new
+next nil none not now null off old one only open out over own part path port post put
+read rest role root run same see set sku some such than that the them then they this
+tier time tls too top true two type unit url use used user very was way when will with
+yes you your zone
+"""
+_COMMON = frozenset(_WORDS.split())
+_QUOTE = r"'\"`=(\[{<>"
+_END = r"'\"`)\]}<>,;.&\s"
+
+_Place = tuple[Pattern, int]
+_Span = tuple[int, int]
+
+
+class _Scope:
+    """What is known of one namespace. The vault's lock guards changes, not reads."""
+
+    def __init__(self) -> None:
+        self.index: dict[str, tuple[_Place, ...]] = {}
+        self.pieces = 0
+        self.short_pattern: re.Pattern[str] | None = None
+        self._values: OrderedDict[str, list[Pattern]] = OrderedDict()
+        self._short: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.index and self.short_pattern is None
+
+    def know(self, value: str) -> None:
+        known = self._short if len(value) < SHORT else self._values
+        if value in known:
+            known.move_to_end(value)
+        elif len(value) < SHORT:
+            self._short[value] = None
+            if len(self._short) > _MAX_SHORT:
+                self._short.popitem(last=False)
+            self.short_pattern = _short_pattern(self._short)
+        else:
+            found = self._values[value] = patterns_of(value)
+            for pattern in found:
+                self._add(pattern)
+
+    def forget_oldest(self) -> None:
+        _, found = self._values.popitem(last=False)
+        for pattern in found:
+            for piece, _ in _pieces(pattern):
+                self._drop(piece, pattern)
+
+    def _add(self, pattern: Pattern) -> None:
+        for piece, offset in _pieces(pattern):
+            places = self.index.get(piece, ())
+            if sum(p is pattern for p, _ in places) < _MAX_REPEATED:
+                kept = (*places, (pattern, offset))[-_MAX_SHARING:]
+                self.index[piece] = kept
+                self.pieces += len(kept) - len(places)
+
+    def _drop(self, piece: str, pattern: Pattern) -> None:
+        places = self.index.get(piece, ())
+        kept = tuple(place for place in places if place[0] is not pattern)
+        self.pieces -= len(places) - len(kept)
+        if kept:
+            self.index[piece] = kept
+        else:
+            self.index.pop(piece, None)
+
+
+class Vault:
+    """Known secrets, bounded; the oldest of who has most are forgotten first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._own = _Scope()
+        self._scopes: dict[str, _Scope] = {}
+        self._pieces = 0  # of all namespaces
+
+    def know(self, value: str, *, namespace: str = "") -> None:
+        """Hide a value from now on; again and again is free.
+
+        namespace: whose it is; "" hides it from everybody's texts, so only for what no
+        author of custom resources can choose.
+        """
+        if not value:
+            return
+        with self._lock:
+            if namespace:
+                self._know_of(namespace, value)
+                return
+            own = self._own
+            own.know(value)
+            while own.pieces > _MAX_OWN_PIECES:
+                own.forget_oldest()
+
+    def redact(self, text: str, *, namespace: str = "") -> str:
+        """The text with `***` for what is known; cut at MAX_TEXT characters.
+
+        namespace: of the object that the text is about, "" for none.
+        """
+        if len(text) > MAX_TEXT:
+            text = text[:MAX_TEXT] + "..."
+        found = (self._own, self._scopes.get(namespace))
+        scopes = [scope for scope in found if scope is not None and not scope.is_empty]
+        if not scopes or not text:
+            return text
+        spans: list[_Span] = []
+        for view in views(text):
+            places = _matches(view, scopes)
+            if places is None:
+                return HIDDEN
+            spans.extend(view.span(*span) for span in places)
+        return _without(text, spans) if spans else text
+
+    def forget_all(self) -> None:
+        """Know nothing any more. For tests."""
+        with self._lock:
+            self._own, self._scopes, self._pieces = _Scope(), {}, 0
+
+    def _know_of(self, namespace: str, value: str) -> None:
+        """Caller holds the lock."""
+        scope = self._scopes.get(namespace)
+        if scope is None:
+            scope = _Scope()
+            self._scopes = {**self._scopes, namespace: scope}
+        before = scope.pieces
+        scope.know(value)
+        self._pieces += scope.pieces - before
+        while self._pieces > _MAX_PIECES:
+            largest = max(self._scopes.values(), key=lambda s: s.pieces)
+            before = largest.pieces
+            largest.forget_oldest()
+            self._pieces += largest.pieces - before
+
+    def __repr__(self) -> str:
+        return "Vault(...)"
+
+
+def _matches(view: View, scopes: list[_Scope]) -> list[_Span] | None:
+    """Where one way to read a text shows a secret; None: too much to look at."""
+    spans: list[_Span] = []
+    text = spelled(view.text)
+    at = range(len(text) - GRAM + 1)
+    for scope in scopes:
+        index = scope.index
+        places = [i for i in at if text[i : i + GRAM] in index] if index else []
+        if len(places) > _MAX_PLACES:
+            return None
+        spans += _extended(text, places, index)
+        if scope.short_pattern is not None:
+            lower = lowered(view.text)
+            spans += [m.span() for m in scope.short_pattern.finditer(lower)]
+    return spans
+
+
+def _extended(
+    text: str, places: Iterable[int], index: Mapping[str, tuple[_Place, ...]]
+) -> Iterator[_Span]:
+    """The longest piece of a pattern around each place, where it says enough."""
+    end = 0
+    for at in places:
+        if at < end:
+            continue
+        known = index.get(text[at : at + GRAM], ())
+        found = [span for one in known if (span := _around(text, at, end, one))]
+        if found:
+            span = max(found, key=lambda s: s[1] - s[0])
+            end = span[1]
+            yield span
+
+
+def _around(text: str, at: int, after: int, place: _Place) -> _Span | None:
+    """The piece of a pattern that is in the text at a place; None where it says too
+    little. after: what comes before this is found already.
+    """
+    pattern, offset = place
+    known = pattern.text
+    before = 0
+    room = min(at - after, offset)
+    while before < room and text[at - before - 1] == known[offset - before - 1]:
+        before += 1
+    length = GRAM
+    room = min(len(text) - at, len(known) - offset)
+    while length < room and text[at + length] == known[offset + length]:
+        length += 1
+    if not pattern.counts(offset - before, offset + length):
+        return None
+    begin, end = at - before, at + length
+    if pattern.is_encoded:
+        begin -= begin > after and _is_base64(text[begin - 1])
+        end += end < len(text) and _is_base64(text[end])
+    return begin, end
+
+
+def _is_base64(char: str) -> bool:
+    return char.isalnum() or char in "+/"
+
+
+def _without(text: str, spans: list[_Span]) -> str:
+    kept: list[str] = []
+    at = 0
+    for begin, end in sorted(spans):
+        if begin >= at:
+            kept += [text[at:begin], HIDDEN]
+        at = max(at, end)
+    return "".join((*kept, text[at:]))
+
+
+def _pieces(pattern: Pattern) -> Iterable[tuple[str, int]]:
+    text = pattern.text
+    for offset in range(0, len(text) - GRAM + 1, pattern.stride):
+        yield text[offset : offset + GRAM], offset
+
+
+def _short_pattern(values: Iterable[str]) -> re.Pattern[str] | None:
+    """Values of GRAM characters and more anywhere, shorter ones by themselves, and the
+    shortest, and those that are words, in quotes.
+    """
+    forms: dict[str, str] = {}
+    for value in values:
+        for form in short_forms(value):
+            exact = re.escape(form)
+            if len(form) >= GRAM:
+                forms[form] = exact
+            elif len(form) < 3 or form in _COMMON:
+                forms[form] = rf"(?:(?<=[{_QUOTE}:])|(?<=[:=]\s)){exact}(?=[{_END}]|$)"
+            else:
+                forms[form] = rf"(?<![^\W_]){exact}(?![^\W_])"
+    if not forms:
+        return None
+    longest_first = sorted(forms, key=len, reverse=True)
+    return re.compile("|".join(forms[form] for form in longest_first))

@@ -1,0 +1,253 @@
+"""Secrets in texts: found in every form they are quoted in, and nothing else is."""
+
+import json
+import logging
+import random
+import sys
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quotedforms import core, quoted_forms
+
+from asoreconcile.errors import AsoError
+from asoreconcile.log import JsonFormatter, Logger, TextFormatter, bound
+from asoreconcile.redaction import HIDDEN, MAX_TEXT, Vault, know, redact
+from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES
+
+SECRETS = [
+    "canary-7f3e9a1b-password",
+    'Sesame-"1"\\9f8e\'7d&<x>%41/+=',
+    "correct horse battery staple 9",
+    "p\u00e4ssw\u00f6rt-\u20ac-71ac\U0001f600 und mehr",
+    "hunter2!",
+]
+FORMS = sorted(quoted_forms("x" * 20))
+
+
+@pytest.fixture
+def vault():
+    return Vault()
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_is_hidden(vault, secret, form):
+    vault.know(secret)
+    quoted = quoted_forms(secret)[form]
+    text = vault.redact(f'{{"message": "The value {quoted} is refused."}}')
+    assert HIDDEN in text
+    assert core(form, quoted) not in text
+    assert text.startswith('{"message": "The value ')
+    assert text.endswith(' is refused."}')
+
+
+@given(
+    secret=st.text(st.characters(codec="utf-8"), min_size=8, max_size=40).filter(
+        lambda s: len(set(s)) > 3
+    ),
+    form=st.sampled_from([name for name in FORMS if name != "upper"]),
+)
+def test_any_secret_is_hidden_in_any_form(secret, form):
+    vault = Vault()
+    vault.know(secret)
+    assert HIDDEN in vault.redact(f"<{quoted_forms(secret)[form]}>")
+
+
+@pytest.mark.parametrize("secret", [*SECRETS[:4], "Zq8~" * 9, "s3cr3t-" * 200])
+@pytest.mark.parametrize("encoding", ["raw", "percent", "json", "base64 0"])
+def test_what_is_left_of_a_cut_secret_is_hidden(vault, secret, encoding):
+    vault.know(secret)
+    whole = quoted_forms(secret)[encoding].rstrip("=")[:-3]
+    half = len(whole) // 2
+    for cut in (whole[:half], whole[half:], whole[half // 2 : -half // 2], whole[:-1]):
+        assert cut[2:-2] not in vault.redact(f"The value '{cut}' is refused")
+
+
+def test_a_text_cut_in_the_middle_of_a_secret_shows_no_more_than_a_few_letters(vault):
+    secret = "Tr0ub4dor-and-3-more-words"
+    vault.know(secret)
+    for length in range(1, len(secret)):
+        shown = vault.redact(f"refused: {secret[:length]}").partition(": ")[2]
+        assert not secret.startswith(shown) or len(shown) < 8
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        ("hunter2", "bad 'hunter2'", "bad '***'"),
+        ("hunter2", "bad aHVudGVyMg==", "bad ***g=="),
+        ("x9!z", "bad 'x9!z', x9!z", "bad '***', ***"),
+        ("x9!z", "prefix9!z", "prefix9!z"),
+        ("4711", "code 4711.", "code ***."),
+        ("4711", "/subscriptions/84711200", "/subscriptions/84711200"),
+        ("the", "the password 'the'", "the password '***'"),
+        ("ab", "ab is 'ab' in=ab", "ab is '***' in=***"),
+        ("a", 'a "a"', 'a "***"'),
+        ("abc", "YWJj or abc", "*** or ***"),
+    ],
+)
+def test_short_values_are_hidden_where_they_can_be_told_apart(
+    vault, secret, text, shown
+):
+    vault.know(secret)
+    assert vault.redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("canary-password-71ac", "the administratorLoginPassword is a password"),
+        ("Password1234!", "the password has to have 8 characters"),
+        (
+            "AccountEndpoint=https://db.documents.azure.com:443/;AccountKey=Zm9vYmFyYmF6",
+            "cannot reach https://db.documents.azure.com:443/",
+        ),
+        ("https://acc.blob.core.windows.net/c?sig=abcdef0123", "https://acc.blob"),
+        ("db.postgres.database.azure.com", "other.postgres.database.azure.com"),
+        ("00000000-0000-0000-0000-00000000abcd", "00000000-0000-0000-0000-0000"),
+    ],
+)
+def test_ordinary_words_stay(vault, secret, text):
+    vault.know(secret)
+    assert vault.redact(text) == text
+
+
+def test_the_key_of_a_connection_string_is_hidden_wherever_it_stands(vault):
+    vault.know("Endpoint=sb://bus.example/;SharedAccessKey=Zm9vYmFyYmF6cXV4")
+    text = vault.redact("sb://bus.example/ refuses Zm9vYmFyYmF6cXV4")
+    assert text == "sb://bus.example/ refuses ***"
+
+
+def test_a_namespace_is_a_boundary(vault):
+    vault.know("Reconciling-the-shop", namespace="shop")
+    assert vault.redact("Reconciling-the-shop", namespace="shop") == HIDDEN
+    for other in ("", "bank"):
+        text = vault.redact("Reconciling-the-shop", namespace=other)
+        assert text == "Reconciling-the-shop"
+    vault.know("operators-own-41")
+    assert vault.redact("operators-own-41", namespace="bank") == HIDDEN
+
+
+def test_what_is_known_is_bounded_and_the_rest_pays_for_who_has_much(vault):
+    vault.know("a-quiet-neighbour-99", namespace="quiet")
+    letters = random.Random(1)
+    for _ in range(2000):
+        vault.know(f"{letters.getrandbits(400):x}", namespace="loud")
+        vault.know(f"{letters.getrandbits(400):x}")
+    held = {name: scope.pieces for name, scope in vault._scopes.items()}
+    assert sum(held.values()) == vault._pieces <= _MAX_PIECES
+    assert vault._own.pieces <= _MAX_OWN_PIECES
+    assert held["loud"] > _MAX_PIECES - 1000
+    shown = vault.redact("a-quiet-neighbour-99", namespace="quiet")
+    assert shown == HIDDEN
+
+
+def test_a_value_in_use_is_not_the_first_to_be_forgotten(vault):
+    letters = random.Random(2)
+    vault.know("always-in-use-17")
+    for _ in range(3000):
+        vault.know(f"{letters.getrandbits(400):x}")
+        vault.know("always-in-use-17")
+    assert vault.redact("always-in-use-17") == HIDDEN
+
+
+def test_a_forgotten_value_leaves_nothing_behind(vault):
+    letters = random.Random(3)
+    for _ in range(30):
+        vault.know(f"{letters.getrandbits(400):x}")
+    for _ in range(30):
+        vault._own.forget_oldest()
+    assert (vault._own.pieces, vault._own.index) == (0, {})
+
+
+def test_a_text_that_is_all_suspicion_is_hidden_whole(vault):
+    vault.know("abcde" * 40)
+    assert vault.redact("zabcde" * 25_000) == HIDDEN
+
+
+def test_a_long_text_is_cut(vault):
+    vault.know("something-9")
+    assert len(vault.redact("x" * (2 * MAX_TEXT))) == MAX_TEXT + 3
+
+
+def test_what_is_known_is_in_no_repr(vault):
+    vault.know("something-9-to-hide")
+    assert "something" not in repr(vault) + repr(vault._own)
+
+
+def test_many_threads_know_and_redact_at_once(vault):
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    seen = []
+
+    def work(seed):
+        letters = random.Random(seed)
+        for _ in range(200):
+            secret = f"{letters.getrandbits(200):x}"
+            vault.know(secret, namespace=f"n{seed % 3}")
+            seen.append(vault.redact(f"<{secret}>", namespace=f"n{seed % 3}"))
+
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert set(seen) == {f"<{HIDDEN}>"}
+    assert len(seen) == 1200
+
+
+@pytest.fixture
+def lines():
+    """What a process writes, as JSON and as text."""
+    found = []
+
+    class Lines(logging.Handler):
+        def emit(self, record):
+            found.append(JsonFormatter().format(record))
+            found.append(TextFormatter().format(record))
+
+    handler = Lines()
+    root = logging.getLogger()
+    root.addHandler(handler)
+    yield found
+    root.removeHandler(handler)
+
+
+def test_no_field_of_a_record_shows_a_secret(lines, caplog):
+    know("canary-1-secret", namespace="shop")
+    error = AsoError("quotes canary-1-secret")
+    with bound(namespace="shop"):
+        Logger("asoreconcile.test").error(
+            "It failed",
+            text="canary-1-secret",
+            several=["canary-1-secret", {"inner": error}],
+            error=error,
+            count=1,
+        )
+    assert len(lines) == 2
+    records = [str(vars(record)) for record in caplog.records]
+    assert all("canary-1" not in text for text in (*lines, *records))
+    assert json.loads(lines[0])["several"] == [HIDDEN, {"inner": "quotes ***"}]
+    assert json.loads(lines[0])["count"] == 1
+
+
+def test_no_stack_and_no_record_of_another_library_shows_a_secret(lines):
+    know("canary-2-secret")
+    log = Logger("asoreconcile.test")
+    try:
+        raise AsoError("quotes canary-2-secret")
+    except AsoError:
+        log.exception("It failed")
+        logging.getLogger("other").exception("about %s", "canary-2-secret")
+    assert len(lines) == 4
+    assert all("canary-2" not in line for line in lines)
+    assert all(HIDDEN in line and "AsoError" in line for line in lines)
+
+
+def test_nothing_known_costs_nothing():
+    assert redact("all of it") == "all of it"
