@@ -46,6 +46,7 @@ from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.controllers.wakeups import Wakeups
 from asoreconcile.controllers.webhooks import Webhooks, certificates
 from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventRecorder
@@ -102,7 +103,7 @@ class Operation:
             self._cluster,
             user_agent=self._user_agent,
             metrics=self._metrics,
-            before_write=self._check_may_write,
+            before_write=self._fence(),
         )
         self._recorder = EventRecorder(self._client, _EVENT_SOURCE, clock=self._clock)
         self._informers = Informers(
@@ -303,9 +304,9 @@ class Operation:
             timing=wanted.timing,
         )
 
-    def _check_may_write(self) -> None:
-        if self._elector is not None:
-            self._elector.check()
+    def _fence(self) -> Fence | None:
+        """What stops the writes of who leads no more."""
+        return self._elector.check if self._elector is not None else None
 
     def _make_webhooks(self) -> Webhooks | None:
         if not self._options.webhooks.on:
@@ -345,7 +346,7 @@ class Operation:
             metrics=ArmMetrics(self._registry),
             user_agent=self._settings.user_agent_suffix,
             connections=_BUSY_KINDS * self._settings.max_concurrent_reconciles,
-            before_write=self._check_may_write,
+            before_write=self._fence(),
         )
 
     def _connect(self) -> ScopedConnections:

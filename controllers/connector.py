@@ -18,6 +18,7 @@ from asoreconcile.arm.registration import Registrations
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.azure.work import Connection
 from asoreconcile.clock import Clock
+from asoreconcile.fencing import Fence
 
 
 @attrs.frozen
@@ -45,7 +46,7 @@ class Connector:
         metrics: ArmMetrics | None = None,
         user_agent: str = "",
         connections: int = 64,
-        before_write: Callable[[], None] = lambda: None,
+        before_write: Fence | None = None,
     ) -> None:
         """connections: kept open at most to one endpoint; as many as there are
         workers, or each further one costs a handshake a request (T10).

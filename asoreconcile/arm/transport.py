@@ -10,7 +10,7 @@ import os
 import re
 import ssl
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -33,6 +33,7 @@ from asoreconcile.arm.faults import Sent
 from asoreconcile.arm.timed import TimedResponse
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
+from asoreconcile.fencing import Fence, FencedConnection
 from asoreconcile.tls import client_context
 
 CONNECT_TIMEOUT_SECONDS = 10
@@ -55,11 +56,10 @@ _BEFORE_SENDING = (
     ssl.SSLCertVerificationError,
 )
 
-_Sending = tuple[str, Callable[[], None]]
+_Sending = tuple[str, Fence | None]
 """The target of the request that this thread sends, and what to ask before a write."""
 
 _SENDING: ContextVar[_Sending | None] = ContextVar("asoreconcile_arm", default=None)
-_READS = ("GET", "HEAD")
 
 
 class BodyLimitError(AsoError):
@@ -75,7 +75,8 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
 
     connections: kept open at most; as many as there are workers (T10).
     before_write: called when a request that may change something is about to go out on
-    its connection; what it raises is raised instead, with nothing sent (LE-5).
+    its connection, whole, and before each further piece of it; what it raises is raised
+    instead, and ARM has nothing to act on (LE-5, `fencing`).
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
         *,
         url: str,
         connections: int = 32,
-        before_write: Callable[[], None] = lambda: None,
+        before_write: Fence | None = None,
     ) -> None:
         self._before_write = before_write
         super().__init__(
@@ -194,19 +195,19 @@ class _Session(requests.Session):
         return prepared
 
 
-class _Connection(HTTPSConnection):
+class _Connection(FencedConnection, HTTPSConnection):
     """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
 
     response_class = TimedResponse
 
+    def fence(self, method: str) -> Fence | None:  # noqa: ARG002 - all writes are alike
+        sending = _SENDING.get()
+        return sending[1] if sending is not None else None
+
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         sending = _SENDING.get()
-        if sending is not None:
-            url, before_write = sending
-            # Here, because a handshake may have taken the time that a leader had left.
-            if method not in _READS:
-                before_write()
-        super().putrequest(method, url, *args, **kwargs)
+        target = sending[0] if sending is not None else url
+        super().putrequest(method, target, *args, **kwargs)
 
 
 class _Pool(HTTPSConnectionPool):

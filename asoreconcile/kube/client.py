@@ -5,13 +5,14 @@ CL-2, CL-3, CL-4, CL-6, CL-9.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal, Self
 
 import attrs
 
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.exchange import Exchange, RequestMetrics
@@ -67,14 +68,15 @@ class KubeClient(Writes):
         limiter: RateLimiter | None = None,
         read_seconds: float = READ_SECONDS,
         max_retries: int = MAX_RETRIES,
-        before_write: Callable[[], None] = lambda: None,
+        before_write: Fence | None = None,
     ) -> None:
         """limiter: how fast requests may go, `TokenBucket(qps, burst)`; None leaves
         fairness to the server.
         read_seconds: the longest silence of a request that is no watch.
         max_retries: of one call (CL-6).
         before_write: called when a request that changes something is about to go out
-        on its connection; what it raises is raised instead, with nothing sent.
+        on its connection, whole, and again before each further piece of it; what it
+        raises is raised instead, and the server has nothing to act on (`fencing`).
         """
         self._read_seconds = read_seconds
         self._exchange = Exchange(

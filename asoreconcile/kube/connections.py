@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from asoreconcile.fencing import Fence, FencedConnection
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 
 _POOL = 64
@@ -27,9 +28,10 @@ _KEEPALIVE = [
     *(
         (socket.IPPROTO_TCP, getattr(socket, name), value)
         for name, value in (
-            ("TCP_KEEPIDLE", 30),
-            ("TCP_KEEPINTVL", 15),
-            ("TCP_KEEPCNT", 4),
+            ("TCP_KEEPIDLE", 15),
+            ("TCP_KEEPINTVL", 5),
+            ("TCP_KEEPCNT", 3),
+            ("TCP_USER_TIMEOUT", 30_000),  # of probes as of requests, in ms
         )
         if hasattr(socket, name)
     ),
@@ -39,9 +41,7 @@ _KEEPALIVE = [
 class Connections:
     """A pool of connections, and the sockets that are open. Safe from any thread."""
 
-    def __init__(
-        self, config: ClusterConfig, *, before_write: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: ClusterConfig, *, before_write: Fence | None) -> None:
         """before_write: see `KubeClient`."""
         self._lock = threading.Lock()
         self._before_write = before_write
@@ -66,10 +66,6 @@ class Connections:
         if closed:
             cut(connected)
 
-    def _sending(self, method: str) -> None:
-        if method != "GET":
-            self._before_write()
-
     def _pool(self, config: ClusterConfig) -> urllib3.HTTPConnectionPool:
         options: dict[str, Any] = {
             "maxsize": _POOL,
@@ -81,24 +77,22 @@ class Connections:
         pool = _manager(config, options).connection_from_url(config.url)
         secure = urlsplit(config.url).scheme == "https"
         pool.ConnectionCls = _TlsConnection if secure else _PlainConnection
-        pool.conn_kw["hooks"] = (self._refresh, self._opened, self._sending)
+        pool.conn_kw["hooks"] = (self._refresh, self._opened, self._before_write)
         return pool
 
 
-# Before a connection opens, after, and when a request is about to go out on it.
-_Hooks = tuple[
-    Callable[[], None], Callable[[socket.socket], None], Callable[[str], None]
-]
+# Before a connection opens, after, and what may hold a request back.
+_Hooks = tuple[Callable[[], None], Callable[[socket.socket], None], Fence | None]
 
 
-class _Hooked:
+class _Hooked(FencedConnection):
     """Tells of its socket, and keeps it in reach while an answer is read from it."""
 
     sock: socket.socket
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._before, self._after, self._sending = hooks
+        self._before, self._after, self._fence = hooks
         self.open_socket: socket.socket | None = None
 
     def connect(self) -> None:
@@ -107,9 +101,8 @@ class _Hooked:
         self.open_socket = self.sock
         self._after(self.sock)
 
-    def putrequest(self, method: str, *args: Any, **options: Any) -> None:
-        self._sending(method)
-        super().putrequest(method, *args, **options)  # type: ignore[misc]  # as above
+    def fence(self, method: str) -> Fence | None:  # noqa: ARG002 - all writes are alike
+        return self._fence
 
 
 # urllib3 wants a class of its own for each.

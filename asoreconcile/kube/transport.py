@@ -5,13 +5,14 @@ wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from urllib.parse import urlsplit
 
 import attrs
 import urllib3
 
+from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.connections import Connections, cut, socket_of
 from asoreconcile.kube.errors import TransportError
@@ -41,7 +42,7 @@ class Transport:
         *,
         user_agent: str,
         read_seconds: float = READ_SECONDS,
-        before_write: Callable[[], None] = lambda: None,
+        before_write: Fence | None = None,
     ) -> None:
         """read_seconds, before_write: see `KubeClient`."""
         parts = urlsplit(config.url)

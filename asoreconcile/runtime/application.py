@@ -112,7 +112,7 @@ class Application:
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
-            before_write=self._elector.check if self._elector else _anybody,
+            before_write=self._elector.check if self._elector else None,
         )
         """Asks the server, and writes."""
         cache = cache or CacheOptions()
@@ -346,10 +346,6 @@ class Application:
         # With the servers, because those stop last: a stop is worth events too.
         self.manager.add(self.recorder, group=Group.SERVERS)
         self.manager.add(self._informers, group=Group.CACHES)
-
-
-def _anybody() -> None:
-    """Without a leader election all may write."""
 
 
 def _default_name(resource: ApiResource) -> str:

@@ -3,7 +3,7 @@
 Every option has a default that suits most; asoreconcile/README.md lists them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import attrs
 
@@ -11,6 +11,7 @@ from asoreconcile.backoff import TokenBucket
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import Namespaces, Scope, Transform
 from asoreconcile.clock import Clock
+from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import FieldValidation, KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.exchange import RequestMetrics
@@ -45,7 +46,7 @@ class ClientOptions:
         user_agent: str,
         clock: Clock,
         metrics: RequestMetrics | None = None,
-        before_write: Callable[[], None] = lambda: None,
+        before_write: Fence | None = None,
     ) -> KubeClient:
         """The arguments are as of `KubeClient`."""
         bucket = None

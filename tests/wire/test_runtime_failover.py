@@ -31,9 +31,15 @@ class Sign:
     def reconcile(self, request):
         data = {"by": name, "at": str(time.monotonic())}
         app.client.patch(CONFIG_MAPS, request.key, {"data": data})
-        return Result(requeue_after_seconds=0.2)
+        pause = 0.2 if request.key.name == "signed" else 0.001
+        return Result(requeue_after_seconds=pause)
 
-app.reconcile(CONFIG_MAPS, Sign(), when=lambda event: isinstance(event, Added))
+app.reconcile(
+    CONFIG_MAPS,
+    Sign(),
+    when=lambda event: isinstance(event, Added),
+    max_concurrent_reconciles=16,
+)
 print("up", flush=True)
 sys.exit(app.run())
 """
@@ -117,11 +123,11 @@ class Scene:
         assert self.lease()["holderIdentity"] == after.name
 
     def writers(self):
-        """Who signed since there was this pair, write by write."""
+        """Who signed anything since there was this pair, write by write."""
         return [
             served.user_agent.partition(" ")[0]
             for served in self.server.journal[self.first :]
-            if served.method == "PATCH" and served.path.endswith("/signed")
+            if served.method == "PATCH" and "/configmaps/" in served.path
         ]
 
     def lease(self):
@@ -173,24 +179,51 @@ def test_le10_a_leader_that_is_killed_is_followed_when_its_lease_is_over(scene):
     scene.retire(leader)
 
 
-@pytest.mark.parametrize("moment", ["LE-5-idle", "LE-5-sending"])
-def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(scene, moment):
-    leader, standby = scene.pair()
-    hold = None
-    if moment == "LE-5-sending":
-        hold = scene.server.faults.hold(method="PATCH", path="/configmaps/signed")
-        assert hold.wait_arrived(10)
-    else:
-        scene.wait_signed(leader)
+@pytest.fixture
+def busy(scene):
+    """More to sign, without a pause: writes are under way at any moment."""
+    names = [f"busy-{number}" for number in range(24)]
+    keys = [ObjectKey(KEY.namespace, name) for name in names]
+    for key in keys:
+        meta = {"namespace": key.namespace, "name": key.name}
+        scene.client.create(CONFIG_MAPS, {"metadata": meta})
+    yield
+    for key in keys:
+        scene.client.delete(CONFIG_MAPS, key)
+
+
+def suspend(scene, leader, standby, *, land=None):
+    """Stop the leader until another one leads; what is under way lands meanwhile."""
     leader.send(signal.SIGSTOP)
-    if hold is not None:
-        hold.drop()
+    if land is not None:
+        land.release()
     scene.wait_signed(standby)
     leader.send(signal.SIGCONT)
     assert leader.exit_code() == 1
     scene.wait_signed(standby)
     scene.assert_taken_over(leader, standby)
     scene.retire(leader)
+
+
+@pytest.mark.parametrize("moment", ["LE-5-idle", "LE-5-sending"])
+def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(scene, moment):
+    leader, standby = scene.pair()
+    land = None
+    if moment == "LE-5-sending":
+        land = scene.server.faults.hold(method="PATCH", path="/configmaps/signed")
+        assert land.wait_arrived(10)
+    else:
+        scene.wait_signed(leader)
+    suspend(scene, leader, standby, land=land)
+
+
+@pytest.mark.parametrize("nth", range(3))
+def test_le5_a_busy_leader_is_suspended_anywhere_and_writes_no_more(scene, busy, nth):
+    """Its threads are stopped wherever they are: most of them within a request."""
+    leader, standby = scene.pair()
+    while scene.writers().count(leader.name) < 100 + 37 * nth:
+        scene.wait_signed(leader)
+    suspend(scene, leader, standby)
 
 
 def test_le5_a_leader_cut_off_from_its_lease_ends_before_another_begins(scene):

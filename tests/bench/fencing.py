@@ -1,0 +1,96 @@
+"""Leader election: how long a write is past its last look at the lease, and not yet out.
+
+    hack/bench fencing [--writes N] [--busy N ...]
+
+One thread writes over TLS as the client does; others compute, and want the interpreter.
+Counted is the time from the fence's answer to the call that hands the bytes over.
+"""
+
+import argparse
+import ssl
+import statistics
+import threading
+from contextlib import closing
+from time import monotonic
+
+from watching.running import show
+
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.http import HttpsServer, Response
+
+_MICROS = 1e6
+
+
+class Stopwatch:
+    """The fence, and the moment after it."""
+
+    def __init__(self) -> None:
+        self.looked = 0.0
+        self.gaps: list[float] = []
+
+    def __call__(self) -> None:
+        self.looked = monotonic()
+
+    def timed(self, send):
+        def sends(connected, *arguments):
+            if self.looked:
+                self.gaps.append(monotonic() - self.looked)
+                self.looked = 0.0
+            return send(connected, *arguments)
+
+        return sends
+
+
+def gaps(writes: int, busy: int) -> list[float]:
+    authority = certificate_authority()
+    stopwatch, over = Stopwatch(), threading.Event()
+    whole = ssl.SSLSocket.send
+    ssl.SSLSocket.send = stopwatch.timed(whole)  # type: ignore[method-assign]
+    for _ in range(busy):
+        threading.Thread(target=compute, args=(over,)).start()
+    pair = authority.issue(["127.0.0.1"])
+    try:
+        with HttpsServer(lambda _: Response(200, b"{}"), certificate=pair) as server:
+            config = ClusterConfig(
+                url=server.url,
+                ssl_context=ssl.create_default_context(cadata=authority.pem.decode()),
+                authorization=lambda: "",
+            )
+            client = KubeClient(config, user_agent="bench", before_write=stopwatch)
+            with closing(client):
+                for _ in range(writes):
+                    client.patch(CONFIG_MAPS, ObjectKey("default", "one"), {"data": {}})
+    finally:
+        over.set()
+        ssl.SSLSocket.send = whole  # type: ignore[method-assign]
+    return stopwatch.gaps
+
+
+def compute(over: threading.Event) -> None:
+    while not over.is_set():
+        sum(range(100))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--writes", type=int, default=300)
+    parser.add_argument("--busy", type=int, nargs="*", default=[0, 4, 16])
+    options = parser.parse_args()
+    for busy in options.busy:
+        found = sorted(gaps(options.writes, busy))
+        line = {
+            "scenario": f"{busy} threads compute",
+            "writes": len(found),
+            "median_us": round(statistics.median(found) * _MICROS, 1),
+            "p99_us": round(found[int(len(found) * 0.99)] * _MICROS, 1),
+            "longest_us": round(found[-1] * _MICROS, 1),
+        }
+        show(line)
+
+
+if __name__ == "__main__":
+    main()

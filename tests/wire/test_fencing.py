@@ -1,0 +1,198 @@
+"""Writes of who may lose its lease at any moment: whole, or nothing to act on."""
+
+import http.client
+import socket
+import ssl
+import threading
+from contextlib import closing
+
+import pytest
+from azure.core.credentials import AccessToken
+
+from asoreconcile import fencing
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.transport import ArmTransport
+from asoreconcile.clock import SystemClock
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.leader import Timing
+from asoreconcile.runtime.tenure import NotLeadingError
+from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.http import HttpServer, HttpsServer, Response
+
+LARGE = "x" * (16 << 20)  # more than any buffer on the way holds
+ID = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g"
+
+
+class Gate:
+    """A lease that the test takes away."""
+
+    def __init__(self):
+        self.open, self.asked = True, 0
+
+    def __call__(self):
+        self.asked += 1
+        if not self.open:
+            raise NotLeadingError("leads no more")
+
+
+class Token:
+    """What azure-identity would have."""
+
+    def get_token(self, *_scopes, **_options):
+        return AccessToken("t", 1 << 33)
+
+
+@pytest.fixture(scope="module")
+def authority():
+    return certificate_authority()
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+@pytest.fixture
+def seen():
+    """The bodies of the requests that a server had to act on."""
+    return []
+
+
+@pytest.fixture(params=["kube", "kube over tls", "arm"])
+def write(request, gate, seen, authority, tmp_path, monkeypatch):
+    """Writes a text to a server, as one of the clients."""
+
+    def handle(asked):
+        if asked.method != "GET":
+            seen.append(asked.body)
+        return Response(200, b'{"id": "x"}')
+
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    pair = authority.issue(["127.0.0.1"])
+    tls = request.param != "kube"
+    server = HttpsServer(handle, certificate=pair) if tls else HttpServer(handle)
+    with server, closing(client(request.param, server.url, gate, authority)) as made:
+        if request.param == "arm":
+            yield lambda text: made.put(ID, "2020-06-01", {"location": text})
+        else:
+            key = ObjectKey("default", "one")
+            yield lambda text: made.patch(CONFIG_MAPS, key, {"data": {"a": text}})
+
+
+def client(kind, url, gate, authority):
+    if kind == "arm":
+        transport = ArmTransport(url=url, before_write=gate)
+        return ArmClient(
+            url, Token(), scope="s", clock=SystemClock(), transport=transport
+        )
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    config = ClusterConfig(
+        url=url,
+        ssl_context=context if kind == "kube over tls" else None,
+        authorization=lambda: "",
+    )
+    return KubeClient(config, user_agent="tests", before_write=gate)
+
+
+@pytest.mark.parametrize("step", ["putrequest", "putheader", "endheaders"])
+def test_le5_who_pauses_while_a_request_is_made_sends_nothing(
+    write, gate, seen, monkeypatch, step
+):
+    """The process is stopped there, and goes on when its lease is another's."""
+    write("before")
+    whole = getattr(http.client.HTTPConnection, step)
+
+    def pauses(connection, *arguments, **options):
+        whole(connection, *arguments, **options)
+        gate.open = False
+
+    monkeypatch.setattr(http.client.HTTPConnection, step, pauses)
+    with pytest.raises((NotLeadingError, AsoError)):
+        write("after")
+    assert len(seen) == 1
+    assert b"before" in seen[0]
+
+
+def test_le5_large_requests_arrive_whole_and_ask_on_their_way(write, gate, seen):
+    write(LARGE)
+    write("small")
+    assert LARGE.encode() in seen[0]
+    assert gate.asked > 3
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_le5_who_pauses_within_a_request_never_ends_it(
+    gate, authority, tmp_path, monkeypatch, tls
+):
+    """The peer takes no more for a while, and meanwhile the lease is another's."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port, got, full = listener.getsockname()[1], bytearray(), threading.Event()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for name, pem in zip("ck", authority.issue(["127.0.0.1"]), strict=True):
+        (tmp_path / name).write_bytes(pem)
+    context.load_cert_chain(tmp_path / "c", tmp_path / "k")
+    wait = fencing._wait
+
+    def waits(*arguments):
+        full.set()
+        wait(*arguments)
+
+    monkeypatch.setattr(fencing, "_wait", waits)
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection:
+            if tls:
+                connection = context.wrap_socket(connection, server_side=True)
+            got.extend(connection.recv(1000))
+            assert full.wait(20)
+            gate.open = False
+            while True:
+                try:
+                    piece = connection.recv(1 << 20)
+                except OSError:
+                    break  # cut off, as it should be
+                if not piece:
+                    break
+                got.extend(piece)
+            connection.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+    kind = "kube over tls" if tls else "kube"
+    with (
+        closing(client(kind, url, gate, authority)) as made,
+        pytest.raises(NotLeadingError),
+    ):
+        made.patch(CONFIG_MAPS, ObjectKey("default", "one"), {"data": {"a": LARGE}})
+    thread.join(20)
+    listener.close()
+    assert len(got) < len(LARGE)
+    assert got.startswith(b"PATCH ")
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux has it")
+def test_le5_the_kernel_gives_up_undelivered_writes_sooner_than_reads(gate, authority):
+    """After a takeover nothing may come out of a queue; a watch has more patience."""
+    asked = []
+    with HttpServer(lambda _: Response(200, b"{}")) as server:
+        made = client("kube", server.url, gate, authority)
+        connections = made._exchange._transport._connections
+        with closing(made):
+            key = ObjectKey("default", "one")
+            for call in (made.get, made.patch, made.get):
+                call(CONFIG_MAPS, key, *([{}] if call == made.patch else []))
+                (one,) = connections._open
+                asked.append(
+                    one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
+                )
+    assert asked == [30, fencing.UNDELIVERED_SECONDS, 30]
+    spare = Timing().lease_seconds - Timing().renew_deadline_seconds
+    assert spare >= fencing.UNDELIVERED_SECONDS
