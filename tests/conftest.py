@@ -1,6 +1,7 @@
 """Shared by all tests: the tests folder on the import path, and how examples are made.
 
-HYPOTHESIS_PROFILE=explore looks for new examples, many more of them.
+HYPOTHESIS_PROFILE=explore looks for new examples, many more of them; =sample for as many
+as there are always. ASORECONCILE_DELAYS=SEED delays everything (`delays`).
 """
 
 import os
@@ -27,7 +28,13 @@ settings.register_profile(
 settings.register_profile(
     "explore", settings.get_profile("replay"), derandomize=False, max_examples=2000
 )
+settings.register_profile("sample", settings.get_profile("replay"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "replay"))
+
+if "ASORECONCILE_DELAYS" in os.environ:
+    import delays
+
+    delays.install(os.environ["ASORECONCILE_DELAYS"])
 
 
 @pytest.fixture(autouse=True)

@@ -34,9 +34,21 @@ class Heard:
 
     def until_synced(self):
         """Wait for the informer's first state."""
+        self._until_informer(self.informer.has_synced)
+
+    def until_healthy(self):
+        """Wait until the informer has synced and shows no trouble: it says so only
+        after its handlers were told.
+        """
+        informer = self.informer
+        self._until_informer(
+            lambda: informer.has_synced() and informer.last_error == ""
+        )
+
+    def _until_informer(self, holds):
         tick = threading.Event()
         for _ in range(int(WAIT_SECONDS / 0.002)):
-            if self.informer.has_synced():
+            if holds():
                 return
             tick.wait(0.002)
         raise AssertionError(self.informer.last_error)

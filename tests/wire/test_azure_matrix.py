@@ -10,7 +10,7 @@ from matrix import WRITES, cells, named, sample
 from trial import Trial
 from world import World
 
-_SAMPLE = 28
+_SAMPLE = int(os.environ.get("ASORECONCILE_MATRIX_COUNT", "28"))
 _SEED = int(os.environ.get("ASORECONCILE_MATRIX_SEED", "1"))
 
 

@@ -24,6 +24,8 @@ from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.testing.kube import KubeServer
 
 SEEDS = range(5)
+# A list brings it after all others, as does a stream.
+LAST = "zz-last"
 WRITES = 40
 NAMES = [f"m{number}" for number in range(6)]
 
@@ -141,9 +143,9 @@ def test_rf13_in4_bad_connections_lose_and_invent_nothing(
         for _ in range(WRITES):
             writer.write()
         faults.active = False
-        meta = {"name": "end", "namespace": "default"}
+        meta = {"name": LAST, "namespace": "default"}
         client.create(CONFIG_MAPS, {"metadata": meta})
-        heard.until_named("end")
+        heard.until_named(LAST)
         assert replayed(heard.events) == stored(client)
         assert {key_of(obj): obj for obj in informer.list()} == stored(client)
         assert informer.last_error == ""

@@ -32,7 +32,11 @@ class Cloud(Server):
         port: int = 0,
         token_port: int = 0,
         token_lifetime_seconds: int = 3600,
+        public_url: str = "",
     ) -> None:
+        """public_url: where clients reach ARM's endpoint, if something stands before
+        it; "" for its own address.
+        """
         self.subscription_id = subscription_id
         self.tenant_id = str(uuid.uuid4())
         self.client_id = str(uuid.uuid4())
@@ -49,6 +53,7 @@ class Cloud(Server):
         self.ca_pem: bytes = authority.pem
         certificate = authority.issue(["127.0.0.1", "localhost"])
         self._arm = HttpsServer(self.serve, certificate=certificate, port=port)
+        self._public_url = public_url
         self._tokens = HttpsServer(
             lambda request: self.token_faults.around(request, self.entra.handle),
             certificate=certificate,
@@ -58,8 +63,13 @@ class Cloud(Server):
 
     @property
     def url(self) -> str:
-        """ARM's endpoint."""
-        return self._arm.url
+        """ARM's endpoint, as clients reach it."""
+        return self._public_url or self._arm.url
+
+    @property
+    def port(self) -> int:
+        """Where ARM's endpoint listens."""
+        return self._arm.port
 
     @property
     def authority(self) -> str:

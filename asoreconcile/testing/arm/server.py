@@ -57,6 +57,7 @@ class ArmServer(Cloud):
         read_lag: float = 0.0,
         throttle: bool = False,
         page_size: int = 0,
+        public_url: str = "",
     ) -> None:
         """port, token_port: 0 is any free one. latency: seconds before each answer.
         lro: seconds each long-running operation takes. retry_after: seconds, instead
@@ -64,6 +65,7 @@ class ArmServer(Cloud):
         read_lag: seconds for which reads show what was there before a write.
         throttle: refuse who asks more than Microsoft's published token buckets hold.
         page_size: how many entries a page of a list has; 0 puts all on one.
+        public_url: where clients reach it, if something stands before it.
         """
         self.faults = ArmFaults()
         self.faults.latency_seconds = latency
@@ -73,6 +75,7 @@ class ArmServer(Cloud):
             port=port,
             token_port=token_port,
             token_lifetime_seconds=token_lifetime_seconds,
+            public_url=public_url,
         )
         clock = clock or SystemClock()
         self.journal: list[Exchange] = []
@@ -90,14 +93,14 @@ class ArmServer(Cloud):
             resources=self._resources,
             views=views,
             operations=Operations(clock, seconds=lro),
-            monitors=Monitors(self._arm.url, retry_after=retry_after),
+            monitors=Monitors(self.url, retry_after=retry_after),
             scopes=scopes,
             faults=self.faults,
             lag=Lag(clock, read_lag),
             providers=Providers(clock),
             tenants=Tenants(self.entra),
             listing=Listing(
-                self._arm.url, self._resources, views, scopes, page_size=page_size
+                self.url, self._resources, views, scopes, page_size=page_size
             ),
             throttling=Throttling(clock) if throttle else None,
         )

@@ -88,6 +88,10 @@ class KubeServer(Server):
     def url(self) -> str:
         return self._server.url
 
+    @property
+    def port(self) -> int:
+        return self._server.port
+
     def start(self) -> None:
         self._server.start()
 

@@ -1,0 +1,402 @@
+"""One chaos trial: two managers, an API server and an Azure, and a seed that breaks them.
+
+The managers are processes; TCP proxies stand between them and both servers. A user
+applies, edits and deletes objects while leaders are killed and paused, connections are
+cut, the API server goes away, and Azure refuses, loses answers and lets operations
+fail. Then everything is left in peace, the user edits every object once more, and the
+journals must show that nothing was lost, doubled, orphaned or deleted by mistake.
+
+Everything that is drawn is drawn from the seed. Threads and processes still interleave
+as they like: the same seed is the same trouble, not the same trace.
+"""
+
+import itertools
+import os
+import random
+import signal
+import threading
+import time
+
+import attrs
+import yaml
+from chaosestate import estate
+from operation import NAMESPACE, Operation
+from tcpproxy import TcpProxy
+
+from asoreconcile.cmd.children import ChildError
+from asoreconcile.conditions import find_ready
+from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
+from asoreconcile.kube.resources import LEASES, NAMESPACES
+from asoreconcile.objects import ObjectKey, status
+from asoreconcile.testing.arm import ArmServer
+
+STEPS = 24
+CALM_SECONDS = 150.0
+_PAUSE_SECONDS = (0.05, 0.7)
+_LEASE = ObjectKey(NAMESPACE, "controllers-leader-election-azinfra-generated")
+_ELECTION = ("--enable-leader-election", "--leader-election-seconds", "2", "1.5", "0.2")
+_WRITES = ("PUT", "PATCH", "DELETE", "POST")
+_ARM_FAULTS = (
+    "{verb} Microsoft.Network/virtualNetworks 429:TooManyRequests:1 x2",
+    "{verb} Microsoft.Network/networkSecurityGroups 500 x2",
+    "{verb} Microsoft.Network/virtualNetworks/subnets lost x2",
+    "{verb} Microsoft.Network/networkSecurityGroups/securityRules reset x2",
+    "{verb} Microsoft.Storage/storageAccounts late x1",
+    "{verb} Microsoft.Network/virtualNetworks timeout x1",
+    "PUT Microsoft.Storage/storageAccounts fail:InternalServerError",
+    "PUT Microsoft.Network/virtualNetworks/subnets cancel",
+    "GET Microsoft.Network/virtualNetworks garbled:500 x2",
+    "GET Microsoft.Network/networkSecurityGroups lost x3",
+)
+
+
+class WatchedAzure(ArmServer):
+    """Notes writes that come while an operation of the same resource runs."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.overlaps = []
+        self._running = {}
+
+    def answer(self, request):
+        key = request.path.rstrip("/").lower()
+        if request.method in ("PUT", "DELETE"):
+            running = self._estate.operations.running(key)
+            begun = self._running.get(key)
+            if running and not running.is_over and begun and request.method == "PUT":
+                self.overlaps.append(Overlap(key, begun, time.monotonic()))
+        response = super().answer(request)
+        if request.method in ("PUT", "DELETE") and response.status in (200, 201, 202):
+            self._running[key] = time.monotonic()
+        return response
+
+
+@attrs.frozen
+class Overlap:
+    """A PUT at `at` beside an operation that began at `began` (monotonic seconds)."""
+
+    key: str
+    began: float
+    at: float
+
+
+class Manager:
+    """One manager process, paused and killed as the trial likes."""
+
+    def __init__(self, operation, name, proxies):
+        self.name = name
+        kubeconfig = operation.folder / f"kubeconfig-{name}"
+        document = operation.cluster.kubeconfig()
+        server = f"https://127.0.0.1:{proxies['kube'].port}"
+        document["clusters"][0]["cluster"]["server"] = server
+        kubeconfig.touch(mode=0o600)
+        kubeconfig.write_text(yaml.safe_dump(document))
+        self.child = operation.start_manager(
+            *_ELECTION, KUBECONFIG=str(kubeconfig), AZURE_USER_AGENT_SUFFIX=name
+        )
+        self.paused = False
+
+    def pause(self):
+        self.paused = True
+        os.kill(self.child.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        if self.paused:
+            self.paused = False
+            os.kill(self.child.pid, signal.SIGCONT)
+
+    def has_ended(self):
+        try:
+            self.child.check()
+        except ChildError:
+            return True
+        return False
+
+    def end(self):
+        self.go_on()
+        self.child.end()
+
+
+class ChaosTrial:
+    """`run` raises AssertionError for what does not hold."""
+
+    def __init__(self, seed, folder):
+        self.seed = seed
+        self.told = []
+        """What was done, for a failure's note."""
+        self._folder = folder
+        self._dice = random.Random(f"chaos/{seed}")
+        self._wait = threading.Event().wait
+        self._members = estate()
+        self._deleted = set()
+        self._known = set()
+        self._troubles = []
+        self._starts = 0
+        self._managers = []
+
+    def run(self):
+        dice = self._dice
+        with (
+            TcpProxy(random.Random(f"kube/{self.seed}")) as kube,
+            TcpProxy(random.Random(f"arm/{self.seed}")) as arm,
+        ):
+            azure = WatchedAzure(
+                lro=dice.uniform(0.1, 1.5),
+                retry_after=1,
+                public_url=f"https://127.0.0.1:{arm.port}",
+            )
+            azure.faults.latency_seconds = dice.choice((0.0, 0.02, 0.1))
+            self._proxies = {"kube": kube, "arm": arm}
+            with Operation(self._folder, azure=azure) as operation:
+                self._operation = operation
+                kube.lead_to(operation.cluster.port)
+                arm.lead_to(azure.port)
+                operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+                operation.install(*(m.obj for m in self._members))
+                try:
+                    self._live()
+                finally:
+                    for proxy in self._proxies.values():
+                        proxy.set("clear")
+                    for manager in self._managers:
+                        manager.end()
+                    operation.manager = None
+
+    def _live(self):
+        self._start_manager()
+        self._start_manager()
+        for member in self._members:
+            self._try(self._operation.apply, member.obj)
+            self._known.add(self._id(member))
+        for _ in range(STEPS):
+            self._step()
+            self._wait(self._dice.uniform(*_PAUSE_SECONDS))
+        self._calm_down()
+        self._wait_until_settled()
+        self._check_azure()
+        self._tear_down()
+        self._check_journal()
+
+    # What the user does, and what goes wrong.
+
+    def _step(self):
+        actions = (
+            (self._edit, 6),
+            (self._delete_or_restore, 4),
+            (self._break_connection, 3),
+            (self._break_azure, 4),
+            (self._break_api_server, 2),
+            (self._kill, 1),
+            (self._pause, 1),
+        )
+        functions, weights = zip(*actions, strict=True)
+        (action,) = self._dice.choices(functions, weights)
+        action()
+
+    def _edit(self):
+        member = self._dice.choice([m for m in self._members if m.wanted])
+        member.edition += 1
+        self._tell(f"edit {member.name}")
+        self._try(self._operation.apply, member.obj)
+
+    def _delete_or_restore(self):
+        member = self._dice.choice([m for m in self._members if m.deletable])
+        member.wanted = not member.wanted
+        if member.wanted:
+            self._tell(f"restore {member.name}")
+            self._try(self._operation.apply, member.obj)
+        else:
+            self._tell(f"delete {member.name}")
+            self._deleted.add(self._id(member))
+            self._try(self._operation.delete, member.obj)
+
+    def _break_connection(self):
+        name = self._dice.choice(tuple(self._proxies))
+        mode = self._dice.choice(("slow", "cut", "blackhole", "refuse", "clear"))
+        self._trouble(f"{name} {mode}")
+        self._proxies[name].set(mode)
+        if mode in ("blackhole", "refuse"):
+            self._wait(self._dice.uniform(0.2, 2.5))
+            self._proxies[name].set("clear")
+            self._trouble(f"{name} clear")
+
+    def _break_azure(self):
+        verb = self._dice.choice(("PUT", "DELETE"))
+        line = self._dice.choice(_ARM_FAULTS).format(verb=verb)
+        self._trouble(f"azure {line}")
+        self._operation.azure.script(line)
+
+    def _break_api_server(self):
+        cluster = self._operation.cluster
+        what = self._dice.choice(("cut", "forget", "restart"))
+        self._trouble(f"api server {what}")
+        if what == "cut":
+            cluster.cut_watches()
+        elif what == "forget":
+            cluster.forget_changes()
+        else:
+            cluster.restart(self._dice.uniform(0.1, 1.0))
+
+    def _kill(self):
+        manager = self._dice.choice(self._managers)
+        self._trouble(f"kill {manager.name}")
+        manager.go_on()
+        manager.child.kill()
+        manager.child.end()
+        self._managers.remove(manager)
+        self._start_manager()
+
+    def _pause(self):
+        manager = self._dice.choice(self._managers)
+        self._trouble(f"pause {manager.name}")
+        manager.pause()
+        self._wait(self._dice.uniform(0.5, 4.0))
+        self._trouble(f"go on {manager.name}")
+        manager.go_on()
+        self._replace_ended()
+
+    def _start_manager(self):
+        self._starts += 1
+        manager = Manager(self._operation, f"m{self._starts}", self._proxies)
+        self._managers.append(manager)
+
+    def _replace_ended(self):
+        """As a Deployment does: a leader that lost its lease exits."""
+        for manager in [m for m in self._managers if m.has_ended()]:
+            manager.child.end()
+            self._managers.remove(manager)
+            self._trouble(f"{manager.name} has ended")
+            self._start_manager()
+
+    def _try(self, action, *arguments):
+        """The user tries until the API server answers."""
+        while True:
+            try:
+                return action(*arguments)
+            except NotFoundError:
+                return None
+            except (ApiError, TransportError) as error:
+                self._tell(f"tries again: {error}")
+                self._wait(0.1)
+
+    def _tell(self, what):
+        self.told.append(f"{time.monotonic():.2f} {what}")
+
+    def _trouble(self, what):
+        self._tell(what)
+        self._troubles.append(time.monotonic())
+
+    # Then peace.
+
+    def _calm_down(self):
+        for proxy in self._proxies.values():
+            proxy.set("clear")
+        faults = self._operation.azure.faults
+        faults.clear()
+        faults.latency_seconds = 0.0
+        for manager in self._managers:
+            manager.go_on()
+        self._tell("calm")
+        for member in self._members:
+            member.wanted = True
+            member.edition += 1
+            self._try(self._operation.apply, member.obj)
+
+    def _wait_until_settled(self):
+        """Until every object is Ready at the last edition; a deletion that was under
+        way ends, and the user applies its object again.
+        """
+        deadline = time.monotonic() + CALM_SECONDS
+        while True:
+            self._replace_ended()
+            open_ = [m for m in self._members if not self._is_settled(m)]
+            if not open_:
+                return
+            if time.monotonic() > deadline:
+                shown = [f"{m.name}: {self._shown(m)}" for m in open_]
+                raise AssertionError("never settles: " + "; ".join(shown))
+            self._wait(0.2)
+
+    def _is_settled(self, member):
+        obj = self._read(member)
+        if obj is None:
+            self._try(self._operation.apply, member.obj)
+            return False
+        ready = find_ready(status(obj).get("conditions")) or {}
+        return (
+            "deletionTimestamp" not in obj["metadata"]
+            and ready.get("status") == "True"
+            and ready.get("observedGeneration") == obj["metadata"]["generation"]
+        )
+
+    def _read(self, member):
+        try:
+            return self._operation.read(member.obj)
+        except NotFoundError:
+            return None
+        except (ApiError, TransportError):
+            return {"metadata": {"generation": -1}}
+
+    def _shown(self, member):
+        obj = self._read(member)
+        return obj and (obj["metadata"], status(obj).get("conditions"))
+
+    # What must hold.
+
+    def _id(self, member):
+        return member.arm_id(self._operation.azure.subscription_id)
+
+    def _check_azure(self):
+        found = {k.lower(): v for k, v in self._operation.azure.resources().items()}
+        for member in self._members:
+            body = found.pop(self._id(member), None)
+            assert body is not None, f"{member.name} is Ready, and not in Azure"
+            has = member.shows(body)
+            assert has == member.edition, (
+                f"{member.name}: edition {has} is in Azure, {member.edition} in the spec"
+            )
+        strangers = set(found) - self._known
+        assert not strangers, f"nobody asked for {strangers}"
+
+    def _tear_down(self):
+        for member in reversed(self._members):
+            self._deleted.add(self._id(member))
+            self._try(self._operation.delete, member.obj)
+        deadline = time.monotonic() + CALM_SECONDS
+        while left := [m.name for m in self._members if self._read(m) is not None]:
+            assert time.monotonic() < deadline, f"never go: {left}"
+            self._wait(0.2)
+        orphans = set(self._operation.azure.resources())
+        assert not orphans, f"orphans: {orphans}"
+
+    def _check_journal(self):
+        journal = [e for e in self._operation.azure.journal if e.method in _WRITES]
+        for entry in journal:
+            if entry.method == "PUT":
+                assert entry.resource in self._known, f"a PUT of {entry.resource}"
+            if entry.method == "DELETE":
+                assert entry.resource in self._deleted, (
+                    f"nobody deleted {entry.resource}"
+                )
+        for overlap in self._operation.azure.overlaps:
+            causes = [t for t in self._troubles if overlap.began - 10 < t < overlap.at]
+            assert causes, f"overlapping PUTs of {overlap.key} without a cause"
+        self._check_leaders(journal)
+        logs = self._operation.logs()
+        assert self._operation.azure.client_secret not in logs, "a secret is logged"
+        assert "Traceback" not in logs, _first_traceback(logs)
+
+    def _check_leaders(self, journal):
+        """Who writes changes no more often than the lease changes hands."""
+        names = [e.headers["user-agent"].split()[-1] for e in journal]
+        turns = sum(a != b for a, b in itertools.pairwise(names))
+        lease = self._operation.client.get(LEASES, _LEASE)["spec"]
+        transitions = lease.get("leaseTransitions", 0)
+        assert turns <= transitions, (
+            f"{turns} turns of writers, {transitions} of the lease"
+        )
+
+
+def _first_traceback(logs):
+    at = logs.find("Traceback")
+    return logs[max(0, at - 1500) : at + 3000]
