@@ -111,9 +111,13 @@ class ReadResource:
 
 @attrs.frozen
 class Restart:
-    """The operation is lost and had no effect: send the request again (L16)."""
+    """The operation is lost and had no effect: send the request again (L16).
+
+    error: what a monitor said when it refused, to be reported.
+    """
 
     reason: str
+    error: ArmError | None = None
 
 
 Outcome = Done | Failed | Pending | ReadResource | Restart

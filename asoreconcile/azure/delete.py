@@ -9,9 +9,9 @@ from asoreconcile.arm import ids
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
-from asoreconcile.azure.faults import delete_failed
+from asoreconcile.azure.faults import delete_failed, operation_lost
 from asoreconcile.azure.identity import is_own
-from asoreconcile.azure.outcome import LOST_SECONDS, Again, Finished, Outcome
+from asoreconcile.azure.outcome import Again, Finished, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.progress import deleting
 from asoreconcile.azure.wire import (
@@ -82,6 +82,7 @@ def monitor_delete(work: Work) -> Outcome:
             return Again(outcome.delay_seconds)
         case Failed(error=fault):
             clear_poller(work)
+            work.memory.ended_badly(work.session.generation)
             raise delete_failed(work, fault)
         case ReadResource():
             clear_poller(work)
@@ -89,7 +90,8 @@ def monitor_delete(work: Work) -> Outcome:
         case Restart():
             # No monitor, and the resource is still there: delete it again (L16, R5.6).
             clear_poller(work)
-            return Again(LOST_SECONDS)
+            work.memory.ended_badly(work.session.generation)
+            raise operation_lost(work, outcome)
 
 
 def hold_delete(work: Work) -> Outcome:

@@ -6,9 +6,11 @@ from typing import Literal
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.envelopes import NO_MESSAGE
 from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.outcomes import Restart
+from asoreconcile.azure.outcome import LOST_SECONDS
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.inputs import inputs_of
-from asoreconcile.errors import ConditionError, RetryClass, Severity
+from asoreconcile.errors import ConditionError, RetryClass, RetryError, Severity
 from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
 from asoreconcile.objects import spec
@@ -36,6 +38,59 @@ def delete_failed(work: Work, error: ArmError) -> ConditionError:
     if failed.retry is RetryClass.VERY_SLOW:
         failed.retry = RetryClass.SLOW
     return failed
+
+
+def monitor_refused(
+    work: Work,
+    error: ArmError,
+    unread: ArmError | ArmTransportError | RetryError | None = None,
+) -> ConditionError:
+    """A monitor that refuses to tell of its operation (L16): it says nothing of the
+    spec, so it is no Error, and what it says is no reason to wait for long.
+
+    unread: why the resource could not tell either, which may take its time.
+    """
+    failed = read_failed(work, error)
+    is_slow = failed.retry is RetryClass.VERY_SLOW
+    told = ConditionError(
+        f"Azure refuses to tell of the running operation: {failed}",
+        reason=failed.reason,
+        retry=RetryClass.SLOW if is_slow else failed.retry,
+        after_seconds=max(failed.after_seconds, _after(unread)),
+    )
+    told.__cause__ = error  # its ids go into the event
+    return told
+
+
+def operation_lost(work: Work, lost: Restart) -> ConditionError:
+    """An operation of which Azure has nothing any more (L16): its write is sent again,
+    never in silence, and later each time.
+    """
+    again = f"{lost.reason}, so it is sent again"
+    if lost.error is None:
+        text, reason = "Azure has lost the operation", "OperationLost"
+        failed = ConditionError(f"{text}: {again}", reason=reason)
+    else:
+        refused = monitor_refused(work, lost.error)
+        failed = ConditionError(
+            f"{refused}; {again}",
+            reason=refused.reason,
+            retry=refused.retry,
+            after_seconds=refused.after_seconds,
+        )
+        failed.__cause__ = lost.error
+    failed.after_seconds = max(failed.after_seconds, LOST_SECONDS)
+    return failed
+
+
+def _after(error: Exception | None) -> float:
+    match error:
+        case RetryError(after_seconds=after):
+            return after
+        case ArmError(retry_after_seconds=float(after)):
+            return after
+        case _:
+            return 0.0
 
 
 def read_failed(work: Work, error: ArmError) -> ConditionError:

@@ -34,7 +34,8 @@ class Intervals:
         if error.severity == "Error":
             self.succeeded(memory)
             return max(error.after_seconds, self.very_slow())
-        count = memory.failures
+        # An accepted write resets the failures, but not the operations that failed.
+        count = max(memory.failures, memory.bad_ends - 1)
         memory.failures += 1
         if error.retry is RetryClass.VERY_SLOW:
             return max(error.after_seconds, self.very_slow())

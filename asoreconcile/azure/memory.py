@@ -27,7 +27,8 @@ class ObjectMemory:
     accepted: the PUT that Azure accepted last, until the object settled.
     poll: of its running operation. sub_polls: of its extensions' operations, by name.
     begun, drifts: see there.
-    failures: reconciles that failed in a row.
+    failures: reconciles that failed in a row. bad_ends: operations that Azure accepted
+    and that came to nothing, in a row; a PUT that is accepted once more mends nothing.
     credential: `namespace/name` of the Secret whose credential was used last.
     content: a hash of that Secret's content; "" while none is used.
     """
@@ -39,6 +40,8 @@ class ObjectMemory:
     begun: Begun = attrs.field(factory=Begun)
     drifts: Drifts = attrs.field(factory=Drifts)
     failures: int = 0
+    bad_ends: int = 0
+    _bad_end_of: int = 0
     credential: str = ""
     content: str = ""
 
@@ -46,6 +49,18 @@ class ObjectMemory:
         """The accepted PUT's operation goes on as this, or with None has ended well."""
         if self.accepted is not None:
             self.accepted = attrs.evolve(self.accepted, running=running)
+
+    def ended_badly(self, generation: int) -> None:
+        """An operation came to nothing; generation: of the spec that it was made from,
+        as another one begins to count anew.
+        """
+        self.bad_ends = 1 + (self.bad_ends if generation == self._bad_end_of else 0)
+        self._bad_end_of = generation
+
+    def settled(self) -> None:
+        """The object is as wanted: nothing is left of the way there."""
+        self.accepted = None
+        self.bad_ends = 0
 
     def use_credential(self, source: str) -> bool:
         """Remember whose credential is used; whether another one was used before.

@@ -6,8 +6,8 @@ from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import Shape, Token, TokenError
-from asoreconcile.azure.faults import put_failed
-from asoreconcile.azure.outcome import LOST_SECONDS, Again, Outcome
+from asoreconcile.azure.faults import operation_lost, put_failed
+from asoreconcile.azure.outcome import Again, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.success import finish
 from asoreconcile.azure.wire import INPUTS, LATEST_RECONCILED_GENERATION, PUT_POLLER
@@ -43,17 +43,12 @@ def monitor(work: Work) -> Outcome:
             store_poller(work, PUT_POLLER, outcome)
             return Again(outcome.delay_seconds)
         case Failed(error=fault):
-            work.inputs_changed = _inputs_changed(work)
-            work.memory.accepted = None
-            clear_poller(work)
-            _blame_begun_generation(work)
+            _came_to_nothing(work)
             raise put_failed(work, fault)
         case Restart():
             # The operation left nothing behind: the next pass puts again (L16).
-            work.log.warning("Operation lost; putting again", why=outcome.reason)
-            work.memory.accepted = None
-            clear_poller(work)
-            return Again(LOST_SECONDS)
+            _came_to_nothing(work)
+            raise operation_lost(work, outcome)
         case Done() | ReadResource():
             work.memory.follow(None)
             return _ended(work, _resource_read(work, token, outcome))
@@ -70,6 +65,15 @@ def _resource_read(
     query = parse_qs(urlsplit(token.url).query)
     asked_at_ours = query.get("api-version") == [work.version.api_version]
     return outcome.body if asked_at_ours else None
+
+
+def _came_to_nothing(work: Work) -> None:
+    """Forget an operation that ended badly."""
+    work.inputs_changed = _inputs_changed(work)
+    work.memory.accepted = None
+    clear_poller(work)
+    _blame_begun_generation(work)
+    work.memory.ended_badly(work.session.generation)
 
 
 def _blame_begun_generation(work: Work) -> None:

@@ -1,10 +1,24 @@
 """The running operation, kept on the object so that any process can go on with it."""
 
-from asoreconcile.arm.outcomes import Outcome, Pending, PollState, ReadResource
+import attrs
+
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.outcomes import (
+    Outcome,
+    Pending,
+    PollState,
+    Progress,
+    ReadResource,
+    Restart,
+)
 from asoreconcile.arm.tokens import Token, TokenError, concerns, dumps, loads
+from asoreconcile.azure.faults import monitor_refused
 from asoreconcile.azure.wire import INPUTS, POLLER_ID, POLLER_TOKEN
 from asoreconcile.azure.work import Work
+from asoreconcile.errors import RetryError
 from asoreconcile.objects import is_deleting
+
+_UNAUTHENTICATED = 401
 
 
 def store_poller(
@@ -55,7 +69,8 @@ def poll(work: Work, token: Token) -> Outcome:
 
     A monitor that is gone or cannot be asked is replaced by reading the resource
     itself, in the same pass (L16). Never ReadResource, but for a DELETE whose resource
-    is still going. Raises ArmError when that read is refused, ArmTransportError.
+    is still going. Raises ArmError when that read is refused, ArmTransportError, and
+    ConditionError when a monitor refused before: its words tell more.
     """
     client = work.connection.client
     progress = work.memory.poll.progress
@@ -64,16 +79,37 @@ def poll(work: Work, token: Token) -> Outcome:
         return Pending(token, early, progress)
     outcome = client.poll(token, progress)
     if isinstance(outcome, ReadResource):
-        refused = {"error": str(outcome.error)} if outcome.error else {}
-        work.log.info(
-            "Reading the resource instead of its monitor", why=outcome.reason, **refused
-        )
-        outcome = client.judge(
-            work.arm_id,
-            work.version.api_version,
-            deleting=outcome.deleting,
-            progress=progress,
-        )
+        outcome = _judged(work, outcome, progress)
     if isinstance(outcome, Pending) and outcome.trouble is not None:
         work.log.warning("Cannot read the operation", reason=str(outcome.trouble))
+    return outcome
+
+
+def _judged(work: Work, undecided: ReadResource, progress: Progress) -> Outcome:
+    """What the resource says of an operation whose monitor does not. What a monitor
+    refused with is shown whatever comes of it, never only logged (L16).
+    """
+    refusal = undecided.error
+    refused = {"error": str(refusal)} if refusal else {}
+    work.log.info(
+        "Reading the resource instead of its monitor", why=undecided.reason, **refused
+    )
+    try:
+        outcome = work.connection.client.judge(
+            work.arm_id,
+            work.version.api_version,
+            deleting=undecided.deleting,
+            progress=progress,
+        )
+    except (ArmError, ArmTransportError, RetryError) as unread:
+        if refusal is None:
+            raise
+        raise monitor_refused(work, refusal, unread) from refusal
+    if refusal is None:
+        return outcome
+    if isinstance(outcome, Restart):
+        if refusal.status == _UNAUTHENTICATED:
+            raise monitor_refused(work, refusal) from refusal
+        return attrs.evolve(outcome, error=refusal)
+    work.event("Warning", "OperationUnreadable", str(monitor_refused(work, refusal)))
     return outcome

@@ -116,7 +116,10 @@ class ArmReconciler:
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
         except Pending as pending:
-            return self._finish(work, Again(pending.after_seconds))
+            # Not in order yet: what failed before still counts (R4.3).
+            return self._commit(
+                work, Result(requeue_after_seconds=pending.after_seconds)
+            )
         except (ConflictError, StoppedError):
             raise
         except RetryError as error:
@@ -217,7 +220,7 @@ class ArmReconciler:
                     work, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )
                 # Not before the status stands: until then a retry must not PUT again.
-                work.memory.accepted = None
+                work.memory.settled()
                 return result
 
     def _fail(self, work: Work, error: ConditionError) -> Result:

@@ -68,6 +68,18 @@ def test_only_a_change_of_the_credential_is_one(memories):
     assert seen == [False, False, True, False, True]
 
 
+def test_operations_that_came_to_nothing_are_counted_by_spec(memories):
+    memory = memories.of(ONE, "u")
+    counts = []
+    for generation in (1, 1, 2, 2, 2):
+        memory.ended_badly(generation)
+        counts.append(memory.bad_ends)
+    assert counts == [1, 2, 1, 2, 3]
+    memory.settled()
+    memory.ended_badly(2)
+    assert memory.bad_ends == 1
+
+
 def test_an_operation_is_followed_while_its_put_is_known(memories):
     memory = memories.of(ONE, "u")
     memory.follow(RUNNING)
