@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType, NoneType
 from typing import Any, TextIO
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.redaction import redact
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -109,7 +108,7 @@ class JsonFormatter(logging.Formatter):
             line[key] = value if key == "armError" else _cut(value)
         if record.exc_info:
             line["exception"] = _stack(record)
-        return orjson.dumps(line, default=str).decode()
+        return jsontext.dumps(line, default=str).decode()
 
 
 class TextFormatter(logging.Formatter):

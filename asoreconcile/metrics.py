@@ -142,11 +142,13 @@ class RuntimeMetrics:
         *,
         has_synced: Callable[[], bool],
         idle_seconds: Callable[[], float | None],
+        unreadable: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Show an informer: whether it has synced, and the seconds since its watch
-        last delivered anything, bookmarks included (None: it never has).
+        """Show an informer: whether it has synced, the seconds since its watch last
+        delivered anything, bookmarks included (None: it never has), and how many
+        objects it had to leave out.
         """
-        self._informers.by_kind[kind] = (has_synced, idle_seconds)
+        self._informers.by_kind[kind] = (has_synced, idle_seconds, unreadable)
 
     def forget(self, name: str) -> None:
         """Drop the scrape callbacks of a queue or informer that is gone for good."""
@@ -254,7 +256,8 @@ class _Informers(Collector):
 
     def __init__(self) -> None:
         self.by_kind: dict[
-            str, tuple[Callable[[], bool], Callable[[], float | None]]
+            str,
+            tuple[Callable[[], bool], Callable[[], float | None], Callable[[], int]],
         ] = {}
 
     def collect(self) -> Iterator[Metric]:
@@ -268,12 +271,18 @@ class _Informers(Collector):
             "Seconds since the kind's watch delivered anything, bookmarks included",
             labels=("kind",),
         )
-        for kind, (has_synced, idle_seconds) in list(self.by_kind.items()):
+        unread = GaugeMetricFamily(
+            "informer_unreadable_objects",
+            "Objects of the kind that the cache cannot read, and leaves out",
+            labels=("kind",),
+        )
+        for kind, (has_synced, idle_seconds, unreadable) in list(self.by_kind.items()):
             synced.add_metric((kind,), float(has_synced()))
+            unread.add_metric((kind,), unreadable())
             seconds = idle_seconds()
             if seconds is not None:
                 idle.add_metric((kind,), seconds)
-        yield from (synced, idle)
+        yield from (synced, idle, unread)
 
     def describe(self) -> list[Metric]:
         """As in `_Queues`."""

@@ -10,6 +10,8 @@ from typing import Any
 import attrs
 import orjson
 
+from asoreconcile import jsontext
+
 JsonObject = dict[str, Any]
 
 
@@ -58,7 +60,10 @@ class GroupVersionKind:
 
 def copy_json(value: Any) -> Any:
     """An independent copy of any JSON value (4.8 us where deepcopy takes 35)."""
-    return orjson.loads(orjson.dumps(value))
+    try:
+        return orjson.loads(orjson.dumps(value))
+    except TypeError:  # nested deeper than that
+        return jsontext.loads(jsontext.dumps(value))
 
 
 def metadata(obj: JsonObject) -> JsonObject:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Never
 
 import click
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.catalogue.conversion import ConversionError, rewritten
 from asoreconcile.catalogue.kinds import Catalogue, UnknownKindError
 from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
@@ -81,7 +81,7 @@ def _label(manifest: Manifest) -> str:
 
 def _text(documents: Iterable[JsonObject], output: str) -> str:
     if output == "json":
-        return "".join(orjson.dumps(d).decode() + "\n" for d in documents)
+        return "".join(jsontext.dumps(d).decode() + "\n" for d in documents)
     return yaml_text(documents)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Never
 
 import click
-import orjson
 import yaml
 
+from asoreconcile import jsontext
 from asoreconcile.catalogue.manifests import ManifestError, load_yaml, read_manifests
 from asoreconcile.catalogue.render import RenderError, Request
 from asoreconcile.catalogue.render import render as rendered
@@ -103,7 +103,7 @@ def _answers(path: Path | None) -> Answers | None:
 def _text(requests: Iterable[Request], output: str) -> str:
     documents = [request.to_json() for request in requests]
     if output == "json":
-        return "".join(orjson.dumps(d).decode() + "\n" for d in documents)
+        return "".join(jsontext.dumps(d).decode() + "\n" for d in documents)
     return yaml_text(documents)
 
 

@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import attrs
-import orjson
 import urllib3
 
+from asoreconcile import jsontext
 from asoreconcile.cmd.children import Child
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -88,7 +88,7 @@ class Surroundings:
             f"{self.settings['AZURE_RESOURCE_MANAGER_ENDPOINT']}/_control/{what}",
             headers={"x-control-token": self._control_token},
         )
-        found: JsonObject = orjson.loads(answer.data)
+        found: JsonObject = jsontext.loads(answer.data)
         return found
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from asoreconcile.azure.nodes import CONFIG_MAP, SECRET
 from asoreconcile.azure.work import Operator
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
+from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.catalogue.admitted import MUTATING_NAME, VALIDATING_NAME
 from asoreconcile.catalogue.patterns import match
 from asoreconcile.catalogue.reserved import SERVING_SECRET, SETTINGS_SECRET
@@ -107,7 +108,10 @@ class Operation:
         )
         self._recorder = EventRecorder(self._client, _EVENT_SOURCE, clock=self._clock)
         self._informers = Informers(
-            self._client, clock=self._clock, namespaces=settings.target_namespaces
+            self._client,
+            clock=self._clock,
+            namespaces=settings.target_namespaces,
+            report=self._report_unreadable,
         )
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
         self._kinds = KindSet()
@@ -303,6 +307,14 @@ class Operation:
             identity=wanted.identity,
             timing=wanted.timing,
         )
+
+    def _report_unreadable(self, found: Unreadable) -> None:
+        """Have the kind's own controller tell the object, or tell it here."""
+        kind = self._kinds.running().get(found.resource.group_kind)
+        if kind is None:
+            self._recorder.event(found.known, "Warning", REASON, found.message)
+        else:
+            kind.controller.enqueue(found.key)
 
     def _fence(self) -> Fence | None:
         """What stops the writes of who leads no more."""

@@ -69,6 +69,7 @@ class KindAssembly:
                 uniform=random.uniform,
             ),
             under_way=under_way,
+            unreadable=lambda: informer.unreadable,
         )
         controller = Controller(
             controller_name(version),
@@ -93,6 +94,7 @@ class KindAssembly:
             name,
             has_synced=informer.has_synced,
             idle_seconds=informer.seconds_since_activity,
+            unreadable=lambda: len(informer.unreadable),
         )
         return RunningKind(
             version, informer, controller, kind.form, under_way, kind.memories

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 
 PERHAPS_A_PROXY = ": see whether a proxy answers in Azure's place"
@@ -35,8 +35,8 @@ class Answer:
         if not self.content.strip():
             return None
         try:
-            return orjson.loads(self.content)
-        except orjson.JSONDecodeError:
+            return jsontext.loads(self.content)
+        except jsontext.JSONDecodeError:
             return self._lenient_document()
 
     @property

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError
 from azure.core.pipeline import Pipeline
@@ -18,7 +17,7 @@ from azure.core.pipeline.policies import UserAgentPolicy
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
 from urllib3.exceptions import HTTPError
 
-from asoreconcile import reconcile_context
+from asoreconcile import jsontext, reconcile_context
 from asoreconcile.arm import correlation
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import BearerPolicy, TokenCache
@@ -146,7 +145,7 @@ class Exchanger:
         data = None
         if body is not None:
             members["Content-Type"] = "application/json"
-            data = orjson.dumps(body)
+            data = jsontext.dumps(body)
         return HttpRequest(method, url, headers=members, data=data)
 
     def _exchange(self, request: HttpRequest) -> Answer:

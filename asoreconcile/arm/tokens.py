@@ -11,8 +11,8 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.arm.ids import same
 from asoreconcile.errors import AsoError
 
@@ -66,7 +66,7 @@ def dumps(token: Token, *, type_name: str = "") -> str:
     type_name: what ASO writes as the `type` of an operation that is no PUT or DELETE.
     """
     document = {"type": type_name or token.type, "token": _members(token)}
-    text = orjson.dumps(document).decode()
+    text = jsontext.dumps(document).decode()
     for char, escape in _GO_ESCAPES:
         text = text.replace(char, escape)
     return text
@@ -92,8 +92,8 @@ def loads(text: str, *, type_name: str = "") -> Token:
     inner shape are errors (R1.14).
     """
     try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        document = jsontext.loads(text)
+    except jsontext.JSONDecodeError:
         raise TokenError("the poller token is not JSON") from None
     if not isinstance(document, dict):
         raise TokenError("the poller token is not a JSON object")

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Mapping
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.arm.outcomes import Pending
 from asoreconcile.objects import JsonObject
 
@@ -19,7 +19,7 @@ from asoreconcile.objects import JsonObject
 def digest(arm_id: str, api_version: str, body: JsonObject) -> bytes:
     """A fingerprint of a PUT, equal for equal requests whatever the key order."""
     hasher = hashlib.sha256(f"{arm_id.lower()}?{api_version}\n".encode())
-    hasher.update(orjson.dumps(body, option=orjson.OPT_SORT_KEYS))
+    hasher.update(jsontext.dumps(body, sort_keys=True))
     return hasher.digest()
 
 

@@ -11,7 +11,9 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from asoreconcile import jsontext
 from asoreconcile.azure.sameness import is_empty, is_same, plain
+from asoreconcile.jsontext import DeepJson
 from asoreconcile.objects import JsonObject
 
 DifferenceKind = Literal[
@@ -62,7 +64,10 @@ def differences(
 
 @attrs.frozen
 class _Walk:
+    """children: paths of lists that other objects add to. roughly: pair by position."""
+
     children: frozenset[str]
+    roughly: bool = False
 
     def objects(
         self, path: str, want: JsonObject, have: JsonObject
@@ -91,6 +96,9 @@ class _Walk:
             yield from self.objects(path, want, have)
         elif isinstance(want, list) and isinstance(have, list):
             yield from self.lists(path, want, have)
+        elif isinstance(want, DeepJson) or isinstance(have, DeepJson):
+            if want != have:
+                yield Difference(path, "value", want, have)
         elif isinstance(want, dict | list) or isinstance(have, dict | list):
             if not (is_empty(want) and is_empty(have)):
                 yield Difference(path, "shape", want, have)
@@ -131,19 +139,24 @@ class _Walk:
         self, path: str, want: list[JsonObject], have: list[JsonObject]
     ) -> "_Paired":
         """Equal ones first, then each with the one it differs least from; the same
-        position wins a draw.
+        position wins a draw. Roughly, or where there are many: by position.
         """
         left = dict(enumerate(have))
         pairs: list[tuple[str, JsonObject, JsonObject]] = []
         rest = list(enumerate(want))
-        by_position = len(want) * len(have) > _MAX_PAIRS
+        by_position = self.roughly or len(want) * len(have) > _MAX_PAIRS
+        if by_position:
+            count = min(len(want), len(have))
+            both = zip(want, have, strict=False)
+            paired = [(str(i), mine, other) for i, (mine, other) in enumerate(both)]
+            missing = [(str(i), one) for i, one in rest[count:]]
+            return paired, missing, [(str(i), left[i]) for i in range(count, len(have))]
         for exactly in (True, False):
             waiting, rest = rest, []
             for index, mine in waiting:
-                near = {index} & left.keys() if by_position else left.keys()
-                distances = {i: self._distance(path, mine, left[i]) for i in near}
+                distances = {i: self._distance(path, mine, left[i]) for i in left}
                 best = min(
-                    near, key=lambda i: (distances[i], i != index, i), default=-1
+                    left, key=lambda i: (distances[i], i != index, i), default=-1
                 )
                 if best < 0 or (exactly and distances[best]):
                     rest.append((index, mine))
@@ -153,7 +166,10 @@ class _Walk:
         return pairs, missing, [(str(i), one) for i, one in left.items()]
 
     def _distance(self, path: str, want: JsonObject, have: JsonObject) -> int:
-        return sum(1 for _ in self.objects(path, want, have))
+        # Lists within are paired by position: were each a search of its own, the work
+        # would double with every level, and a few dozen would never end.
+        walk = attrs.evolve(self, roughly=True)
+        return sum(1 for _ in walk.objects(path, want, have))
 
 
 _Paired = tuple[
@@ -202,4 +218,6 @@ def _by_identity(name: str, want: list[JsonObject], have: list[JsonObject]) -> _
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict | list | DeepJson):
+        value = jsontext.dumps(value, sort_keys=True).decode()
     return value if value == HIDDEN else plain(value)

@@ -8,8 +8,7 @@ is one in the audit log, and some kinds make a new credential every time.
 import hashlib
 from collections.abc import Mapping
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.azure.wire import OWN_PREFIX, is_operators_own
 from asoreconcile.objects import (
     JsonObject,
@@ -42,21 +41,21 @@ def fingerprint(obj: JsonObject) -> str:
         {n: v for n, v in annotations(obj).items() if not is_operators_own(n)},
     ]
     content.append(annotations(obj).get(ROTATE))
-    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+    text = jsontext.dumps(content, sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
 def note(obj: JsonObject, versions: Mapping[str, str]) -> str:
     """The note's text. versions: resource version by name of each Secret written."""
     content = {"of": fingerprint(obj), "secrets": dict(versions)}
-    return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+    return jsontext.dumps(content, sort_keys=True).decode()
 
 
 def noted_versions(obj: JsonObject, text: str) -> Mapping[str, str]:
     """The Secrets that a note says are up to date, or none if it says less."""
     try:
-        content = orjson.loads(text) if text else {}
-    except orjson.JSONDecodeError:
+        content = jsontext.loads(text) if text else {}
+    except jsontext.JSONDecodeError:
         return {}  # somebody else's doing: exported anew
     if not isinstance(content, dict) or content.get("of") != fingerprint(obj):
         return {}

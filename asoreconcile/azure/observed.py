@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.azure.differences import Difference
 from asoreconcile.azure.wire import OWN_PREFIX
 from asoreconcile.objects import JsonObject
@@ -31,14 +31,14 @@ class Observed:
     known: frozenset[str] = frozenset()
 
     def dumps(self) -> str:
-        return orjson.dumps({"known": sorted(self.known), "put": self.put}).decode()
+        return jsontext.dumps({"known": sorted(self.known), "put": self.put}).decode()
 
 
 def loads(text: str) -> Observed | None:
     """None for no annotation, and for one that somebody spoiled: it counts as lost."""
     try:
-        found = orjson.loads(text) if text else None
-    except orjson.JSONDecodeError:
+        found = jsontext.loads(text) if text else None
+    except jsontext.JSONDecodeError:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("put"), str):
         return None
@@ -49,9 +49,7 @@ def loads(text: str) -> Observed | None:
 
 def fingerprint(arm_id: str, api_version: str, body: JsonObject, inputs: str) -> str:
     """Of a PUT. body: without secrets; inputs: which Secrets it was made from."""
-    text = orjson.dumps(
-        [arm_id.lower(), api_version, body, inputs], option=orjson.OPT_SORT_KEYS
-    )
+    text = jsontext.dumps([arm_id.lower(), api_version, body, inputs], sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_PUT_DIGITS]
 
 
@@ -63,5 +61,5 @@ def marks(found: Iterable[Difference]) -> frozenset[str]:
 def _mark(one: Difference) -> str:
     path = _POSITION.sub("[]", one.path)
     content = [path, one.kind, one.want, one.have]
-    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str)
+    text = jsontext.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text).hexdigest()[:_DIFFERENCE_DIGITS]

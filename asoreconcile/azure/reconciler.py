@@ -31,8 +31,11 @@ from asoreconcile.azure.poller import clear_poller
 from asoreconcile.azure.progress import reconciling
 from asoreconcile.azure.session import GoneError, Session, StaleError
 from asoreconcile.azure.success import observe_skipped
+from asoreconcile.azure.unreadable import tell_unreadable
 from asoreconcile.azure.wire import OPERATOR_NAMESPACE
 from asoreconcile.azure.work import Kind, Operator, Work
+from asoreconcile.cache.unreadable import known_of
+from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.conditions import Ready, find_ready, succeeded
 from asoreconcile.errors import ConditionError, RetryError, StoppedError
 from asoreconcile.kube.errors import ApiError, ConflictError
@@ -84,6 +87,9 @@ class ArmReconciler:
         """
         obj = self._reader.get(request.key)
         if obj is None:
+            unreadable = self._kind.unreadable().get(request.key)
+            if unreadable is not None:
+                self._tell_unreadable(unreadable.known, unreadable.message)
             # Whoever took it away: a deletion that we did not end comes by here, too.
             self._kind.memories.forget(request.key)
             return Result()
@@ -92,9 +98,16 @@ class ArmReconciler:
             bound(namespace=request.key.namespace),  # whose secrets no record shows
             self._kind.under_way.during(request.key) as glances,
         ):
-            work = self._work(obj, glances)
+            try:
+                work = self._work(obj, glances)
+            except ConversionError as error:
+                self._tell_unreadable(known_of(obj, self._kind.resource), str(error))
+                return Result()
             result = self._pass(work)
         return self._in_turn(work, result)
+
+    def _tell_unreadable(self, known: JsonObject, message: str) -> None:
+        tell_unreadable(self._operator, self._kind, known, message)
 
     def _in_turn(self, work: Work, result: Result) -> Result:
         """Let go of a higher place in the queue that was for one look: it would be kept

@@ -9,7 +9,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-import orjson
+from asoreconcile import jsontext
 
 _BLANKS = re.compile(r"\s+")
 _DURATION = re.compile(
@@ -88,6 +88,6 @@ def _document(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return jsontext.loads(text)
+    except jsontext.JSONDecodeError:
         return None

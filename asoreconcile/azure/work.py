@@ -24,6 +24,7 @@ from asoreconcile.azure.session import Session, WriteCache
 from asoreconcile.azure.suboperations import AnnotationOperations
 from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.authored import AsWritten, Form
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.clock import Clock
@@ -124,6 +125,7 @@ class Kind:
     """One kind as the cluster keeps it, and what passes over it share.
 
     version: the one the kind is served at; an object's own is its author's (`Work`).
+    unreadable: the objects that the cache had to leave out.
     """
 
     version: KindVersion
@@ -135,6 +137,7 @@ class Kind:
         default=attrs.Factory(lambda self: AsWritten(self.version), takes_self=True)
     )
     memories: Memories = attrs.field(factory=Memories)
+    unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
 
     @property
     def group_kind(self) -> GroupKind:

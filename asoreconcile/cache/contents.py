@@ -82,6 +82,14 @@ class Contents:
             elif old is not None:
                 self.delivery.tell(Deleted(entry))
 
+    def lose(self, key: ObjectKey, version: str, part: Part) -> None:
+        """An event of an object that cannot be read: as in a state without it."""
+        with self._lock:
+            old = self._store.remove(key)
+            self._overlay.passed(version, namespace=part.namespace)
+            if old is not None:
+                self.delivery.tell(Deleted(old, observed=False))
+
     def replace(self, state: State, part: Part, *, initial: bool) -> None:
         """The whole state: deletions first, then what came or changed."""
         with self._lock:

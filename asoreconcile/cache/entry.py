@@ -13,6 +13,7 @@ from typing import Self, cast
 
 import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject, ObjectKey
 
 Pairs = tuple[str, ...]
@@ -23,6 +24,8 @@ Row = tuple[str, str, str, str, int, bool, tuple[str, ...], Pairs, Pairs, bytes]
 finalizers, labels, annotations, content. To be a plain tuple: no other kind goes
 untracked."""
 
+# Before the text of an object that is nested deep: the others need no such look.
+_DEEP = b" "
 _SHORT = 32
 # A cluster has a handful of different lists of finalizers, and thousands of each.
 _MAX_LISTS = 1000
@@ -51,8 +54,7 @@ class Entry:
             _shared(read("finalizers")),
             _pairs(read("labels")),
             _pairs(read("annotations")),
-            # orjson's result keeps three times its size as a growth buffer: copy it.
-            bytes(memoryview(orjson.dumps(obj))),
+            jsontext.shallow_text(obj) or _DEEP + jsontext.dumps(obj),
         )
 
     @classmethod
@@ -95,7 +97,10 @@ class Entry:
 
     def load(self) -> JsonObject:
         """A private copy of the object: the caller may change it."""
-        return cast("JsonObject", orjson.loads(self.row[9]))
+        text = self.row[9]
+        if text.startswith(_DEEP):
+            return cast("JsonObject", jsontext.loads(text))
+        return cast("JsonObject", orjson.loads(text))
 
     @property
     def size_bytes(self) -> int:

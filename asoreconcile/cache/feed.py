@@ -9,8 +9,9 @@ from asoreconcile.cache.scope import Part
 from asoreconcile.cache.shaping import Shape
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import State, StreamingSupport
+from asoreconcile.cache.unreadable import Reading, Report
 from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import JsonObject, key_of, resource_version
 
 
 class Feed:
@@ -26,12 +27,14 @@ class Feed:
         clock: Clock,
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
+        report: Report,
     ) -> None:
         self.part = part
         self.synced = False
         self.version = ""
         """What the contents are the state of."""
-        self.entry = shape.entry
+        self.reading = Reading(part.selection.resource, shape.entry, report)
+        self.entry = self.reading.entry
         self.reflector = Reflector(
             source,
             part.selection,
@@ -62,13 +65,18 @@ class Feed:
 
     def replace(self, state: State) -> None:
         self._contents.replace(state, self.part, initial=not self.synced)
+        self.reading.replaced()
         self.version = state.version
         self.synced = True
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
-        entry = self.entry(obj)
-        self._contents.take(type, entry, self.part)
-        self.version = entry.resource_version
+        entry = self.reading.event(type, obj)
+        version = resource_version(obj)
+        if entry is None:
+            self._contents.lose(key_of(obj), version, self.part)
+        else:
+            self._contents.take(type, entry, self.part)
+        self.version = version
 
     def passed(self, resource_version: str) -> None:
         self._contents.passed(resource_version, self.part)

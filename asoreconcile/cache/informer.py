@@ -6,6 +6,7 @@ CA-5, D21, TH-3.
 
 import random
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from asoreconcile.cache.contents import Contents
@@ -18,9 +19,16 @@ from asoreconcile.cache.shaping import Shape
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.cache.store import IndexFunction
+from asoreconcile.cache.unreadable import (
+    BadObjectError,
+    Report,
+    Unreadable,
+    unreported,
+)
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.log import Logger
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
@@ -28,6 +36,8 @@ from asoreconcile.objects import (
     key_of,
     version_number,
 )
+
+_log = Logger(__name__)
 
 
 class NotCachedError(AsoError):
@@ -51,12 +61,15 @@ class Informer:
         transform: Transform | None = None,
         streaming: StreamingSupport | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
+        report: Report = unreported,
     ) -> None:
         """metadata_only: objects without spec, status or data.
         namespaces: None watches the whole cluster; else one watch a namespace, each
         with selectors of its own if it is given any (`Scope.namespaces`).
         default: what counts of these where nothing is said. Rule: CA-2.
-        transform: what is kept of an object; must not fail (IN-10).
+        transform: what is kept of an object; where it fails, the object is left out
+        (IN-10).
+        report: is told of objects that cannot be read.
         streaming: shared by the informers of a server; None expects support.
         """
         self.resource = resource
@@ -74,6 +87,7 @@ class Informer:
                 clock=clock,
                 uniform=uniform,
                 streaming=streaming,
+                report=report,
             )
             for part in parts(
                 resource,
@@ -186,8 +200,14 @@ class Informer:
         An object of a namespace that is not watched is none of ours. Selectors are the
         server's to judge: what they leave out shows until the watch has caught up.
         """
-        if self._watches(key_of(obj).namespace):
-            self._contents.record(self._shape.entry(copy_json(obj)))
+        if not self._watches(key_of(obj).namespace):
+            return
+        try:
+            entry = self._shape.entry(copy_json(obj))
+        except BadObjectError as error:  # the write is done; the watch will report it
+            _log.info("Not keeping the answer of a write", reason=str(error))
+        else:
+            self._contents.record(entry)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Tell that the server has deleted an object, so that reads miss it (D21)."""
@@ -201,6 +221,12 @@ class Informer:
         With several watches, the lowest of them. Rule: IN-11.
         """
         return min((feed.version for feed in self._feeds), key=version_number)
+
+    @property
+    def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
+        """Objects that the server has and the cache leaves out: it cannot read them."""
+        bad = [feed.reading.bad for feed in self._feeds]
+        return bad[0] if len(bad) == 1 else dict(ChainMap(*map(dict, bad)))
 
     @property
     def last_error(self) -> str:

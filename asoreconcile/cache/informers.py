@@ -9,6 +9,7 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, Transform
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.cache.unreadable import Report, unreported
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind
@@ -38,17 +39,20 @@ class Informers:
         kinds: Mapping[GroupKind, Scope] | None = None,
         transform: Transform | None = None,
         streaming: bool = True,
+        report: Report = unreported,
     ) -> None:
         """namespaces: the only ones to watch, for kinds that have a namespace; None
         watches the whole cluster. kinds: what is different for some kinds. transform:
         what is kept of an object, where the kind's scope does not say. streaming: get
-        initial state by stream where the server can, and by lists else. Rule: CA-2.
+        initial state by stream where the server can, and by lists else. report: is told
+        of objects that cannot be read. Rule: CA-2.
         """
         self._client = client
         self._clock = clock
         self._default = Scope(namespaces, label_selector, field_selector, transform)
         self._kinds = kinds or {}
         self._streaming = StreamingSupport(expected=streaming)
+        self._report = report
         self._lock = threading.Lock()
         self._informers: dict[_Wanted, Informer] = {}
         self._started = False
@@ -99,6 +103,7 @@ class Informers:
             default=self._default,
             transform=scope.transform or self._default.transform,
             streaming=self._streaming,
+            report=self._report,
         )
 
     def discard(self, informer: Informer) -> None:

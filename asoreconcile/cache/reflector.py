@@ -37,24 +37,19 @@ _log = Logger(__name__)
 _WATCH_SECONDS = (300.0, 600.0)
 
 
-class BadObjectError(AsoError):
-    """An object that a sink cannot take."""
-
-
 class Sink(Protocol):
     """Takes what the reflector reads (`cache.informer.Informer`)."""
 
-    def entry(self, obj: JsonObject) -> Entry:
-        """What is kept of an object. Called one by one: lists may be long.
-
-        Raises BadObjectError.
+    def entry(self, obj: JsonObject) -> Entry | None:
+        """What is kept of an object of the state; None if it cannot be read. Called
+        one by one: lists may be long.
         """
 
     def replace(self, state: State) -> None:
         """The whole state."""
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - the wire's name
-        """One ADDED, MODIFIED or DELETED. Raises BadObjectError."""
+        """One ADDED, MODIFIED or DELETED."""
 
     def passed(self, resource_version: str) -> None:
         """A bookmark: nothing before this version is still to come."""
@@ -231,10 +226,7 @@ class Reflector:
             raise event_error(obj)
         version = resource_version(obj)
         if type_ in ("ADDED", "MODIFIED", "DELETED"):
-            try:
-                self._sink.apply(type_, obj)
-            except BadObjectError as error:
-                _log.warning("Skipping watch event", reason=str(error), type=type_)
+            self._sink.apply(type_, obj)
         elif type_ != "BOOKMARK":
             _log.warning("Skipping watch event of an unknown type", type=type_)
         if self._cursor.advance(version) and type_ == "BOOKMARK":

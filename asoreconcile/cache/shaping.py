@@ -2,9 +2,10 @@
 
 import attrs
 
+from asoreconcile import jsontext
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.reflector import BadObjectError
 from asoreconcile.cache.scope import Transform
+from asoreconcile.cache.unreadable import BadObjectError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import JsonObject
 
@@ -41,9 +42,12 @@ class Shape:
         notes = meta.get("annotations")
         if notes and _LAST_APPLIED in notes:
             del notes[_LAST_APPLIED]
-        if self.transform is None:
-            return Entry(obj)
         try:
-            return Entry(self.transform(obj))
+            if self.transform is not None:
+                obj = self.transform(jsontext.settled(obj))
         except Exception as error:  # any transform, any object
             raise BadObjectError(f"the transform of {meta['name']}: {error}") from error
+        try:
+            return Entry(obj)
+        except Exception as error:  # nothing that a server should send, or a transform
+            raise BadObjectError(f"no entry of {meta['name']}: {error}") from error

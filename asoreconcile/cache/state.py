@@ -15,13 +15,14 @@ from asoreconcile.cache.source import Listing, Source
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
 from asoreconcile.kube.selection import NEWEST, Place, Selection
-from asoreconcile.objects import JsonObject, annotations, resource_version
+from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
 
 _PAGE = 500
 _SILENCE_SECONDS = 30.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
-MakeEntry = Callable[[JsonObject], Entry]
+MakeEntry = Callable[[JsonObject], Entry | None]
+"""None: an object that cannot be read, and is left out."""
 
 
 @attrs.frozen
@@ -60,7 +61,7 @@ def listed(
 
     def read(listing: Listing) -> Listing:
         opened(listing)
-        entries.extend(map(entry, listing))
+        entries.extend(made for made in map(entry, listing) if made is not None)
         return listing
 
     def page(token: str) -> Listing:
@@ -100,7 +101,9 @@ def streamed(
                 return State(list(entries.values()), resource_version(obj))
             continue
         made = entry(obj)
-        if type_ == "DELETED":
+        if made is None:
+            entries.pop(key_of(obj), None)
+        elif type_ == "DELETED":
             entries.pop(made.key, None)
         else:
             entries[made.key] = made

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject
 
@@ -130,7 +130,7 @@ def mark_of(value: Any) -> str:
 
 def digest(value: Any) -> str:
     """Equal JSON has equal digests, whatever the order of its members."""
-    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    text = jsontext.dumps(value, sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:16]
 
 
@@ -139,7 +139,7 @@ def bag_of(kept: JsonObject) -> dict[str, str]:
     bag: dict[str, str] = {}
     for name, value in kept.items():
         key = _identifier(name)
-        bag[name if key in bag else key] = orjson.dumps(value).decode()
+        bag[name if key in bag else key] = jsontext.dumps(value).decode()
     return bag
 
 
@@ -149,7 +149,7 @@ def from_bag(bag: Any) -> JsonObject:
     Bags inside its values are opened too: ASO writes stored objects there.
     """
     try:
-        return {key: opened(orjson.loads(text)) for key, text in bag.items()}
+        return {key: opened(jsontext.loads(text)) for key, text in bag.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise CarriedError(f"a {BAG} holds no JSON ({error})") from error
 

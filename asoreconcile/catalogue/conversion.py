@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.catalogue.carried import (
     EMPTY,
     CarriedError,
@@ -104,7 +104,7 @@ def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[st
     if target.stored:
         return made, []
     _keep_name(kind, obj, made)
-    raw = orjson.loads(annotations(made).get(CARRIED) or "{}")
+    raw = jsontext.loads(annotations(made).get(CARRIED) or "{}")
     tree = tree_of(raw.get("tree") or {})
     return _annotated(made, target, to, tree), [*tree.paths()]
 
@@ -174,7 +174,7 @@ def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
     if text is None:
         return _Carried(own)
     try:
-        raw = orjson.loads(text)
+        raw = jsontext.loads(text)
         authored, shown = raw.get("authored"), raw.get("shown")
         tree = tree_of(raw.get("tree") or {})
     except (AttributeError, ValueError) as error:
@@ -202,7 +202,7 @@ def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> Jso
         if tree:
             carried["tree"] = tree.to_json()
         if carried:
-            notes[CARRIED] = orjson.dumps(carried, option=orjson.OPT_SORT_KEYS).decode()
+            notes[CARRIED] = jsontext.dumps(carried, sort_keys=True).decode()
     if notes or CARRIED in given:
         meta["annotations"] = notes
         if not notes:

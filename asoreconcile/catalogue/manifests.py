@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import orjson
 import yaml
 
+from asoreconcile import jsontext
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject
 
@@ -125,7 +125,7 @@ def _documents(text: str) -> Iterator[tuple[int, Any]]:
     if text.lstrip().startswith("{"):
         try:
             # JSON may be indented with tabs, which YAML refuses.
-            yield 1, orjson.loads(text)
+            yield 1, jsontext.loads(text)
         except ValueError:
             pass  # several documents, or YAML's flow style: as YAML below
         else:

@@ -14,8 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 
 if TYPE_CHECKING:
@@ -72,17 +71,17 @@ def serve(channel: Connection, memory_bytes: int) -> None:
     try:
         from asoreconcile.expressions.engine import Engine
     except ImportError as error:
-        channel.send_bytes(orjson.dumps({"missing": str(error)}))
+        channel.send_bytes(jsontext.dumps({"missing": str(error)}))
         return
     engines = _Engines(Engine)
     _bound_memory(memory_bytes)
-    channel.send_bytes(orjson.dumps({"ready": True}))
+    channel.send_bytes(jsontext.dumps({"ready": True}))
     while True:
         try:
-            request = orjson.loads(channel.recv_bytes())
+            request = jsontext.loads(channel.recv_bytes())
         except EOFError:
             return
-        channel.send_bytes(orjson.dumps(answer(engines, request)))
+        channel.send_bytes(jsontext.dumps(answer(engines, request)))
 
 
 def _bound_memory(more_bytes: int) -> None:

@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 from typing import Literal, Protocol
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.errors import AsoError
 from asoreconcile.expressions.process import EngineLimitError, EngineProcess
 from asoreconcile.objects import GroupVersionKind, JsonObject
@@ -130,7 +130,7 @@ def _shortened(message: str) -> str:
 
 def _kind(version: Typed) -> str:
     """A name for the type of `self`: two catalogues may differ on a version."""
-    digest = hashlib.sha256(orjson.dumps(version.schema)).hexdigest()
+    digest = hashlib.sha256(jsontext.dumps(version.schema)).hexdigest()
     return f"{version.gvk} {digest}"
 
 

@@ -13,8 +13,7 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.errors import AsoError
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
@@ -64,7 +63,7 @@ class _Child:
         try:
             if not channel.poll(within_seconds):
                 return None
-            answer: JsonObject = orjson.loads(channel.recv_bytes())
+            answer: JsonObject = jsontext.loads(channel.recv_bytes())
         except (EOFError, OSError):
             return None
         self.answered += 1
@@ -112,7 +111,7 @@ class EngineProcess:
         A process that has served before may be full of what it remembers: when it
         fails, a fresh one gets the request once more.
         """
-        frame = orjson.dumps(request)
+        frame = jsontext.dumps(request)
         with self._lock:
             while True:
                 child = self._child or self._start()

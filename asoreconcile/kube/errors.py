@@ -15,8 +15,7 @@ AsoError
 
 from collections.abc import Mapping
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.errors import AsoError
 from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import redact
@@ -154,13 +153,13 @@ def event_error(status_object: JsonObject) -> ApiError:
     """The error inside a watch's ERROR event."""
     code = status_object.get("code")
     status = code if isinstance(code, int) else 500
-    return api_error(status, {}, orjson.dumps(status_object))
+    return api_error(status, {}, jsontext.dumps(status_object))
 
 
 def _status_object(body: bytes) -> JsonObject:
     try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        document = jsontext.loads(body)
+    except jsontext.JSONDecodeError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -9,8 +9,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
@@ -72,7 +71,7 @@ class Exchange:
         content = None
         if body is not None:
             headers["Content-Type"] = content_type
-            content = orjson.dumps(body)
+            content = jsontext.dumps(body)
         target = _target(path, query or {})
         retries, waited_seconds, renewed = 0, 0.0, False
         while True:
@@ -181,8 +180,8 @@ def _target(path: str, query: Mapping[str, str]) -> str:
 
 def _parsed(answer: Response) -> JsonObject:
     try:
-        document = orjson.loads(answer.body)
-    except orjson.JSONDecodeError as error:
+        document = jsontext.loads(answer.body)
+    except jsontext.JSONDecodeError as error:
         raise GarbledError(f"the answer is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise GarbledError("the answer is no JSON object")

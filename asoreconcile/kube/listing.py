@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.kube.errors import GarbledError
 from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
@@ -19,6 +18,9 @@ _ITEMS = b'"items":['
 # How the first object begins, up to its first word that may be its own:
 # {"metadata":{" or {"apiVersion":"v1","kind"
 _BEGINNING = re.compile(rb'\s*(\{"\w+":(?:\{"|"[^"\\]*","\w+"))')
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*("?)|[\[\]{}]', re.DOTALL)
+# An object with more such places inside is read sign by sign.
+_MAX_GUESSES = 8
 
 
 class Listing:
@@ -63,13 +65,17 @@ class _Splitter:
     """Cuts the inside of an array of objects where one ends and the next begins.
 
     A place that looks like it may be inside an object. No part of a JSON object is a
-    whole one, so a piece that can be decoded ends where the object does.
+    whole one, so a piece that can be decoded ends where the object does. An object may
+    be made of nothing but such places: after a few of them its brackets are counted,
+    so that it costs no more than its length.
     """
 
     def __init__(self, text: bytes) -> None:
         self.rest = text
         self._between = b""
         self._looked = 0
+        self._guesses = 0
+        self._counted = self._depth = 0
 
     def add(self, text: bytes) -> None:
         self.rest += text
@@ -86,21 +92,43 @@ class _Splitter:
             at = self.rest.find(self._between, self._looked)
             if at < 0:
                 break
-            found = _decoded(self.rest[start : at + 1])
             self._looked = at + 1
+            if self._guesses >= _MAX_GUESSES and at + 1 < self._end(start):
+                continue
+            found = _decoded(self.rest[start : at + 1])
+            self._guesses += 1
             if found is not None:
                 start = at + 2
+                self._guesses = self._counted = self._depth = 0
                 yield found
         # Half of the next place may be in already.
         looked = max(self._looked, len(self.rest) - len(self._between) + 1)
         self.rest = self.rest[start:]
         self._looked = max(0, looked - start)
 
+    def _end(self, start: int) -> int:
+        """Where the object that begins there ends, or after all that has come in."""
+        for token in _TOKENS.finditer(self.rest, start + self._counted):
+            sign = token[0]
+            if sign in (b"{", b"["):
+                self._depth += 1
+            elif sign in (b"}", b"]"):
+                self._depth -= 1
+                if self._depth == 0:
+                    self._depth = 1  # so that it is found here again
+                    self._counted = token.start() - start
+                    return token.end()
+            elif not token[1]:  # the rest of this string is still to come
+                self._counted = token.start() - start
+                return len(self.rest) + 1
+        self._counted = len(self.rest) - start
+        return len(self.rest) + 1
+
 
 def _decoded(text: bytes) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return jsontext.loads_plain(text)
+    except jsontext.JSONDecodeError:
         return None
 
 

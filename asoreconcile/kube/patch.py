@@ -2,43 +2,89 @@
 
 from typing import Any
 
+import attrs
+
+from asoreconcile import jsontext
+from asoreconcile.jsontext import DeepJson
 from asoreconcile.objects import JsonObject
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject | None:
     """What turns `before` into `after`, or None if nothing differs.
 
-    A null in `after` counts as absent, as the API server stores it.
+    A null in `after` counts as absent, as the API server stores it. Of any depth: a
+    patch changes objects within objects, and replaces everything else as a whole.
     """
     change: JsonObject = {}
-    for key, old in before.items():
-        new = after.get(key)
-        if new is None:
-            if old is not None:
-                change[key] = None
-        elif isinstance(old, dict) and isinstance(new, dict):
-            nested = merge_patch(old, new)
-            if nested is not None:
-                change[key] = nested
-        elif _differs(old, new):
-            change[key] = new
-    for key, new in after.items():
-        if new is not None and key not in before:
-            change[key] = new
+    pairs = [_Pair(before, after, change, {}, "")]
+    for pair in pairs:  # grows on the way: each pair of objects inside is one more
+        pair.compare(pairs)
+    for pair in reversed(pairs):
+        if not pair.change:
+            pair.holder.pop(pair.name, None)
     return change or None
+
+
+@attrs.frozen
+class _Pair:
+    """Two objects in the same place; holder, name: where their change belongs."""
+
+    before: JsonObject
+    after: JsonObject
+    change: JsonObject
+    holder: JsonObject
+    name: str
+
+    def compare(self, further: "list[_Pair]") -> None:
+        change = self.change
+        for key, old in self.before.items():
+            new = self.after.get(key)
+            if new is None:
+                if old is not None:
+                    change[key] = None
+            elif _are_objects(old, new):
+                nested: JsonObject = {}
+                change[key] = nested
+                one, other = _opened(old), _opened(new)
+                further.append(_Pair(one, other, nested, change, key))
+            elif _differs(old, new):
+                change[key] = new
+        for key, new in self.after.items():
+            if new is not None and key not in self.before:
+                change[key] = new
+
+
+def _are_objects(old: Any, new: Any) -> bool:
+    """Whether there may be a difference inside of two objects."""
+    if isinstance(old, DeepJson) or isinstance(new, DeepJson):
+        return old != new and all(isinstance(_opened(v), dict) for v in (old, new))
+    return isinstance(old, dict) and isinstance(new, dict)
+
+
+def _opened(value: Any) -> Any:
+    return value.opened() if isinstance(value, DeepJson) else value
 
 
 def apply_merge_patch(document: Any, patch: Any) -> Any:
     """The document after a merge patch; neither argument is changed."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(document) if isinstance(document, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = apply_merge_patch(merged.get(key), value)
-    return merged
+    holder: JsonObject = {}
+    todo: list[tuple[JsonObject, str, Any, Any]] = [(holder, "", document, patch)]
+    is_deep = False
+    for into, name, old, given in todo:  # grows on the way
+        is_deep |= isinstance(given, DeepJson)
+        change = _opened(given)
+        if not isinstance(change, dict):
+            into[name] = given
+            continue
+        before = _opened(old)
+        into[name] = merged = dict(before) if isinstance(before, dict) else {}
+        for key, value in change.items():
+            if value is None:
+                merged.pop(key, None)
+            else:
+                todo.append((merged, key, merged.get(key), value))
+    made = holder[""]
+    return jsontext.settled(made) if is_deep else made
 
 
 def _differs(old: Any, new: Any) -> bool:

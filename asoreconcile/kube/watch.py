@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.kube.errors import GarbledError
 from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
@@ -32,9 +31,9 @@ class WatchStream:
 
 def _event(line: bytes) -> tuple[str, JsonObject]:
     try:
-        event = orjson.loads(line)
+        event = jsontext.loads_plain(line)
         type_, obj = event["type"], event["object"]
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+    except (jsontext.JSONDecodeError, KeyError, TypeError) as error:
         raise GarbledError(f"a watch line is no event: {error}") from error
     if not isinstance(type_, str) or not isinstance(obj, dict):
         raise GarbledError("a watch line is no event")

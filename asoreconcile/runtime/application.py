@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -116,7 +117,9 @@ class Application:
         )
         """Asks the server, and writes."""
         cache = cache or CacheOptions()
-        self._informers = cache.informers(self.client, clock=self.clock)
+        self._informers = cache.informers(
+            self.client, clock=self.clock, report=self._report_unreadable
+        )
         self.cached = CachedClient(self.client, self._informers)
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
@@ -299,6 +302,9 @@ class Application:
     def leads(self) -> bool:
         """Whether this process may write now; always, without a leader election."""
         return self._elector is None or self._elector.leads
+
+    def _report_unreadable(self, found: Unreadable) -> None:
+        self.recorder.event(found.known, "Warning", REASON, found.message)
 
     def _make_elector(self, wanted: LeaderElection | str | None) -> LeaseElector | None:
         if wanted is None:

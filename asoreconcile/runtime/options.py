@@ -10,6 +10,7 @@ import attrs
 from asoreconcile.backoff import TokenBucket
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import Namespaces, Scope, Transform
+from asoreconcile.cache.unreadable import Report, unreported
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import FieldValidation, KubeClient
@@ -86,8 +87,13 @@ class CacheOptions:
     transform: Transform | None = None
     streaming: bool = True
 
-    def informers(self, client: KubeClient, *, clock: Clock) -> Informers:
-        """What watches it; it makes informers as they are asked for."""
+    def informers(
+        self, client: KubeClient, *, clock: Clock, report: Report = unreported
+    ) -> Informers:
+        """What watches it; it makes informers as they are asked for.
+
+        report: is told of objects that cannot be read.
+        """
         return Informers(
             client,
             clock=clock,
@@ -97,4 +103,5 @@ class CacheOptions:
             kinds=self.kinds,
             transform=self.transform,
             streaming=self.streaming,
+            report=report,
         )

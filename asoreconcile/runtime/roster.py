@@ -71,4 +71,5 @@ class Roster:
             label,
             has_synced=informer.has_synced,
             idle_seconds=informer.seconds_since_activity,
+            unreadable=lambda: len(informer.unreadable),
         )

@@ -11,8 +11,7 @@ import urllib.parse
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.resources import ApiResource
@@ -107,7 +106,7 @@ class Scrapers:
             allowed = status.get("allowed") is True
             return allowed, _ALLOWED_SECONDS if allowed else _DENIED_SECONDS
 
-        return self._permissions.get(orjson.dumps(subject), ask)
+        return self._permissions.get(jsontext.dumps(subject), ask)
 
     def _review(self, resource: ApiResource, spec: JsonObject) -> JsonObject:
         review = {

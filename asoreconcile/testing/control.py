@@ -11,8 +11,7 @@ token that clients of the API have. Fields of a fault are those of `mishaps.Mish
 import hmac
 from typing import Any
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import Request, Response
@@ -42,13 +41,13 @@ def check_token(request: Request, token: str) -> None:
 
 
 def answered(status: int, document: Any) -> Response:
-    return Response(status, orjson.dumps(document), _JSON)
+    return Response(status, jsontext.dumps(document), _JSON)
 
 
 def document_of(request: Request) -> JsonObject:
     """The body's object, {} without a body. Raises ControlError 400."""
     try:
-        found = orjson.loads(request.body) if request.body else {}
+        found = jsontext.loads(request.body) if request.body else {}
     except ValueError as error:
         raise ControlError(400, f"The body is no JSON: {error}") from error
     if not isinstance(found, dict):

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any, NoReturn, TypeVar, cast
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.arm import outcomes
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.faults import ArmError, parse_fault
@@ -66,7 +66,7 @@ def fails_if_called(request: object) -> NoReturn:
 
 def arm_fault(status: int, code: str, message: str = "") -> ArmError:
     """The error that ARM's client raises for such an answer."""
-    content = orjson.dumps({"error": {"code": code, "message": message or code}})
+    content = jsontext.dumps({"error": {"code": code, "message": message or code}})
     return parse_fault(Answer(status, {}, content))
 
 
@@ -322,4 +322,4 @@ def _content(request: Any) -> bytes:
         for name in ("obj", "owner", "payload")
         if (value := getattr(request, name, None)) is not None
     }
-    return orjson.dumps(fields)
+    return jsontext.dumps(fields)

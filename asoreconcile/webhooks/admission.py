@@ -8,8 +8,8 @@ import base64
 from collections.abc import Callable, Sequence
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
@@ -94,7 +94,7 @@ def respond(
     if verdict.warnings:
         response["warnings"] = list(verdict.warnings)
     if patch:
-        response["patch"] = base64.b64encode(orjson.dumps(patch)).decode()
+        response["patch"] = base64.b64encode(jsontext.dumps(patch)).decode()
         response["patchType"] = "JSONPatch"
     return response
 

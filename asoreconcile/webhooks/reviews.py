@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.objects import JsonObject
@@ -42,8 +42,8 @@ def parse(
     if content_type.partition(";")[0].strip() != "application/json":
         raise ReviewError("the content type is not application/json", code=400)
     try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        document = jsontext.loads(body)
+    except jsontext.JSONDecodeError as error:
         raise ReviewError(f"the review is no JSON: {error}", code=400) from error
     if not isinstance(document, dict) or document.get("kind") != kind:
         raise ReviewError(f"the document is no {kind}", code=400)
@@ -63,7 +63,7 @@ def parse(
 def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
     """The review with its response, ready to send."""
     document = {"apiVersion": api_version, "kind": kind, "response": response}
-    return orjson.dumps(document)
+    return jsontext.dumps(document)
 
 
 def failure(error: ReviewError | ApiError) -> JsonObject:

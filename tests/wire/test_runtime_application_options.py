@@ -7,6 +7,7 @@ import urllib.request
 
 import pytest
 from applications import Applications, Noting, until
+from prometheus_client import generate_latest
 
 from asoreconcile import (
     CONFIG_MAPS,
@@ -25,6 +26,8 @@ from asoreconcile import (
     Scope,
     Timing,
 )
+from asoreconcile.kube.resources import EVENTS
+from asoreconcile.kube.selection import Selection
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
 
@@ -277,3 +280,27 @@ def test_in8_each_object_comes_again_at_the_time_of_a_resync(application):
     assert noting.keys.empty()
     clock.advance(600)
     assert noting.keys.get(timeout=20) == ONE
+
+
+def test_in10_an_object_that_cannot_be_read_is_told_so_and_holds_up_no_other(
+    application,
+):
+    def transform(obj):
+        if obj["metadata"]["name"] == "other":
+            raise ValueError("broken on purpose")
+        return obj
+
+    app = application.make(cache=CacheOptions(transform=transform))
+    create(app, CONFIG_MAPS, OTHER)
+    create(app, CONFIG_MAPS, ONE)
+    noting = Noting()
+    app.reconcile(CONFIG_MAPS, noting)
+    application.start(app)
+    until(lambda: noting.keys.get(timeout=10) == ONE)
+    until(lambda: app.client.list_page(Selection(EVENTS, OTHER.namespace)).items)
+    (event,) = app.client.list_page(Selection(EVENTS, OTHER.namespace)).items
+    assert (event["type"], event["reason"]) == ("Warning", "Unreadable")
+    assert "broken on purpose" in event["message"]
+    assert event["involvedObject"]["name"] == "other"
+    shown = generate_latest(app.registry).decode()
+    assert 'informer_unreadable_objects{kind="ConfigMap"} 1.0' in shown

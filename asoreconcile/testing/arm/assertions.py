@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
-import orjson
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_pem_x509_certificate
+
+from asoreconcile import jsontext
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 EXCHANGE_AUDIENCE = "api://AzureADTokenExchange"
@@ -115,7 +116,7 @@ def _part(assertion: str, index: int) -> dict[str, Any]:
     parts = assertion.split(".")
     if len(parts) != 3:
         raise ValueError(assertion[:0])
-    value = orjson.loads(_decoded(parts[index]))
+    value = jsontext.loads(_decoded(parts[index]))
     if not isinstance(value, dict):
         raise ValueError(assertion[:0])  # noqa: TRY004 - callers catch one kind
     return value

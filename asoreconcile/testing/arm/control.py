@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.journal import Exchange, matching
 from asoreconcile.testing.arm.refusals import answer, error
@@ -60,7 +60,7 @@ class Control:
         what = request.path.removeprefix(PREFIX)
         try:
             if request.method == "POST":
-                return self._do(what, orjson.loads(request.body))
+                return self._do(what, jsontext.loads(request.body))
             return self._show(what, request.query)
         except (ValueError, KeyError, TypeError) as wrong:
             return error(400, "BadRequest", f"{type(wrong).__name__}: {wrong}")

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 
 JSON_TYPE = "application/json; charset=utf-8"
@@ -97,4 +96,4 @@ def wrap(envelope: str, status: int, code: str, message: str) -> tuple[bytes, st
         return b"", ""
     if envelope == "html":
         return _PAGE.format(status=status, code=code).encode(), "text/html"
-    return orjson.dumps(_MAKERS[envelope](status, code, message)), JSON_TYPE
+    return jsontext.dumps(_MAKERS[envelope](status, code, message)), JSON_TYPE

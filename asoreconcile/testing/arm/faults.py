@@ -6,8 +6,7 @@ Patterns are searched for without regard to case: in paths, or in the ids of res
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.testing.arm.operations import Failure
 from asoreconcile.testing.arm.planned import Planned
 from asoreconcile.testing.arm.refusals import JSON_TYPE, RefusedError, error
@@ -58,7 +57,7 @@ class ArmFaults(Faults):
         else:
             response = Response(
                 status,
-                orjson.dumps(body),
+                jsontext.dumps(body),
                 {"Content-Type": JSON_TYPE, **(headers or {})},
             )
         self.respond(method, path, response, times=times)

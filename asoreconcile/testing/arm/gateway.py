@@ -4,8 +4,8 @@ import re
 import uuid
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
@@ -215,7 +215,7 @@ def unauthenticated(authority: str = "") -> Response:
 
 def _body(request: Request) -> JsonObject:
     try:
-        body = orjson.loads(request.body)
+        body = jsontext.loads(request.body)
     except ValueError as broken:
         raise RefusedError(
             400,

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import attrs
-import orjson
 
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request
 
@@ -76,6 +76,6 @@ def _without_action(request: Request) -> str:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return orjson.loads(body) if body else None
+        return jsontext.loads(body) if body else None
     except ValueError:
         return body.decode("utf-8", "replace")

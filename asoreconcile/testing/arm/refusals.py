@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm import envelopes
 from asoreconcile.testing.arm.address import Address
@@ -69,7 +68,7 @@ def answer(
     if body == b"":
         return Response(status, b"", dict(headers or {}))
     return Response(
-        status, orjson.dumps(body), {"Content-Type": JSON_TYPE, **(headers or {})}
+        status, jsontext.dumps(body), {"Content-Type": JSON_TYPE, **(headers or {})}
     )
 
 

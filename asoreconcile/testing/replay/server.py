@@ -13,8 +13,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
+from asoreconcile import jsontext
 from asoreconcile.testing.arm.cloud import Cloud
 from asoreconcile.testing.arm.refusals import JSON_TYPE
 from asoreconcile.testing.faults import Faults
@@ -81,12 +80,12 @@ class ReplayServer(Cloud):
         if played.body is None:
             return Response(played.status, b"", headers)
         headers["Content-Type"] = JSON_TYPE
-        return Response(played.status, orjson.dumps(played.body), headers)
+        return Response(played.status, jsontext.dumps(played.body), headers)
 
 
 def _parsed(body: bytes) -> Any:
     try:
-        return orjson.loads(body) if body else None
+        return jsontext.loads(body) if body else None
     except ValueError:
         return body.decode("utf-8", "replace")
 

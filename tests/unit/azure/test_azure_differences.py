@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from asoreconcile import jsontext
 from asoreconcile.azure.differences import HIDDEN, differences
 from asoreconcile.azure.observed import Observed, fingerprint, loads, marks
 from asoreconcile.azure.sameness import is_empty, is_same
@@ -229,3 +230,45 @@ def test_the_fingerprint_is_of_all_that_is_sent():
         (*base[:3], "others"),
     ]
     assert len({fingerprint(*one) for one in (base, *others)}) == 5
+
+
+def in_lists(levels, leaf):
+    for _ in range(levels):
+        leaf = {"q": [leaf]}
+    return {"properties": leaf}
+
+
+def test_lists_within_lists_are_compared_in_one_go(monkeypatch):
+    """Looking for the likest of each list anew at each level would never end."""
+    compared = []
+
+    def counted(want, have):
+        compared.append(1)
+        return is_same(want, have)
+
+    monkeypatch.setattr("asoreconcile.azure.differences.is_same", counted)
+    found = differences(in_lists(45, {"z": 1}), in_lists(45, {"z": 2}))
+    assert [(one.kind, one.want, one.have) for one in found] == [("value", 1, 2)]
+    assert len(compared) < 200
+
+
+@pytest.mark.parametrize("levels", [90, 300, 2000])
+def test_what_is_nested_deep_differs_by_what_it_says_not_by_where_it_stands(levels):
+    def wanted(leaf):
+        text = '{"properties":{"x":' + '{"a":' * levels + leaf + "}" * levels + "}}"
+        return jsontext.loads(text)
+
+    def shown(leaf):
+        text = '{"a":[' + jsontext.dumps(wanted(leaf)).decode() + "]}"
+        return jsontext.loads(text)["a"][0]
+
+    assert list(differences(wanted("1"), shown("1"))) == []
+    assert len(list(differences(wanted("1"), shown("2")))) == 1
+
+
+def test_lists_of_lists_nested_deep_are_told_apart():
+    def body(leaf):
+        return jsontext.loads('{"p":' + "[" * 300 + leaf + "]" * 300 + "}")
+
+    assert list(differences(body("1"), body("1"))) == []
+    assert list(differences(body("1"), body("2")))

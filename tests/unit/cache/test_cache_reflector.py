@@ -8,6 +8,7 @@ from scriptedapi import QUIET, Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.cache.unreadable import unreported
 from asoreconcile.kube.errors import (
     ApiError,
     ExpiredError,
@@ -18,7 +19,7 @@ from asoreconcile.kube.errors import (
     TransportError,
 )
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
+from asoreconcile.objects import ObjectKey, gvk_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
 
 EXPIRED = ExpiredError("too old", status=410)
@@ -47,7 +48,14 @@ def run():
     """Run an informer over a script until it is dry: (informer, script, heard)."""
     started = []
 
-    def start(*steps, streaming=True, clock=None, uniform=None, transform=None):
+    def start(
+        *steps,
+        streaming=True,
+        clock=None,
+        uniform=None,
+        transform=None,
+        report=unreported,
+    ):
         clock = clock or PausingClock()
         script = Script(*steps)
         support = StreamingSupport(expected=streaming)
@@ -58,6 +66,7 @@ def run():
             uniform=uniform or (lambda low, _high: low),
             streaming=support,
             transform=transform,
+            report=report,
         )
         script.support = support
         heard = []
@@ -678,30 +687,67 @@ def test_in10_transform_sees_each_object_once_and_before_handlers(run):
     assert informer.get(ObjectKey("n", "a"))["data"] == {"kept": "yes"}
 
 
-def test_in10_failing_transform_drops_an_event_but_no_part_of_a_state(run):
-    failures = ["a", "c"]
+def test_in10_an_object_that_cannot_be_read_is_left_out_and_reported(run):
+    """In a state as in an event; it comes back as soon as it can be read."""
+    broken = {("a", "1"), ("b", "4"), ("c", "5")}
 
     def transform(obj):
-        if obj["metadata"]["name"] in failures:
-            failures.remove(obj["metadata"]["name"])
+        meta = obj["metadata"]
+        if (meta["name"], meta["resourceVersion"]) in broken:
             raise ValueError("broken on purpose")
         return obj
 
-    state = [
-        ("ADDED", config_map("a", 1)),
-        ("ADDED", config_map("b", 2)),
-        initial_end(3),
-    ]
-    clock = PausingClock()
-    _, script, heard = run(
-        state,
-        [*state, ("ADDED", config_map("c", 4)), ("ADDED", config_map("d", 5))],
+    clock, reports = PausingClock(), []
+    informer, script, heard = run(
+        [
+            ("ADDED", config_map("a", 1)),
+            ("ADDED", config_map("b", 2)),
+            initial_end(3),
+            ("MODIFIED", config_map("b", 4)),
+            ("ADDED", config_map("c", 5)),
+            ("MODIFIED", config_map("a", 6)),
+            ("DELETED", config_map("c", 5)),
+            ("ADDED", config_map("d", 7)),
+        ],
         transform=transform,
         clock=clock,
+        report=reports.append,
     )
     dry(script)
-    assert shown(heard) == ["Added a", "Added b", "Added d"]
-    assert clock.pauses == [0.8]
+    assert shown(heard) == ["Added b", "Deleted b", "Added a", "Added d"]
+    assert [(one.key.name, resource_version(one.known)) for one in reports] == [
+        ("a", "1"),
+        ("b", "4"),
+        ("c", "5"),
+    ]
+    assert "broken on purpose" in reports[0].message
+    assert gvk_of(reports[0].known) == CONFIG_MAPS.gvk
+    assert uid_of(reports[0].known) == "uid-a"
+    assert "data" not in reports[0].known
+    assert list(informer.unreadable) == [ObjectKey("n", "b")]
+    assert clock.pauses == []
+
+
+def test_in10_a_listed_object_that_cannot_be_read_is_left_out_and_reported_once(run):
+    def transform(obj):
+        if obj["metadata"]["name"] == "a":
+            raise ValueError("broken on purpose")
+        return obj
+
+    reports = []
+    page = Page([config_map("a", 1), config_map("b", 2)], "3")
+    informer, script, heard = run(
+        page,
+        EXPIRED,
+        page,
+        streaming=False,
+        transform=transform,
+        report=reports.append,
+    )
+    dry(script)
+    assert shown(heard) == ["Added b"]
+    assert len(reports) == 1
+    assert list(informer.unreadable) == [ObjectKey("n", "a")]
 
 
 def test_defect_in_our_own_code_does_not_end_the_watch(run):

@@ -392,7 +392,7 @@ def test_union_without_a_leaf_sends_nothing():
 
 def test_spec_is_neither_changed_nor_shared():
     spec = {"tags": {"a": "b"}, "addressSpace": {"addressPrefixes": ["x"]}}
-    before = copy.deepcopy(spec)  # noqa: TID251 -- independent of the code under test
+    before = copy.deepcopy(spec)
 
     body = body_of(VNET, spec)
     body["tags"]["c"] = "d"

@@ -6,6 +6,7 @@ import random
 import orjson
 import pytest
 
+from asoreconcile import jsontext
 from asoreconcile.kube.errors import GarbledError
 from asoreconcile.kube.listing import Listing
 
@@ -138,3 +139,37 @@ def test_an_object_is_there_once_the_next_one_begins():
     stream = Stream(text, lambda: 1)
     assert next(iter(Listing(stream))) == items[0]
     assert stream.given < len(text) * 0.5
+
+
+@pytest.mark.parametrize("levels", [300, 1100, 9000])
+@pytest.mark.parametrize("around", [tail, head], ids=lambda one: one.__name__)
+def test_objects_nested_deep_hold_up_no_other(levels, around):
+    deep = "[" * levels + "]" * levels
+    items = [custom(1), {**custom(2), "spec": "DEEP"}, custom(3), custom(4)]
+    text = orjson.dumps(around(items)).replace(b'"DEEP"', deep.encode())
+    found = list(Listing(Stream(text, lambda: 1000)))
+    assert [one["metadata"]["name"] for one in found] == ["t1", "t2", "t3", "t4"]
+    assert jsontext.dumps(found[1]["spec"]) == deep.encode()
+
+
+@pytest.mark.parametrize("deep", ["", "[" * 3000 + "]" * 3000], ids=["flat", "deep"])
+@pytest.mark.parametrize("size", [700, 65536, 10_000_000])
+def test_an_object_made_of_what_looks_like_ends_costs_no_more_than_its_length(
+    monkeypatch, size, deep
+):
+    """Each place that may be the end of it would be one more reading of all before."""
+    read = []
+
+    def counted(text, loads=jsontext.loads_plain):
+        read.append(len(text))
+        return loads(text)
+
+    monkeypatch.setattr(jsontext, "loads_plain", counted)
+    item = {"apiVersion": "example.com/v1", "kind": "Thing"}
+    evil = {**custom(2), "spec": ["DEEP", *[item] * 5000, '"}{[' * 100]}
+    text = orjson.dumps(tail([custom(1), evil, custom(3), evil, custom(4)]))
+    text = text.replace(b'"DEEP"', deep.encode() or b"1")
+    found = list(Listing(Stream(text, lambda: size)))
+    names = [one["metadata"]["name"] for one in found]
+    assert names == ["t1", "t2", "t3", "t2", "t4"]
+    assert sum(read) < 3 * len(text)

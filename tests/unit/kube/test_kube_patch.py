@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asoreconcile import jsontext
 from asoreconcile.kube.patch import apply_merge_patch, merge_patch
 from asoreconcile.objects import copy_json
 
@@ -51,3 +52,26 @@ def test_neither_side_is_changed(before, after):
 )
 def test_smallest_patch(before, after, patch):
     assert merge_patch(before, after) == patch
+
+
+def deep(levels, leaf):
+    return jsontext.loads('{"a":' * levels + leaf + "}" * levels)
+
+
+@pytest.mark.parametrize("levels", [90, 101, 300, 5000])
+def test_objects_nested_deep_are_patched_where_they_differ(levels):
+    """A patch that named a whole object would leave in it what is there no more."""
+    before = {"x": deep(levels, '{"gone":1,"kept":2}'), "y": 1}
+    after = {"x": deep(levels, '{"kept":2,"new":3}'), "y": 1}
+    patch = merge_patch(before, after)
+    change = '{"gone":null,"new":3}'
+    text = '{"x":' + '{"a":' * levels + change + "}" * levels + "}"
+    assert jsontext.loads(jsontext.dumps(patch)) == jsontext.loads(text)
+    assert apply_merge_patch(before, jsontext.loads(text)) == after
+    assert merge_patch(before, copy_json(before)) is None
+
+
+def test_what_gets_deeper_is_patched_too():
+    before, after = {"x": deep(90, "1")}, {"x": deep(300, "1")}
+    assert apply_merge_patch(before, merge_patch(before, after)) == after
+    assert apply_merge_patch(after, merge_patch(after, before)) == before

@@ -1,0 +1,41 @@
+"""An object that cannot be read: it is told so itself, and nothing else is done."""
+
+from asoreconcile.azure.wire import OPERATOR_NAMESPACE
+from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.cache.unreadable import REASON
+from asoreconcile.conditions import Ready, merge_ready
+from asoreconcile.kube.errors import InvalidError, NotFoundError
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.objects import (
+    JsonObject,
+    annotations,
+    generation,
+    key_of,
+    status,
+    uid_of,
+)
+
+
+def tell_unreadable(
+    operator: Operator, kind: Kind, known: JsonObject, message: str
+) -> None:
+    """Set the object's Ready condition, with an event, if it does not say so yet.
+
+    known: what can be read of it: metadata and conditions. Raises ApiError or
+    TransportError when that cannot be written now.
+    """
+    claimed_by = annotations(known).get(OPERATOR_NAMESPACE)
+    if claimed_by and claimed_by != operator.namespace:
+        return
+    before = status(known).get("conditions") or []
+    ready = Ready("False", REASON, "Error", message, generation(known))
+    wanted = merge_ready(before, ready, operator.clock.now())
+    change = merge_patch({"conditions": before}, {"conditions": wanted})
+    if change is None:
+        return
+    body = {"metadata": {"uid": uid_of(known)}, "status": change}
+    try:
+        operator.client.patch(kind.resource, key_of(known), body, subresource="status")
+    except (NotFoundError, InvalidError):
+        return  # gone, or its place taken by another
+    operator.recorder.event(known, "Warning", REASON, message)

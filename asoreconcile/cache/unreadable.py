@@ -1,0 +1,140 @@
+"""Objects that the cache cannot read: skipped, reported, and no trouble of others."""
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.errors import AsoError
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.log import Logger
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    generation,
+    key_of,
+    metadata,
+    status,
+    uid_of,
+)
+
+_log = Logger(__name__)
+
+REASON = "Unreadable"
+"""Of events and conditions about such objects."""
+
+
+class BadObjectError(AsoError):
+    """An object that the cache cannot take."""
+
+
+@attrs.frozen
+class Unreadable:
+    """One object that is not in the cache though the server has it.
+
+    known: what can be read of it: apiVersion, kind, metadata and conditions.
+    why: for who wrote the object.
+    """
+
+    resource: ApiResource
+    key: ObjectKey
+    known: JsonObject
+    why: str
+
+    @property
+    def message(self) -> str:
+        """What an event or a condition says of it."""
+        return f"This object cannot be read, and is left alone until it can: {self.why}"
+
+    def is_news_after(self, before: "Unreadable | None") -> bool:
+        """Whether that has not been reported yet: not for a change of its status."""
+        return (
+            before is None
+            or self.why != before.why
+            or uid_of(self.known) != uid_of(before.known)
+            or generation(self.known) != generation(before.known)
+        )
+
+
+def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
+    """What any object says of itself at places that every object has."""
+    conditions = status(obj).get("conditions")
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {k: v for k, v in metadata(obj).items() if k != "managedFields"},
+        "status": {"conditions": conditions} if isinstance(conditions, list) else {},
+    }
+
+
+Report = Callable[[Unreadable], None]
+"""Is told of each such object, and again when it changed. On the watch's thread: must
+not block, nor raise.
+"""
+
+
+def unreported(_: Unreadable) -> None:
+    """For who is content with the log and `Informer.unreadable`."""
+
+
+class Reading:
+    """Makes entries of what one feed reads. On the feed's thread.
+
+    make: raises BadObjectError.
+    """
+
+    def __init__(
+        self, resource: ApiResource, make: Callable[[JsonObject], Entry], report: Report
+    ) -> None:
+        self._resource = resource
+        self._make = make
+        self._report = report
+        self._listed: dict[ObjectKey, Unreadable] = {}
+        self.bad: Mapping[ObjectKey, Unreadable] = {}
+        """What cannot be read now; a new mapping with each change."""
+
+    def entry(self, obj: JsonObject) -> Entry | None:
+        """Of an object of the state; None if it cannot be read."""
+        made = self._made(obj)
+        if isinstance(made, Unreadable):
+            self._listed[made.key] = made
+        return made if isinstance(made, Entry) else None
+
+    def replaced(self) -> None:
+        """The state was taken: what was skipped on its way is what is bad now."""
+        found, self._listed = self._listed, {}
+        self._take(found)
+
+    def event(self, type_: str, obj: JsonObject) -> Entry | None:
+        """Of an object in a watch's event; None if it cannot be read."""
+        made = self._made(obj)
+        found = dict(self.bad)
+        found.pop(key_of(obj), None)
+        if isinstance(made, Unreadable) and type_ != "DELETED":
+            found[made.key] = made
+        if found or len(self.bad):
+            self._take(found)
+        return made if isinstance(made, Entry) else None
+
+    def _take(self, found: Mapping[ObjectKey, Unreadable]) -> None:
+        """Show what is bad now; then report what is new of it, for who looks then."""
+        before, self.bad = self.bad, found
+        for key, one in found.items():
+            if one.is_news_after(before.get(key)):
+                self._report(one)
+
+    def _made(self, obj: JsonObject) -> Entry | Unreadable | None:
+        """None: not even its name is known."""
+        try:
+            return self._make(obj)
+        except BadObjectError as error:
+            key, why = key_of(obj), str(error)
+        _log.warning(
+            "Skipping object",
+            kind=str(self._resource.gvk),
+            object=str(key),
+            reason=why,
+        )
+        if not key.name:
+            return None
+        return Unreadable(self._resource, key, known_of(obj, self._resource), why)

@@ -1,0 +1,245 @@
+"""JSON text of any depth that the API server takes, read and written. Pure.
+
+kube-apiserver takes documents nested 10,000 levels deep, in every field that holds any
+JSON. orjson writes 254 and reads 1,024, and a function that calls itself on what is
+inside ends sooner still. Nobody looks so deep: it is only kept and passed on. So what
+lies deeper than LEVELS is kept as one value, `DeepJson`, and is JSON again when it is
+written: whatever `loads` gives is shallow enough for every function that recurses.
+
+Everything that may come from somebody's object goes through here. orjson itself is for
+what is our own (`pyproject.toml` names the files).
+"""
+
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+LEVELS = 100
+"""How deep plain values are nested at most. Far more than anybody writes by hand, and
+few enough for six frames a level in Python's thousand.
+"""
+MOST_LEVELS = 10_000
+"""As kube-apiserver: deeper text is no JSON."""
+
+JSONDecodeError = orjson.JSONDecodeError
+
+_ORJSON_WRITES = 254
+_ORJSON_READS = 1024
+_ROOM = _ORJSON_WRITES - LEVELS
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+class DeepJson:
+    """A part of a document that is nested deeper than anybody looks. Immutable.
+
+    text: its JSON, names in order. Equal to what says the same, sealed or plain.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def opened(self) -> Any:
+        """The part as a document of its own: LEVELS of it plain."""
+        return loads(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DeepJson):
+            return self.text == other.text
+        if isinstance(other, (dict, list)):
+            return self.text == dumps(other, sort_keys=True)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text.decode()
+
+    def __repr__(self) -> str:
+        return f"<deep JSON of {len(self.text)} bytes>"
+
+
+def loads(text: bytes | str) -> Any:
+    """A document, its deep parts sealed. Raises JSONDecodeError."""
+    body = text.encode() if isinstance(text, str) else text
+    found = loads_plain(body)
+    if len(body) <= LEVELS or shallow_text(found) is not None:
+        return found
+    return _sealed(body)
+
+
+def loads_plain(text: bytes) -> Any:
+    """As `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for who
+    has the depth looked at later (`cache.entry`). Raises JSONDecodeError.
+    """
+    try:
+        return orjson.loads(text)
+    except JSONDecodeError:
+        if not isinstance(text, bytes):
+            raise  # as orjson: what is no text is no JSON
+        if text.count(b"{") + text.count(b"[") < _ORJSON_READS:
+            raise
+        return _sealed(text)
+
+
+def settled(value: Any) -> Any:
+    """The value, its deep parts sealed as by `loads`; itself where none is deep."""
+    return value if shallow_text(value) is not None else loads(dumps(value))
+
+
+def dumps(
+    value: Any, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
+) -> bytes:
+    """The whole document as text, whatever its depth.
+
+    default: what to write for a value that JSON has no word for. Raises TypeError.
+    """
+    option = orjson.OPT_SORT_KEYS if sort_keys else None
+    serialize = _fragment if default is None else _fragment_or(default)
+    try:
+        return orjson.dumps(value, default=serialize, option=option)
+    except TypeError:
+        if shallow_text(value) is not None or not _is_deep(value):
+            raise
+    return b"".join(_written(value, serialize, option))
+
+
+def shallow_text(value: Any) -> bytes | None:
+    """The text of a value that `loads` would leave plain; None for any other.
+
+    As quick as orjson, which checks the depth on its way: it gives up at a depth of
+    its own, so the value is written inside as many lists as make up the difference.
+    """
+    nest = _NEST
+    nest.inner[0] = value
+    try:
+        return orjson.dumps(nest.outer)[_ROOM:-_ROOM]
+    except TypeError:
+        return None
+    finally:
+        nest.inner[0] = None
+
+
+class _Nest(threading.local):
+    """Lists within lists, and a place inside; one a thread, made once."""
+
+    def __init__(self) -> None:
+        self.inner: list[Any] = [None]
+        self.outer = self.inner
+        for _ in range(_ROOM - 1):
+            self.outer = [self.outer]
+
+
+_NEST = _Nest()
+
+
+def _fragment(value: Any) -> orjson.Fragment:
+    if isinstance(value, DeepJson):
+        return orjson.Fragment(value.text)
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _fragment_or(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def serialize(value: Any) -> Any:
+        return _fragment(value) if isinstance(value, DeepJson) else default(value)
+
+    return serialize
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether it has more plain levels than orjson writes."""
+    level = [value]
+    for _ in range(_ORJSON_WRITES):
+        level = [inner for outer in level for inner in _containers(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _containers(value: Any) -> list[Any]:
+    members = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list, tuple)):
+        return []
+    return [one for one in members if isinstance(one, (dict, list, tuple))]
+
+
+def _written(
+    value: Any, default: Callable[[Any], Any], option: int | None
+) -> Iterator[bytes]:
+    """The text of a value of any depth, piece by piece, without recursion."""
+    todo: list[tuple[bytes, Any]] = [(b"", value)]
+    while todo:
+        text, here = todo.pop()
+        yield text
+        if here is _NOTHING:
+            continue
+        if not _containers(here):
+            yield orjson.dumps(here, default=default, option=option)
+            continue
+        is_object = isinstance(here, dict)
+        members: list[tuple[bytes, Any]]
+        if is_object:
+            names = sorted(here) if option else list(here)
+            members = [(orjson.dumps(name) + b":", here[name]) for name in names]
+        else:
+            members = [(b"", one) for one in here]
+        yield b"{" if is_object else b"["
+        todo.append((b"}" if is_object else b"]", _NOTHING))
+        pieces = [
+            (b"," + text if at else text, one) for at, (text, one) in enumerate(members)
+        ]
+        todo += reversed(pieces)
+
+
+_NOTHING = object()
+
+
+def _sealed(text: bytes) -> Any:
+    """A document of JSON text, each part beyond LEVELS sealed. Raises JSONDecodeError.
+
+    Parts are read from the inside out, LEVELS at a time. One that was read stands as a
+    mark in what is around it, which no text can hold by chance or on purpose.
+    """
+    mark, parts = uuid.uuid4().hex, list[DeepJson]()
+    layers: list[list[bytes]] = [[]]
+    depth = copied = 0
+    for token in _TOKENS.finditer(text):
+        sign = token[0]
+        if sign in (b"{", b"["):
+            depth += 1
+            if depth > MOST_LEVELS:
+                raise JSONDecodeError("exceeded max depth", "", token.start())
+            if depth % LEVELS == 1 and depth > 1:
+                layers[-1].append(text[copied : token.start()])
+                layers.append([])
+                copied = token.start()
+        elif sign in (b"}", b"]"):
+            if depth % LEVELS == 1 and depth > 1:
+                layers[-1].append(text[copied : token.end()])
+                read = _read(b"".join(layers.pop()), mark, parts)
+                layers[-1].append(b'"%s%d"' % (mark.encode(), len(parts)))
+                parts.append(DeepJson(dumps(read, sort_keys=True)))
+                copied = token.end()
+            depth -= 1
+    layers[-1].append(text[copied:])
+    return _read(b"".join(piece for layer in layers for piece in layer), mark, parts)
+
+
+def _read(text: bytes, mark: str, parts: list[DeepJson]) -> Any:
+    """Text of few levels, with the parts in the places of their marks."""
+    found = orjson.loads(text)
+    level = [found]
+    while level:
+        for here in level:
+            members = here.items() if isinstance(here, dict) else enumerate(here)
+            for name, value in list(members):
+                if isinstance(value, str) and value.startswith(mark):
+                    here[name] = parts[int(value.removeprefix(mark))]
+        level = [inner for outer in level for inner in _containers(outer)]
+    return found
