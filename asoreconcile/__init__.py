@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.tenure import NotLeadingError
     from asoreconcile.runtime.throttle import Throttle
     from asoreconcile.serving.listener import ListenError
+    from asoreconcile.threads import Threads
     from asoreconcile.version import __version__
     from asoreconcile.webhooks.admission import (
         AdmissionRequest,
@@ -220,6 +221,7 @@ __all__ = [
     "SystemClock",
     "Task",
     "TerminalError",
+    "Threads",
     "Throttle",
     "Timing",
     "TokenBucket",
@@ -369,6 +371,7 @@ _HOMES = {
     "runtime.tenure": ("NotLeadingError",),
     "runtime.throttle": ("Throttle",),
     "serving.listener": ("ListenError",),
+    "threads": ("Threads",),
     "version": ("__version__",),
     "webhooks.admission": (
         "AdmissionRequest",

@@ -8,6 +8,7 @@ real one: `time.monotonic`, and one timer thread for the whole process (TH-2).
 import heapq
 import itertools
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -41,15 +42,21 @@ class Clock(Protocol):
         """Run `call` once `monotonic()` reaches `deadline`.
 
         Runs on a thread shared by all timers: it must not block. What it raises is
-        logged and goes no further.
+        logged and goes no further. A deadline may be as far away as it likes, infinity
+        included. Raises ValueError for one that is no number.
         """
 
 
 class SystemClock:
     """Real time. Make one for a process; threads share it."""
 
-    def __init__(self) -> None:
-        self._timers = _TimerThread()
+    def __init__(
+        self, *, start_thread: Callable[[str, Callable[[], None]], object] | None = None
+    ) -> None:
+        """start_thread: gets the timers' name and function; default a plain daemon
+        thread. A process that looks after its threads gives `threads.Threads.start`.
+        """
+        self._timers = _TimerThread(start_thread or _start_daemon)
 
     # No method around it: a key on its way through a queue takes the time thrice.
     monotonic = staticmethod(time.monotonic)
@@ -58,7 +65,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
-        return event.wait(timeout_seconds)
+        return event.wait(min(timeout_seconds, threading.TIMEOUT_MAX))
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
         return self._timers.add(deadline, call)
@@ -71,7 +78,10 @@ class _TimerThread:
     timer of an hour that is replaced every second must not leave 3,600 behind (TH-1).
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, start_thread: Callable[[str, Callable[[], None]], object]
+    ) -> None:
+        self._start_thread = start_thread
         self._changed = threading.Condition()
         self._heap: list[tuple[float, int, _Entry]] = []
         self._cancelled = 0
@@ -79,10 +89,13 @@ class _TimerThread:
         self._started = False
 
     def add(self, deadline: float, call: Callable[[], None]) -> Timer:
+        if math.isnan(deadline):
+            # It is neither before nor after any other: the heap would lose its order.
+            raise ValueError("a timer's deadline is not a number")
         entry = _Entry(self, call)
         with self._changed:
             if not self._started:
-                threading.Thread(target=self._run, name="timers", daemon=True).start()
+                self._start_thread("timers", self._run)
                 self._started = True
             heapq.heappush(self._heap, (deadline, next(self._order), entry))
             if self._heap[0][2] is entry:
@@ -105,7 +118,7 @@ class _TimerThread:
             call = self._next_due()
             try:
                 call()
-            except Exception:  # noqa: BLE001 - one bad call must not end all timers
+            except BaseException:  # noqa: BLE001 - one bad call must not end all timers
                 _log.exception("Timer call failed")
 
     def _next_due(self) -> Callable[[], None]:
@@ -121,11 +134,16 @@ class _TimerThread:
                     continue
                 remaining = deadline - time.monotonic()
                 if remaining > 0:
-                    self._changed.wait(remaining)
+                    # Locks refuse to wait for 292 years and more.
+                    self._changed.wait(min(remaining, threading.TIMEOUT_MAX))
                     continue
                 heapq.heappop(self._heap)
                 call, entry.call = entry.call, None
                 return call
+
+
+def _start_daemon(name: str, target: Callable[[], None]) -> None:
+    threading.Thread(target=target, name=name, daemon=True).start()
 
 
 class _Entry:

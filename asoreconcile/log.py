@@ -7,6 +7,7 @@ Keys are lowerCamelCase. Secrets that are known (`redaction`) are hidden in ever
 and in what other libraries log; what nobody declared a secret no filter can know.
 """
 
+import json
 import logging
 import sys
 import traceback
@@ -108,7 +109,11 @@ class JsonFormatter(logging.Formatter):
             line[key] = value if key == "armError" else _cut(value)
         if record.exc_info:
             line["exception"] = _stack(record)
-        return jsontext.dumps(line, default=str).decode()
+        try:
+            return jsontext.dumps(line, default=str).decode()
+        except (TypeError, ValueError):
+            # Half a character, say, or a number too large: escaped, the line is told.
+            return json.dumps(line, default=str)
 
 
 class TextFormatter(logging.Formatter):

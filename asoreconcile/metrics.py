@@ -18,6 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from asoreconcile.durations import DurationFamily, Durations
+from asoreconcile.threads import Threads
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 _RESULTS: tuple[ReconcileResult, ...] = (
@@ -149,6 +150,12 @@ class RuntimeMetrics:
         objects it had to leave out.
         """
         self._informers.by_kind[kind] = (has_synced, idle_seconds, unreadable)
+
+    def threads(self, threads: Threads) -> None:
+        """Show how many long-lived threads have died, and how many are dead now. Once
+        a registry.
+        """
+        self.registry.register(_Deaths(threads))
 
     def forget(self, name: str) -> None:
         """Drop the scrape callbacks of a queue or informer that is gone for good."""
@@ -283,6 +290,32 @@ class _Informers(Collector):
             if seconds is not None:
                 idle.add_metric((kind,), seconds)
         yield from (synced, idle, unread)
+
+    def describe(self) -> list[Metric]:
+        """As in `_Queues`."""
+        return []
+
+
+class _Deaths(Collector):
+    """Reads what is known of a process's threads when scraped."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    def collect(self) -> Iterator[Metric]:
+        deaths = CounterMetricFamily(
+            "asoreconcile_thread_deaths",
+            "Times that a long-lived thread died of an exception",
+            labels=("thread",),
+        )
+        for name, death in sorted(self._threads.deaths().items()):
+            deaths.add_metric((name,), death.count)
+        yield deaths
+        yield GaugeMetricFamily(
+            "asoreconcile_threads_down",
+            "Long-lived threads that are dead now, until they are started again",
+            value=len(self._threads.down()),
+        )
 
     def describe(self) -> list[Metric]:
         """As in `_Queues`."""

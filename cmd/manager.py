@@ -178,7 +178,9 @@ def manager(
     another cloud AZURE_RESOURCE_MANAGER_ENDPOINT, AZURE_RESOURCE_MANAGER_AUDIENCE and
     AZURE_AUTHORITY_HOST; and AZURE_SYNC_PERIOD (1h; 'never'), MAX_CONCURRENT_RECONCILES
     (4 for each kind), DEFAULT_RECONCILE_POLICY (manage), AZURE_TARGET_NAMESPACES (every
-    one; else names parted by commas). POD_NAMESPACE is required.
+    one; else names parted by commas), AZURE_OPERATOR_MODE (watchers serves no webhooks
+    and leaves CRDs alone, whatever the options say: another operator of the cluster
+    sees to both). POD_NAMESPACE is required.
 
     \b
     Example:
@@ -201,8 +203,9 @@ def manager(
     )
     try:
         read = settings.from_environment(os.environ)
+        answers = webhook_port and not read.watchers_only
         answering = webhooks.WebhookOptions(
-            address=f":{webhook_port}" if webhook_port else "0",
+            address=f":{webhook_port}" if answers else "0",
             cert_dir=webhook_cert_dir,
             service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
             url=webhook_url,
@@ -211,8 +214,9 @@ def manager(
         raise click.UsageError(str(error)) from error
     # A pass that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    installs = crd_management == "auto" and not read.watchers_only
     options = Options(
-        crd_pattern=crd_pattern if crd_management == "auto" else "",
+        crd_pattern=crd_pattern if installs else "",
         metrics_address=metrics_addr,
         secure_metrics=secure_metrics,
         metrics_certificates=metrics_cert_dir,
@@ -223,7 +227,7 @@ def manager(
         if enable_leader_election
         else None,
         webhooks=answering,
-        all_versions=all_versions,
+        all_versions=all_versions and not read.watchers_only,
     )
     try:
         operation = assembly.Operation(read, options)

@@ -18,7 +18,7 @@ from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.catalogue.admitted import MUTATING_NAME, VALIDATING_NAME
-from asoreconcile.catalogue.patterns import match
+from asoreconcile.catalogue.patterns import Matched, match
 from asoreconcile.catalogue.reserved import SERVING_SECRET, SETTINGS_SECRET
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.controllers import crds
@@ -28,12 +28,15 @@ from asoreconcile.controllers.connections import (
     ScopedConnections,
 )
 from asoreconcile.controllers.connector import Connector
+from asoreconcile.controllers.conversion_probe import ConversionProbe
 from asoreconcile.controllers.credential_users import (
     CredentialUsers,
     NamedCredentials,
     is_change,
 )
+from asoreconcile.controllers.definitions import Definitions
 from asoreconcile.controllers.kind_assembly import KindAssembly
+from asoreconcile.controllers.kind_metrics import KindMetrics
 from asoreconcile.controllers.kind_set import (
     KindSet,
 )
@@ -67,9 +70,15 @@ from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.election import LeaseElector, lease_elector
 from asoreconcile.runtime.endpoints import OFF, Endpoints, ListenersAlive
-from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive
+from asoreconcile.runtime.health import (
+    CachesSynced,
+    Checks,
+    ThreadsAlive,
+    TimersAlive,
+)
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.service import Group, Step
+from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
 from asoreconcile.webhooks.bundles import Caller
 from asoreconcile.webhooks.metrics import WebhookMetrics
@@ -91,10 +100,12 @@ class Operation:
         """Raises KubeConfigError when no cluster is configured. Sends nothing yet."""
         self._settings = settings
         self._options = options
-        self._clock = clock or SystemClock()
+        self._threads = Threads.timed_by(clock) if clock else Threads()
+        self._clock = clock or SystemClock(start_thread=self._threads.start)
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._metrics = RuntimeMetrics(self._registry)
+        self._metrics.threads(self._threads)
         self._catalogue = builtin()
         self._user_agent = f"asoreconcile/{__version__}"
         self._cluster = load(options.kubeconfig)
@@ -106,14 +117,19 @@ class Operation:
             metrics=self._metrics,
             before_write=self._fence(),
         )
-        self._recorder = EventRecorder(self._client, _EVENT_SOURCE, clock=self._clock)
+        self._recorder = EventRecorder(
+            self._client, _EVENT_SOURCE, clock=self._clock, threads=self._threads
+        )
         self._informers = Informers(
             self._client,
             clock=self._clock,
             namespaces=settings.target_namespaces,
             report=self._report_unreadable,
+            threads=self._threads,
         )
         self._namespaces = self._informers.of(NAMESPACES, metadata_only=True)
+        self._crds = self._informers.of(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
+        self._definitions = self._make_definitions()
         self._kinds = KindSet()
         self._wakeups = Wakeups(self._kinds, Dependents())
         self._connector = self._make_connector()
@@ -127,7 +143,11 @@ class Operation:
             self._catalogue,
             self._lifecycle,
             clock=self._clock,
-            converts=options.webhooks.on,
+            threads=self._threads,
+            converts=options.webhooks.on or settings.watchers_only,
+        )
+        self._registry.register(
+            KindMetrics(lambda: self._supervisor.failed, self._lifecycle.handovers)
         )
         self._manager = Manager(clock=self._clock, elector=self._elector)
 
@@ -171,10 +191,14 @@ class Operation:
         alive, ready = Checks("healthz"), Checks("readyz")
         timers = TimersAlive(self._clock)
         alive.add("timers", timers)
+        alive.add("threads", ThreadsAlive(self._threads))
         alive.add("controllers", self._lifecycle.progress)
         listening = ListenersAlive()
         alive.add("listeners", listening)
         ready.add("caches", self._synced)
+        ready.add("definitions", self._definitions.ready)
+        ready.add("kinds", self._supervisor.standing)
+        ready.add("handovers", self._lifecycle.standing)
         if self._elector is not None:
             alive.add("leaderElection", self._elector.progress)
             ready.add("leaderElection", self._elector.standing)
@@ -183,6 +207,14 @@ class Operation:
             listening.watch(self._webhooks.server)
             for service in self._webhooks.services:
                 self._manager.add(service, group=Group.WEBHOOKS)
+            probe = ConversionProbe(
+                self._client,
+                self._kinds.running,
+                clock=self._clock,
+                threads=self._threads,
+            )
+            ready.add("conversion", probe)
+            self._manager.add(probe, group=Group.OTHERS)
         options = self._options
         if options.health_address not in OFF:
             health = Endpoints(options.health_address, checks=(alive, ready))
@@ -216,15 +248,30 @@ class Operation:
         )
 
     def _install_crds(self) -> None:
-        if not self._options.crd_pattern:
+        matched = self._match()
+        if matched is None:
             return
-        kinds = [kind for kind in self._catalogue.kinds() if kind.is_arm]
-        matched = match(self._options.crd_pattern, kinds)
         matched.require_all()
         options = self._options
         conversion = options.webhooks.client() if options.all_versions else None
         applied = crds.install(self._client, matched.kinds, conversion=conversion)
         _log.info("CRDs are in place", kinds=len(matched.kinds), applied=applied)
+
+    def _match(self) -> Matched | None:
+        """The kinds whose CRDs are to be installed; None installs none."""
+        if not self._options.crd_pattern:
+            return None
+        kinds = [kind for kind in self._catalogue.kinds() if kind.is_arm]
+        return match(self._options.crd_pattern, kinds)
+
+    def _make_definitions(self) -> Definitions:
+        matched = self._match()
+        return Definitions(
+            self._crds,
+            self._catalogue,
+            installed=matched.kinds if matched else (),
+            clock=self._clock,
+        )
 
     def _watch_others(self) -> None:
         """Sources beside the kinds: who they wake is `wakeups`' business."""
@@ -236,13 +283,10 @@ class Operation:
                 self._wakeups.on_secret_or_config_map(group_kind, event)
 
             informer.add_handler(wake)
-        definitions = self._informers.of(
-            CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
-        )
-        definitions.add_handler(lambda _: self._supervisor.changed())
+        self._crds.add_handler(lambda _: self._supervisor.changed())
         if self._webhooks is not None:
             webhooks = self._webhooks
-            definitions.add_handler(lambda _: webhooks.changed())
+            self._crds.add_handler(lambda _: webhooks.changed())
 
     def _watch_credentials(self) -> None:
         controller = Controller(
@@ -251,6 +295,7 @@ class Operation:
             clock=self._clock,
             limiter=retries(self._clock),
             metrics=self._metrics,
+            threads=self._threads,
         )
         secrets = self._informers.of(SECRETS, metadata_only=True)
         controller.watch(secrets, predicates=(is_change,))
@@ -291,8 +336,20 @@ class Operation:
             throttle=turns(self._settings.rate_limit, self._clock),
             synced=self._synced,
             webhooks=self._webhooks,
+            threads=self._threads,
         )
-        return Lifecycle(self._kinds, assembly.build, assembly.forget)
+        return Lifecycle(
+            self._kinds,
+            assembly.build,
+            assembly.forget,
+            clock=self._clock,
+            threads=self._threads,
+            on_failure=self._look_anew,
+        )
+
+    def _look_anew(self) -> None:
+        """A kind that was begun had to be taken out again."""
+        self._supervisor.changed()
 
     def _make_elector(self) -> LeaseElector | None:
         wanted = self._options.leader_election
@@ -306,6 +363,7 @@ class Operation:
             metrics=self._metrics,
             identity=wanted.identity,
             timing=wanted.timing,
+            threads=self._threads,
         )
 
     def _report_unreadable(self, found: Unreadable) -> None:
@@ -331,7 +389,9 @@ class Operation:
             secret,
             clock=self._clock,
             callers=self._callers,
+            may_write=lambda: self._elector is None or self._elector.leads,
             metrics=metrics,
+            threads=self._threads,
         )
         return Webhooks(
             self._options.webhooks.address,
@@ -343,13 +403,10 @@ class Operation:
 
     def _callers(self) -> list[Caller]:
         """What may name our webhooks; the leader tells them whom to trust."""
-        if self._elector is not None and not self._elector.leads:
-            return []
-        kinds = [running.version for running in self._kinds.running().values()]
         return [
             Caller.mutating(MUTATING_NAME),
             Caller.validating(VALIDATING_NAME),
-            *(Caller.crd(f"{version.plural}.{version.gvk.group}") for version in kinds),
+            *self._definitions.callers(),
         ]
 
     def _make_connector(self) -> Connector:

@@ -8,6 +8,7 @@ from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.authored import form_of
 from asoreconcile.catalogue.kinds import KindVersion
@@ -28,6 +29,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import CachesSynced
 from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.threads import Threads
 
 # A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
 _PASS_SECONDS = 300.0
@@ -46,13 +48,23 @@ class KindAssembly:
     throttle: Throttle | None
     synced: CachesSynced
     webhooks: Webhooks | None
+    threads: Threads
 
     def build(self, version: KindVersion) -> RunningKind:
         """A kind's informer and controller, neither started."""
-        definition = self.operator.catalogue.kind(version.group_kind)
         if self.webhooks is not None:
-            self.webhooks.admit(definition)
+            self.webhooks.admit(self.operator.catalogue.kind(version.group_kind))
         informer = self.informers.of(resource_of(version))
+        try:
+            return self._build(version, informer)
+        except BaseException:
+            # The next try must not find what this one has left half done.
+            informer.ask_to_stop()
+            self._forget(version, informer)
+            raise
+
+    def _build(self, version: KindVersion, informer: Informer) -> RunningKind:
+        definition = self.operator.catalogue.kind(version.group_kind)
         index_credentials(informer)
 
         def wake(key: ObjectKey) -> None:
@@ -81,6 +93,7 @@ class KindAssembly:
             metrics=self.metrics,
             reconcile_deadline_seconds=_PASS_SECONDS,
             throttle=self.throttle,
+            threads=self.threads,
         )
         # First the index of who names what, then the queue: a worker that finds its
         # owner missing is already known to wait for it.
@@ -102,9 +115,12 @@ class KindAssembly:
 
     def forget(self, kind: RunningKind) -> None:
         """Let go of what else was kept of a kind that has stopped."""
-        name = str(kind.version.group_kind)
-        self.informers.discard(kind.informer)
-        self.wakeups.forget(kind.version.group_kind)
+        self._forget(kind.version, kind.informer)
+
+    def _forget(self, version: KindVersion, informer: Informer) -> None:
+        name = str(version.group_kind)
+        self.informers.discard(informer)
+        self.wakeups.forget(version.group_kind)
         self.synced.forget(name)
         self.metrics.forget(name)
-        self.metrics.forget(controller_name(kind.version))
+        self.metrics.forget(controller_name(version))

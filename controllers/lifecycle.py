@@ -3,21 +3,30 @@
 A service of the manager: what is started before it only waits; after it, a kind runs
 as soon as it is added. Informers come before controllers, for all kinds of a batch: a
 child must not look for its parent among kinds that are only about to start.
+
+A kind that cannot be started is left out, and the others of its batch run. A kind that
+is started anew, as when its CRD serves another version, gets its cache at once and its
+controller when the last reconcile of the former one has ended (`handover`).
 """
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.handover import HandOver
 from asoreconcile.controllers.kind_set import KindSet, RunningKind
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
 from asoreconcile.runtime.health import Verdict
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
-_STOP_SECONDS = 10.0
 _STOP_THREADS = 16
+# Idle workers need a moment to leave; more would hold up other kinds.
+_LEAVE_SECONDS = 0.2
 
 
 class Lifecycle:
@@ -30,55 +39,83 @@ class Lifecycle:
         kinds: KindSet,
         build: Callable[[KindVersion], RunningKind],
         forget: Callable[[RunningKind], None],
+        *,
+        clock: Clock,
+        threads: Threads,
+        on_failure: Callable[[], None] = lambda: None,
     ) -> None:
         """build: makes a kind's informer and controller, neither started.
         forget: lets go of what else was kept of a kind that has stopped.
+        on_failure: called when a kind that was begun had to be taken out again, so
+        that somebody begins it anew; must not block.
         """
         self._kinds = kinds
         self._build = build
         self._forget = forget
-        self._lock = threading.Lock()
+        self._clock = clock
+        self._threads = threads
+        self._on_failure = on_failure
+        self._lock = threading.RLock()
         self._leading = False
         self._stopped = False
+        self._leaving: tuple[HandOver, ...] = ()
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
         return {gk: kind.version for gk, kind in self._kinds.running().items()}
 
-    def begin(self, versions: Iterable[KindVersion]) -> None:
-        """Run these kinds: caches at once, controllers once this process may write."""
+    def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
+        """Run these kinds: caches at once, controllers once this process may write.
+
+        Returns the kinds that could not be started, and the type of what they raised:
+        nothing of them runs.
+        """
+        failed: dict[GroupKind, str] = {}
+        built: list[RunningKind] = []
         with self._lock:
             if self._stopped:
-                return
-            built = [self._build(version) for version in versions]
-            for kind in built:
-                self._kinds.add(kind)
-            for kind in built:
-                _log.info("Starting kind", kind=str(kind.version.gvk))
-                kind.informer.start()
-            for kind in built:
-                if self._leading:
-                    kind.controller.start()
+                return failed
+            self._watch_leaving()
+            for version in versions:
+                try:
+                    kind = self._build(version)
+                except Exception as error:  # noqa: BLE001 - one kind's failure stays its own
+                    failed[version.group_kind] = _told(version, error)
                 else:
-                    kind.controller.warm_up()
+                    self._kinds.add(kind)
+                    built.append(kind)
+            for step in (self._start_cache, self._start_controller):
+                for kind in list(built):
+                    problem = self._try(step, kind)
+                    if problem:
+                        failed[kind.version.group_kind] = problem
+                        built.remove(kind)
+        return failed
 
     def end(self, group_kind: GroupKind) -> None:
-        """Run a kind no more; waits for its reconciles, a few seconds at most."""
-        kind = self._kinds.remove(group_kind)
-        if kind is None:
-            return
-        _log.info("Stopping kind", kind=str(kind.version.gvk))
-        left = kind.controller.stop(_STOP_SECONDS)
-        if left:
-            _log.warning("Kind stopped with work still running", running=left)
-        kind.informer.stop(_STOP_SECONDS)
-        self._forget(kind)
+        """Run a kind no more. Its reconciles end in their own time: the controller that
+        comes after it waits for them.
+        """
+        with self._lock:
+            kind = self._kinds.remove(group_kind)
+            if kind is None:
+                return
+            _log.info("Stopping kind", kind=str(kind.version.gvk))
+            kind.informer.ask_to_stop()
+            self._forget(kind)
+            if not kind.controller.stop(_LEAVE_SECONDS):
+                return
+            leaving = HandOver(group_kind, kind.controller, clock=self._clock)
+            self._leaving = (*self._leaving, leaving)
+            self._watch_leaving()
 
     def start(self) -> None:
         """Start the controllers: from now on the process may write."""
         with self._lock:
             self._leading = True
-            for kind in self._kinds.running().values():
-                kind.controller.start()
+            kinds = self._kinds.running().values()
+            failed = [kind for kind in kinds if self._try(self._start_controller, kind)]
+        if failed:
+            self._on_failure()
 
     def progress(self) -> Verdict:
         """A liveness check over all controllers."""
@@ -86,15 +123,89 @@ class Lifecycle:
         details = tuple(line for verdict in verdicts for line in verdict.details)
         return Verdict(all(verdict.ok for verdict in verdicts), details)
 
+    def standing(self) -> Verdict:
+        """A readiness check that tells and never fails: who waits for whom."""
+        details = [
+            f"{one.group_kind}: waits for its last reconcile: {running}"
+            for one in self._leaving
+            for running in one.running()
+        ]
+        return Verdict(ok=True, details=tuple(details))
+
+    def handovers(self) -> list[HandOver]:
+        """Kinds whose former controller has reconciles that have not ended."""
+        return list(self._leaving)
+
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop all controllers at once; names what is still running afterwards."""
         with self._lock:
             self._stopped = True
-            kinds = list(self._kinds.running().values())
-        if not kinds:
+            controllers = [
+                *(kind.controller for kind in self._kinds.running().values()),
+                *(leaving.controller for leaving in self._leaving),
+            ]
+        if not controllers:
             return []
-        with ThreadPoolExecutor(min(_STOP_THREADS, len(kinds))) as pool:
-            left = list(
-                pool.map(lambda kind: kind.controller.stop(timeout_seconds), kinds)
-            )
+        with ThreadPoolExecutor(min(_STOP_THREADS, len(controllers))) as pool:
+            left = list(pool.map(lambda one: one.stop(timeout_seconds), controllers))
         return [line for lines in left for line in lines]
+
+    def _try(self, step: Callable[[RunningKind], None], kind: RunningKind) -> str:
+        """Why a kind could not be started, or "". Caller holds the lock."""
+        try:
+            step(kind)
+        except Exception as error:  # noqa: BLE001 - one kind's failure stays its own
+            problem = _told(kind.version, error)
+            self.end(kind.version.group_kind)
+            return problem
+        return ""
+
+    def _start_cache(self, kind: RunningKind) -> None:
+        _log.info("Starting kind", kind=str(kind.version.gvk))
+        kind.informer.start()
+
+    def _start_controller(self, kind: RunningKind) -> None:
+        """Unless its time has not come; then it takes in events. Caller holds the
+        lock.
+        """
+        group_kind = kind.version.group_kind
+        if self._leading and not self._is_leaving(group_kind):
+            kind.controller.start()
+        else:
+            kind.controller.warm_up()
+
+    def _is_leaving(self, group_kind: GroupKind) -> bool:
+        return any(leaving.group_kind == group_kind for leaving in self._leaving)
+
+    def _watch_leaving(self) -> None:
+        """Have somebody wait for each that leaves. Caller holds the lock."""
+        for leaving in self._leaving:
+            if leaving.watched:
+                continue
+            name = f"hand-over of {leaving.group_kind}"
+            try:
+                self._threads.start(name, partial(self._hand_over, leaving))
+            except RuntimeError:  # no thread to be had: `begin` tries again
+                _log.exception("Nobody waits for the last reconcile", thread=name)
+                self._on_failure()
+            else:
+                leaving.watched = True
+
+    def _hand_over(self, leaving: HandOver) -> None:
+        """Wait for a controller's last reconcile, then start what comes after it."""
+        leaving.wait()
+        with self._lock:
+            self._leaving = tuple(one for one in self._leaving if one is not leaving)
+            group_kind = leaving.group_kind
+            successor = self._kinds.running().get(group_kind)
+            if self._stopped or successor is None or self._is_leaving(group_kind):
+                return
+            problem = self._try(self._start_controller, successor)
+        if problem:
+            self._on_failure()
+
+
+def _told(version: KindVersion, error: Exception) -> str:
+    """Log what kept a kind from starting. Called while it is being handled."""
+    _log.exception("Kind failed to start", kind=str(version.gvk))
+    return type(error).__name__

@@ -90,6 +90,8 @@ class Settings:
     rate_limit: None does not limit.
     target_namespaces: the only ones to look at; None is every one.
     extensions: names of sets of other packages to load.
+    watchers_only: this process neither serves webhooks nor touches CRDs: another one
+    of this cluster does.
     notices: what a person should know about these settings, a line each.
     """
 
@@ -105,6 +107,7 @@ class Settings:
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     extensions: tuple[str, ...] = ()
+    watchers_only: bool = False
     notices: tuple[str, ...] = ()
 
 
@@ -140,11 +143,18 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
         extensions=reader.parsed("EXTENSIONS", _names, ()),
     )
-    _scope(reader, notices)
+    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, "")
+    if mode == "watchers-and-webhooks":
+        notices.append(
+            "AZURE_OPERATOR_MODE asks for webhooks: --webhook-port serves them; "
+            "without it the reconciler applies the same defaults and rules"
+        )
     reader.check_names(KNOWN)
     if reader.problems:
         raise SettingsError(reader.problems)
-    return attrs.evolve(settings, notices=tuple(notices))
+    return attrs.evolve(
+        settings, watchers_only=mode == "watchers", notices=tuple(notices)
+    )
 
 
 def _cloud(reader: Environment) -> CloudConfig:
@@ -166,16 +176,6 @@ def _rate_limit(reader: Environment) -> RateLimit | None:
     )
     mode = reader.parsed("RATE_LIMIT_MODE", _rate_limit_mode, "disabled")
     return limit if mode == "bucket" else None
-
-
-def _scope(reader: Environment, notices: list[str]) -> None:
-    """Which half of the operator runs."""
-    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, "watchers")
-    if mode != "watchers":
-        notices.append(
-            "AZURE_OPERATOR_MODE asks for webhooks: --webhook-port serves them; "
-            "without it the reconciler applies the same defaults and rules"
-        )
 
 
 def _namespaces(text: str) -> tuple[str, ...] | None:
@@ -234,8 +234,8 @@ def _mode(text: str) -> str:
             return "watchers-and-webhooks"
         case "webhooks":
             raise ValueError(
-                "'webhooks' alone is not supported: write watchers, and say where to "
-                "serve them by --webhook-port"
+                "'webhooks' alone is not supported: write watchers-and-webhooks, and "
+                "say where to serve them by --webhook-port"
             )
         case _:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 One thread: it waits until a CRD changed, asks discovery what is served now, and brings
 the running kinds in line. A kind that fails to start is tried again; the others run.
+Whatever else goes wrong there, the thread is started again and looks anew.
 """
 
 import threading
@@ -15,7 +16,8 @@ from asoreconcile.controllers.served import Reads, Served, discover
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
-from asoreconcile.runtime.workforce import start_daemon
+from asoreconcile.runtime.health import Verdict
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 _SETTLE_SECONDS = 0.2
@@ -29,7 +31,8 @@ class Kinds(Protocol):
     def versions(self) -> Mapping[GroupKind, KindVersion]:
         """The kinds that run, at the version they run at."""
 
-    def begin(self, versions: Iterable[KindVersion]) -> None: ...
+    def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
+        """Those that could not be started, and why."""
 
     def end(self, group_kind: GroupKind) -> None: ...
 
@@ -46,9 +49,13 @@ class Supervisor:
         kinds: Kinds,
         *,
         clock: Clock,
+        threads: Threads,
         converts: bool = False,
     ) -> None:
-        """converts: whether this process answers conversion reviews."""
+        """converts: whether this process, or another one of the cluster that it works
+        beside, answers conversion reviews.
+        """
+        self._threads = threads
         self._converts = converts
         self._client = client
         self._catalogue = catalogue
@@ -58,6 +65,12 @@ class Supervisor:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._refused: Mapping[GroupKind, str] = {}
+        self.failed: Mapping[GroupKind, str] = {}
+        """Kinds that are served and could not be started, and the type of what was
+        raised; they are tried again."""
+        self._backoff = ItemExponential(
+            _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock
+        )
 
     def changed(self) -> None:
         """A CRD came, changed or went."""
@@ -66,22 +79,35 @@ class Supervisor:
     def bring_in_line(self) -> None:
         """Ask what is served, and start and stop kinds accordingly. Blocking.
 
-        Raises ApiError, TransportError when the cluster cannot be asked.
+        What could not be started is tried again later, and the others run. Raises
+        ApiError, TransportError when the cluster cannot be asked.
         """
         served = discover(self._client, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
         for group_kind, version in running.items():
             if served.versions.get(group_kind) is not version:
                 self._kinds.end(group_kind)
-        self._kinds.begin(
+        self.failed = self._kinds.begin(
             version
             for group_kind, version in served.versions.items()
             if running.get(group_kind) is not version
         )
+        if self.failed:
+            # By a timer: a CRD that comes meanwhile does not wait for the next try.
+            again = self._clock.monotonic() + self._backoff.delay("kinds")
+            self._clock.call_at(again, self.changed)
+        else:
+            self._backoff.forget("kinds")
         self._report_refused(served)
 
+    def standing(self) -> Verdict:
+        """A readiness check that tells and never fails: what cannot run, and why."""
+        failed = [f"{kind}: did not start: {why}" for kind, why in self.failed.items()]
+        refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
+        return Verdict(ok=True, details=(*sorted(failed), *sorted(refused)))
+
     def start(self) -> None:
-        start_daemon(self.name, self._run)
+        self._threads.start(self.name, self._run, stopping=self._stopping)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop; names what was still running after the time-out."""
@@ -91,15 +117,16 @@ class Supervisor:
         return [] if ended else [self.name]
 
     def _run(self) -> None:
+        self._ended.clear()
         try:
             self._supervise()
+        except BaseException:
+            self._wanted.set()  # what it was about to do is still to be done
+            raise
         finally:
             self._ended.set()
 
     def _supervise(self) -> None:
-        backoff = ItemExponential(
-            _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=self._clock
-        )
         while True:
             self._wanted.wait()
             # CRDs come in crowds: let the crowd arrive.
@@ -108,9 +135,9 @@ class Supervisor:
             self._wanted.clear()
             try:
                 self.bring_in_line()
-                backoff.forget("discovery")
+                self._backoff.forget("discovery")
             except (ApiError, TransportError) as error:
-                delay = backoff.delay("discovery", error)
+                delay = self._backoff.delay("discovery", error)
                 _log.warning("Discovery failed", reason=str(error), retryIn=delay)
                 self._wanted.set()
                 if self._clock.wait(self._stopping, delay):

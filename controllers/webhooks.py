@@ -32,8 +32,9 @@ from asoreconcile.expressions.language import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.objects import JsonObject, ObjectKey, dig
-from asoreconcile.runtime.health import Verdict
 from asoreconcile.runtime.service import Service
+from asoreconcile.runtime.webhook_readiness import WebhookReadiness
+from asoreconcile.threads import Threads
 from asoreconcile.webhooks.bundles import Caller
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -126,11 +127,13 @@ def certificates(
     *,
     clock: Clock,
     callers: Callable[[], Iterable[Caller]],
+    may_write: Callable[[], bool],
     metrics: WebhookMetrics,
+    threads: Threads,
 ) -> FileCertificates | ManagedCertificates:
     """What the server is to show. Raises WebhookOptionsError for unusable files.
 
-    secret, callers: of `ManagedCertificates`.
+    secret, callers, may_write: of `ManagedCertificates`.
     """
     folder = options.cert_dir
     if folder is None:
@@ -139,8 +142,11 @@ def certificates(
             secret,
             options.hosts,
             clock=clock,
+            url=options.url,
             callers=callers,
+            may_write=may_write,
             metrics=metrics,
+            threads=threads,
         )
     try:
         return FileCertificates(folder, metrics=metrics)
@@ -169,6 +175,13 @@ class Webhooks:
         )
         self._admission = Admission(catalogue, expression_problems)
         self._answered: set[str] = set()
+        untold = (
+            certificates.untold
+            if isinstance(certificates, ManagedCertificates)
+            else dict[str, str]
+        )
+        self.ready = WebhookReadiness(self.server.problem, untold, clock=clock)
+        """A readiness check: whether the API server's calls would succeed."""
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
         self.server.mutate(MUTATE_PATH, self._admission.mutate)
@@ -194,11 +207,6 @@ class Webhooks:
                 self._answered.add(path)
                 self.server.validate(path, self._admission.validate)
                 self.server.mutate(webhook_path("mutate", gvk), self._admission.mutate)
-
-    def ready(self) -> Verdict:
-        """A readiness check: whether a client would be greeted."""
-        problem = self.server.problem()
-        return Verdict(not problem, (problem,) if problem else ())
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:

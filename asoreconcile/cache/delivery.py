@@ -175,8 +175,10 @@ class Delivery:
             threading.Thread(target=run, name="resync", daemon=True).start()
 
         def run() -> None:
-            resync(registration)
-            self._schedule(registration, resync)
+            try:
+                resync(registration)
+            finally:
+                self._schedule(registration, resync)
 
         deadline = self._clock.monotonic() + registration.resync_seconds
         with self._lock:
@@ -188,6 +190,6 @@ class Delivery:
             return
         try:
             registration.handler(event)
-        except Exception:  # noqa: BLE001 - one handler must not end the watch of all
+        except BaseException:  # noqa: BLE001 - one handler must not end the watch of all
             self.failures += 1
             _log.exception("Event handler failed", object=str(event.key))

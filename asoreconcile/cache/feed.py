@@ -12,6 +12,7 @@ from asoreconcile.cache.state import State, StreamingSupport
 from asoreconcile.cache.unreadable import Reading, Report
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, key_of, resource_version
+from asoreconcile.threads import Threads
 
 
 class Feed:
@@ -28,7 +29,9 @@ class Feed:
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
         report: Report,
+        threads: Threads,
     ) -> None:
+        self._threads = threads
         self.part = part
         self.synced = False
         self.version = ""
@@ -49,12 +52,11 @@ class Feed:
     def start(self) -> None:
         """Idempotent."""
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=self.reflector.run,
-                name=f"watch {self.part.selection.resource.plural}",
-                daemon=True,
+            self._thread = self._threads.start(
+                f"watch {self.part.selection.resource.plural}",
+                self.reflector.run,
+                stopping=self.reflector.stopping,
             )
-            self._thread.start()
 
     def join(self, timeout_seconds: float) -> bool:
         """Whether the thread has ended, or never began."""

@@ -36,6 +36,7 @@ from asoreconcile.objects import (
     key_of,
     version_number,
 )
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
@@ -60,6 +61,7 @@ class Informer:
         default: Scope = EVERYTHING,
         transform: Transform | None = None,
         streaming: StreamingSupport | None = None,
+        threads: Threads | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
         report: Report = unreported,
     ) -> None:
@@ -71,6 +73,7 @@ class Informer:
         (IN-10).
         report: is told of objects that cannot be read.
         streaming: shared by the informers of a server; None expects support.
+        threads: shared by all of a process that shows what died of it.
         """
         self.resource = resource
         self._clock = clock
@@ -78,6 +81,7 @@ class Informer:
         self._shape = Shape(resource, metadata_only=metadata_only, transform=transform)
         self._contents = Contents(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
+        threads = threads or Threads.timed_by(clock)
         self._feeds = [
             Feed(
                 client,
@@ -88,6 +92,7 @@ class Informer:
                 uniform=uniform,
                 streaming=streaming,
                 report=report,
+                threads=threads,
             )
             for part in parts(
                 resource,

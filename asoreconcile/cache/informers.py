@@ -13,6 +13,7 @@ from asoreconcile.cache.unreadable import Report, unreported
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind
+from asoreconcile.threads import Threads
 
 
 @attrs.frozen
@@ -40,17 +41,20 @@ class Informers:
         transform: Transform | None = None,
         streaming: bool = True,
         report: Report = unreported,
+        threads: Threads | None = None,
     ) -> None:
         """namespaces: the only ones to watch, for kinds that have a namespace; None
         watches the whole cluster. kinds: what is different for some kinds. transform:
         what is kept of an object, where the kind's scope does not say. streaming: get
         initial state by stream where the server can, and by lists else. report: is told
-        of objects that cannot be read. Rule: CA-2.
+        of objects that cannot be read. threads: where watches run; None looks after
+        them all the same, and shows nobody. Rule: CA-2.
         """
         self._client = client
         self._clock = clock
         self._default = Scope(namespaces, label_selector, field_selector, transform)
         self._kinds = kinds or {}
+        self._threads = threads or Threads.timed_by(clock)
         self._streaming = StreamingSupport(expected=streaming)
         self._report = report
         self._lock = threading.Lock()
@@ -104,6 +108,7 @@ class Informers:
             transform=scope.transform or self._default.transform,
             streaming=self._streaming,
             report=self._report,
+            threads=self._threads,
         )
 
     def discard(self, informer: Informer) -> None:

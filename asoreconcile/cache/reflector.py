@@ -75,7 +75,8 @@ class Reflector:
         self._clock = clock
         self._uniform = uniform
         self._streaming = streaming
-        self._stop = threading.Event()
+        self.stopping = threading.Event()
+        """Set once `stop` was called."""
         self._lock = threading.Lock()
         self._stream: _Closable | None = None
         self._cursor = Cursor()
@@ -85,18 +86,18 @@ class Reflector:
 
     def run(self) -> None:
         """Read until `stop`; returns within moments of it."""
-        while not self._stop.is_set():
+        while not self.stopping.is_set():
             try:
                 self._read()
             except StoppedError:
                 return
             except Exception as error:  # noqa: BLE001 - no fault may end a kind's watch
-                if not self._stop.is_set():
+                if not self.stopping.is_set():
                     self._recover(error)
 
     def stop(self) -> None:
         """Ask `run` to return, and wake it wherever it waits. Any thread."""
-        self._stop.set()
+        self.stopping.set()
         with self._lock:
             if self._stream is not None:
                 self._stream.close()
@@ -104,7 +105,7 @@ class Reflector:
     def _read(self) -> None:
         """State and watches. Returns when stopped; raises what needs the state anew."""
         watch = self._state()
-        while not self._stop.is_set():
+        while not self.stopping.is_set():
             try:
                 self._follow(watch or self._open())
             except (ApiError, TransportError) as error:
@@ -208,7 +209,7 @@ class Reflector:
         """Have `stop` close what is about to be read. Raises StoppedError."""
         with self._lock:
             self._stream = stream
-        if self._stop.is_set():
+        if self.stopping.is_set():
             stream.close()
             self._check_stop()
 
@@ -254,11 +255,11 @@ class Reflector:
 
     def _pause(self, error: Exception) -> None:
         seconds = self._pauses.seconds(error, now=self._clock.monotonic())
-        self._clock.wait(self._stop, seconds)
+        self._clock.wait(self.stopping, seconds)
         self._pauses.ended(now=self._clock.monotonic())
 
     def _check_stop(self) -> None:
-        if self._stop.is_set():
+        if self.stopping.is_set():
             raise StoppedError("the reflector is stopping")
 
 

@@ -102,7 +102,8 @@ def namespace_of(record: Record) -> str:
 
 
 def cut(message: str) -> str:
-    """The API refuses messages over 1,024 characters."""
+    """The API refuses messages over 1,024 characters, and half a character."""
+    message = message.encode("utf-8", "replace").decode()
     if len(message) <= _MAX_MESSAGE:
         return message
     return message[: _MAX_MESSAGE - 3] + "..."

@@ -31,12 +31,13 @@ from asoreconcile.kube.eventforms import (
     cut,
     namespace_of,
 )
-from asoreconcile.kube.eventqueue import EventQueue
+from asoreconcile.kube.eventqueue import EventQueue, Task
 from asoreconcile.kube.eventseries import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.redaction import redact
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
@@ -69,16 +70,19 @@ class EventRecorder:
         api: EventApi = "v1",
         instance: str = "",
         uniform: Callable[[float, float], float] = random.uniform,
+        threads: Threads | None = None,
     ) -> None:
         """source: the component that the events are said to come from. api: which of
         the two kinds of events to write; `v1` is the one that all tools read.
         instance: for events.k8s.io/v1, which process it is; default the host's name.
+        threads: where the writer runs; shared by a process that shows what died.
         """
         self.name = "events"
         self._client = client
         self._source = source
         self._clock = clock
         self._uniform = uniform
+        self._threads = threads or Threads.timed_by(clock)
         self._queue = EventQueue(clock)
         self._stopping = threading.Event()
         self._form: Form = CoreForm(source)
@@ -114,8 +118,9 @@ class EventRecorder:
             _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._thread.start()
+        self._thread = self._threads.start(
+            self.name, self._run, stopping=self._stopping
+        )
 
     def flush(self, timeout_seconds: float) -> bool:
         """Wait until all that was recorded is written; False when time ran out."""
@@ -133,11 +138,19 @@ class EventRecorder:
     def _run(self) -> None:
         try:
             while (task := self._queue.next()) is not None:
-                task()
+                self._do(task)
         except StoppedError:
             _log.info("Events end with the client", unwritten=len(self._queue))
-        finally:
-            self._queue.end()
+        self._queue.end()
+
+    def _do(self, task: Task) -> None:
+        """One event that cannot be written must not silence all others."""
+        try:
+            task()
+        except StoppedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - counted, and the next one is written
+            self._threads.count_death(self.name, error)
 
     def _write(self, record: Record) -> None:
         series = self._correlator.observe(record, self._clock.monotonic())

@@ -34,8 +34,8 @@ from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
     Checks,
+    ThreadsAlive,
     TimersAlive,
-    answered_by,
 )
 from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
@@ -46,9 +46,12 @@ from asoreconcile.runtime.roster import Roster
 from asoreconcile.runtime.scrapers import Scrapers
 from asoreconcile.runtime.service import Group, Service
 from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.runtime.webhook_readiness import WebhookReadiness
 from asoreconcile.runtime.workforce import start_daemon
+from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
 from asoreconcile.webhooks.certificates import Certificates, SelfSignedCertificate
+from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import (
     ADMISSION_BYTES,
@@ -100,10 +103,14 @@ class Application:
         """
         self.name = name
         self._user_agent = f"{name} asoreconcile/{__version__}"
-        self.clock = clock or SystemClock()
+        self.threads = Threads.timed_by(clock) if clock else Threads()
+        """Where all that runs for as long as the process does is started, and started
+        again if it dies."""
+        self.clock = clock or SystemClock(start_thread=self.threads.start)
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.metrics = RuntimeMetrics(self.registry)
+        self.metrics.threads(self.threads)
         if not isinstance(cluster, ClusterConfig):
             cluster = load(cluster)
         self._cluster = cluster
@@ -118,13 +125,16 @@ class Application:
         """Asks the server, and writes."""
         cache = cache or CacheOptions()
         self._informers = cache.informers(
-            self.client, clock=self.clock, report=self._report_unreadable
+            self.client,
+            clock=self.clock,
+            report=self._report_unreadable,
+            threads=self.threads,
         )
         self.cached = CachedClient(self.client, self._informers)
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
         self.recorder = EventRecorder(
-            self.client, name, clock=self.clock, api=event_api
+            self.client, name, clock=self.clock, api=event_api, threads=self.threads
         )
         self.alive, self.ready = Checks("healthz"), Checks("readyz")
         self.manager = Manager(
@@ -213,6 +223,7 @@ class Application:
             throttle=throttle,
             sync_timeout_seconds=sync_timeout_seconds,
             idle_seconds=idle_seconds,
+            threads=self.threads,
         )
         assignment = Assignment(controller, informer, self.informer)
         assignment.watches(informer, when=when, resync_seconds=resync_seconds)
@@ -255,7 +266,14 @@ class Application:
             self.manager.add(certificates, group=Group.WEBHOOKS)
         self.manager.add(server, group=Group.WEBHOOKS)
         self._listening.watch(server)
-        self.ready.add("webhooks", answered_by(server.problem))
+        untold = (
+            certificates.untold
+            if isinstance(certificates, ManagedCertificates)
+            else dict[str, str]
+        )
+        self.ready.add(
+            "webhooks", WebhookReadiness(server.problem, untold, clock=self.clock)
+        )
         return server
 
     def run(self, *, signals: bool = True) -> int:
@@ -319,6 +337,7 @@ class Application:
             metrics=self.metrics,
             identity=wanted.identity,
             timing=wanted.timing,
+            threads=self.threads,
         )
 
     def _make_access(self, certificates: Certificates | None) -> Access:
@@ -344,6 +363,7 @@ class Application:
         timers = TimersAlive(self.clock)
         self.alive.add("timers", timers)
         self.alive.add("listeners", self._listening)
+        self.alive.add("threads", ThreadsAlive(self.threads))
         self.ready.add("caches", self._synced)
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)

@@ -24,6 +24,7 @@ from asoreconcile.runtime.source import Source
 from asoreconcile.runtime.syncing import SyncGate
 from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.runtime.workforce import StartThread, Workforce, start_daemon
+from asoreconcile.threads import Threads
 
 _NO_PROGRESS_SECONDS = 900.0
 # Of a stop's time; the rest is for unwinding.
@@ -48,6 +49,7 @@ class Controller:
         throttle: Throttle | None = None,
         sync_timeout_seconds: float = 120.0,
         idle_seconds: float = 30.0,
+        threads: Threads | None = None,
         start_thread: StartThread = start_daemon,
     ) -> None:
         """name: unique in a process; the `controller` label and log field.
@@ -58,6 +60,7 @@ class Controller:
         throttle: whose turns reconciles wait for, before their time begins to count.
         sync_timeout_seconds: when to warn about sources that do not sync.
         idle_seconds: how long an unneeded worker stays.
+        threads: shared by a process that shows what died of it.
         """
         self.name = name
         self._clock = clock
@@ -90,6 +93,7 @@ class Controller:
             most=max_concurrent_reconciles,
             idle_seconds=idle_seconds,
             on_tick=self._passes.report_stuck,
+            threads=threads,
             start_thread=start_thread,
         )
         self._gate = SyncGate(

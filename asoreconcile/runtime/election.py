@@ -31,6 +31,7 @@ from asoreconcile.runtime.lease_hand import LeaseHand
 from asoreconcile.runtime.lease_view import LeaseView
 from asoreconcile.runtime.tenure import Tenure
 from asoreconcile.runtime.workforce import StartThread, start_daemon
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
@@ -53,10 +54,13 @@ class LeaseElector:
         metrics: RuntimeMetrics | None = None,
         chance: Callable[[], float] = random.random,
         start_thread: StartThread = start_daemon,
+        threads: Threads | None = None,
     ) -> None:
         """client: for this alone; without retries, with `timing.request_seconds` to
         read. `stop` closes it.
         identity: of this process; default `<hostname>_<uuid>`. Rule: LE-1.
+        start_thread: for what `elected` does. threads: where the elector itself runs;
+        shared by a process that shows what died.
         """
         self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         self._client = client
@@ -67,6 +71,7 @@ class LeaseElector:
         self._status = metrics.leader(lease.name) if metrics else None
         self._chance = chance
         self._start_thread = start_thread
+        self._threads = threads or Threads.timed_by(clock)
         self._tenure = Tenure(clock, self._expired)
         self._hand = LeaseHand(
             client, self._view, self._tenure, clock=clock, timing=self._timing
@@ -77,8 +82,10 @@ class LeaseElector:
             clock=clock,
             namespaces=[lease.namespace],
             field_selector=f"metadata.name={lease.name}",
+            threads=self._threads,
         )
         self._trouble = ""
+        self._led = False
         self._poke = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -96,7 +103,7 @@ class LeaseElector:
         self._ended.clear()
         self._informer.add_handler(self._on_event)
         self._informer.start()
-        self._start_thread(self.name, self._run)
+        self._threads.start(self.name, self._run, stopping=self._stopping)
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
         """End; give the lease back only if asked to. Rules: LE-6, LE-7."""
@@ -143,16 +150,21 @@ class LeaseElector:
         return Verdict(ok=self._stopping.is_set() or not hangs)
 
     def _run(self) -> None:
+        """Started again if it breaks; who led then is lost, and does not lead again."""
+        self._ended.clear()
         try:
+            if self._led:
+                return
             if self._campaign():
+                self._led = True
                 self._reign()
             self._give_back()
         except StoppedError:
             pass  # by `stop`
-        except Exception:
-            _log.exception("Leader election broke")
-            self._tenure.end()
-            self._lost()
+        except BaseException:
+            if self._tenure.holds or self._led:
+                self._tenure.end()
+                self._tell_lost("leader election broke")
             raise
         finally:
             self._ended.set()
@@ -265,6 +277,7 @@ def lease_elector(
     metrics: RuntimeMetrics | None = None,
     identity: str = "",
     timing: Timing | None = None,
+    threads: Threads | None = None,
 ) -> LeaseElector:
     """An elector with a client of its own; arguments as `LeaseElector`'s."""
     timing = timing or Timing()
@@ -277,7 +290,13 @@ def lease_elector(
         max_retries=0,
     )
     return LeaseElector(
-        client, lease, clock=clock, identity=identity, timing=timing, metrics=metrics
+        client,
+        lease,
+        clock=clock,
+        identity=identity,
+        timing=timing,
+        metrics=metrics,
+        threads=threads,
     )
 
 

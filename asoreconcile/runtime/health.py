@@ -12,10 +12,11 @@ import attrs
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.queue.alarm import Alarm
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
-_DEGRADED_AFTER_SECONDS = 120.0
+DEGRADED_AFTER_SECONDS = 120.0
 _BEAT_SECONDS = 10.0
 _MISSED_BEATS = 6
 
@@ -108,7 +109,7 @@ class CachesSynced:
     """
 
     def __init__(
-        self, clock: Clock, *, degraded_after_seconds: float = _DEGRADED_AFTER_SECONDS
+        self, clock: Clock, *, degraded_after_seconds: float = DEGRADED_AFTER_SECONDS
     ) -> None:
         self._clock = clock
         self._degraded_after_seconds = degraded_after_seconds
@@ -178,14 +179,24 @@ class TimersAlive:
             self._alarm.set(self._last + _BEAT_SECONDS)
 
 
-def answered_by(problem: Callable[[], str]) -> Check:
-    """A check of a function that says what is wrong, or ""."""
+class ThreadsAlive:
+    """Liveness: each long-lived thread of the process runs.
 
-    def check() -> Verdict:
-        text = problem()
-        return Verdict(ok=not text, details=(text,) if text else ())
+    Fails while one is dead. It is started again within half a minute, so that only
+    what dies over and over, for as long as a probe has patience, ends the process.
+    """
 
-    return check
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    def __call__(self) -> Verdict:
+        down = self._threads.down()
+        details = [
+            f"{name}: {'dead, starts again soon' if name in down else 'runs again'}, "
+            f"died {death.count} times, last of {death.error}"
+            for name, death in sorted(self._threads.deaths().items())
+        ]
+        return Verdict(ok=not down, details=tuple(details))
 
 
 def _ping() -> Verdict:

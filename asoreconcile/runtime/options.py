@@ -19,6 +19,7 @@ from asoreconcile.kube.exchange import RequestMetrics
 from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
 from asoreconcile.objects import GroupKind
+from asoreconcile.threads import Threads
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +89,12 @@ class CacheOptions:
     streaming: bool = True
 
     def informers(
-        self, client: KubeClient, *, clock: Clock, report: Report = unreported
+        self,
+        client: KubeClient,
+        *,
+        clock: Clock,
+        report: Report = unreported,
+        threads: Threads | None = None,
     ) -> Informers:
         """What watches it; it makes informers as they are asked for.
 
@@ -104,4 +110,5 @@ class CacheOptions:
             transform=self.transform,
             streaming=self.streaming,
             report=report,
+            threads=threads,
         )

@@ -6,14 +6,17 @@ nothing.
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.queue.alarm import Alarm
 from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
+
+_AGAIN_SECONDS = 30.0
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -28,7 +31,7 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
-class Workforce:
+class Workforce(Generic[Key]):
     """Up to `most` threads that take keys from one queue. Safe from any thread."""
 
     def __init__(
@@ -40,11 +43,13 @@ class Workforce:
         most: int,
         idle_seconds: float,
         on_tick: Callable[[], None] = lambda: None,
+        threads: Threads | None = None,
         start_thread: StartThread = start_daemon,
     ) -> None:
         """work: what to do with a taken key; `done` is called after it, always.
         idle_seconds: a worker that no key needed for so long leaves (at most twice
-        that). on_tick: called at that period too while there are workers.
+        that). on_tick: called at that period too while there are workers. threads:
+        counts the keys that a worker would have died of.
         """
         self._queue = queue
         self._work = work
@@ -52,6 +57,7 @@ class Workforce:
         self._most = most
         self._idle_seconds = idle_seconds
         self._on_tick = on_tick
+        self._threads = threads or Threads.timed_by(clock)
         self._start_thread = start_thread
         self._lock = threading.Lock()
         self._workers = 0
@@ -109,10 +115,19 @@ class Workforce:
             while (item := self._queue.get()) is not None:
                 try:
                     self._work(item)
+                except BaseException as error:  # noqa: BLE001 - one key must not end a worker
+                    self._survive(item, error)
                 finally:
                     self._queue.done(item.key)
         finally:
             self._leave()
+
+    def _survive(self, item: Item[Key], error: BaseException) -> None:
+        """What went wrong beside the reconciler has told the queue nothing: without
+        this the key would be lost until its next event.
+        """
+        self._threads.count_death(f"{self._queue.name}-worker", error)
+        self._queue.add_after(item.key, _AGAIN_SECONDS, priority=item.priority)
 
     def _leave(self) -> None:
         with self._lock:

@@ -8,11 +8,12 @@ Rule: WH-7.
 import base64
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
+import attrs
+
 from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
@@ -24,8 +25,9 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
+from asoreconcile.threads import Threads
 from asoreconcile.tls import load_pem
-from asoreconcile.webhooks.bundles import Caller, tell
+from asoreconcile.webhooks.bundles import Address, Caller, Trust, tell
 from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.rotation import AUTHORITY, CERTIFICATE, KEY, Kept, renewed
@@ -51,25 +53,36 @@ class ManagedCertificates:
         hosts: Sequence[str],
         *,
         clock: Clock,
+        url: str = "",
         callers: Callable[[], Iterable[Caller]] = tuple,
+        may_write: Callable[[], bool] = lambda: True,
         metrics: WebhookMetrics | None = None,
         round_seconds: float = _ROUND_SECONDS,
+        threads: Threads | None = None,
     ) -> None:
         """secret: where it is kept; made if it is not there. It holds the authority's
         key: who reads it can pass for us.
         hosts: names by which the API server calls us, `service.namespace.svc`.
-        callers: what to write the caBundle of, asked for in each round.
-        round_seconds: between two looks.
+        url: in place of a Service, where it calls us: `https://host:port`.
+        callers: what to write the caBundle of, asked for in each round and by
+        `untold`; what calls another server than this one is left alone.
+        may_write: whether this replica writes it; one that may not looks whether
+        another has. round_seconds: between two looks. threads: where it runs; shared
+        by a process that shows what died.
         """
         self._client = client
         self._secret = secret
         self._hosts = tuple(hosts)
+        self._address = Address(self._hosts, url)
+        self._may_write = may_write
         self._clock = clock
         self._callers = callers
         self._metrics = metrics
         self._round_seconds = round_seconds
+        self._threads = threads or Threads.timed_by(clock)
         self._context = server_context()
         self._shown: Kept = {}
+        self._found: dict[Caller, _Found] = {}
         self._poke = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -86,6 +99,20 @@ class ManagedCertificates:
         """Whom clients are to trust, PEM; empty before `start`."""
         return self._shown.get(AUTHORITY, b"")
 
+    def untold(self) -> Mapping[str, str]:
+        """Callers that do not trust what is shown, and why: "" before they are looked
+        at. Asks nobody but `callers`.
+        """
+        found, bundle = self._found, self.authorities
+        left: dict[str, str] = {}
+        for caller in self._callers():
+            known = found.get(caller)
+            if known is None or known.authorities != bundle:
+                left[caller.name] = ""
+            elif known.trust is Trust.UNTOLD:
+                left[caller.name] = known.error or Trust.UNTOLD.value
+        return left
+
     def start(self) -> None:
         """Make or find the certificate, then look after it. Blocks for some requests.
 
@@ -93,7 +120,7 @@ class ManagedCertificates:
         """
         self._keep()
         self._ended.clear()
-        threading.Thread(target=self._run, name=self.name, daemon=True).start()
+        self._threads.start(self.name, self._run, stopping=self._stopping)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         self._stopping.set()
@@ -106,6 +133,7 @@ class ManagedCertificates:
         self._poke.set()
 
     def _run(self) -> None:
+        self._ended.clear()  # it may have died before
         pause = 0.0
         try:
             while True:
@@ -116,8 +144,6 @@ class ManagedCertificates:
                 if self._stopping.is_set():
                     return
                 pause = self._round_seconds if self._round() else _RETRY_SECONDS
-        except StoppedError:
-            return
         finally:
             self._ended.set()
 
@@ -130,16 +156,31 @@ class ManagedCertificates:
                 self._metrics.certificate_errors.inc()
             _log.warning("Webhook certificate not renewed", error=str(error))
             return False
-        told = [self._tell(caller) for caller in self._callers()]
-        return all(told)
+        callers = tuple(self._callers())
+        # One by one: what is in order counts before the last of hundreds is.
+        for caller in callers:
+            self._found[caller] = self._tell(caller)
+        self._found = {caller: self._found[caller] for caller in callers}
+        return all(one.trust is not Trust.UNTOLD for one in self._found.values())
 
-    def _tell(self, caller: Caller) -> bool:
+    def _tell(self, caller: Caller) -> "_Found":
+        known, authorities = self._found.get(caller), self.authorities
+        if known is not None and known.holds(caller, authorities):
+            return known
         try:
-            tell(self._client, caller, self.authorities)
+            trust, version = tell(
+                self._client,
+                caller,
+                authorities,
+                address=self._address,
+                write=self._may_write(),
+            )
         except (ApiError, TransportError) as error:
             _log.warning("caBundle not written", name=caller.name, error=str(error))
-            return False
-        return True
+            return _Found(Trust.UNTOLD, "", authorities, error=str(error))
+        if trust is Trust.FOREIGN and (known is None or known.trust is not trust):
+            _log.info("Another server is called", by=caller.name)
+        return _Found(trust, version, authorities)
 
     def _keep(self) -> None:
         """One look at the Secret, and what follows. Raises what the client raises."""
@@ -194,6 +235,25 @@ class ManagedCertificates:
             return
         load_pem(self._context, kept[CERTIFICATE], kept[KEY])
         self._shown = kept
+
+
+@attrs.frozen
+class _Found:
+    """What a look at a caller found. error: why it could not be told."""
+
+    trust: Trust
+    version: str
+    authorities: bytes
+    error: str = ""
+
+    def holds(self, caller: Caller, authorities: bytes) -> bool:
+        """Whether another look would find the same."""
+        return (
+            self.trust is not Trust.UNTOLD
+            and self.authorities == authorities
+            and caller.version not in ("", "0")
+            and caller.version == self.version
+        )
 
 
 def _decoded(secret: JsonObject | None) -> Kept:

@@ -34,6 +34,7 @@ from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
 from asoreconcile.runtime.health import Verdict
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.threads import Threads
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookServer, webhook_path
@@ -351,7 +352,14 @@ def make(registry):
         clock, metrics = SystemClock(), WebhookMetrics(registry)
         options = WebhookOptions(cert_dir=folder, url="https://127.0.0.1:9443")
         shown = certificates(
-            options, client, SECRET, clock=clock, callers=callers, metrics=metrics
+            options,
+            client,
+            SECRET,
+            clock=clock,
+            callers=callers,
+            may_write=lambda: True,
+            metrics=metrics,
+            threads=Threads(),
         )
         return Webhooks(
             "127.0.0.1:0", builtin(), certificates=shown, clock=clock, metrics=metrics

@@ -23,6 +23,7 @@ from asoreconcile.runtime.tenure import NotLeadingError
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.threads import Threads
 
 KEY = ObjectKey("default", "the-lease")
 # Renewed often, and not lost when the machine is busy; QUICK is for what takes its end.
@@ -44,6 +45,7 @@ class Candidate:
     def __init__(self, config, identity, clock, timing):
         self.registry = CollectorRegistry()
         self.clock = clock
+        self.threads = Threads()
         self.elector = lease_elector(
             config,
             KEY,
@@ -52,6 +54,7 @@ class Candidate:
             metrics=RuntimeMetrics(self.registry),
             identity=identity,
             timing=timing,
+            threads=self.threads,
         )
         self.elected, self.lost = Queue(), Queue()
 
@@ -348,6 +351,44 @@ def test_th9_a_standby_stops_at_once(candidate, cluster):
     assert two.elector.stop(5, release=True) == []
     assert time.monotonic() - begun < 2
     hold.release()
+
+
+def broken_once(hand, name, monkeypatch):
+    """Let a step of the elector raise what nobody expects, the first time."""
+    step, broken = getattr(hand, name), []
+
+    def breaking():
+        if broken:
+            return step()
+        broken.append(1)
+        raise TypeError("nobody expects this")
+
+    monkeypatch.setattr(hand, name, breaking)
+
+
+def test_a_standby_whose_election_breaks_tries_again(candidate, monkeypatch):
+    one = candidate("one")
+    broken_once(one.elector._hand, "take", monkeypatch)
+    one.lead()  # about a second later
+    assert one.threads.deaths()["leader election"].count == 1
+    assert one.threads.down() == []
+    assert one.elector.leads
+    assert one.lost.empty()
+
+
+def test_le8_a_leader_whose_election_breaks_is_lost_and_leads_no_more(
+    candidate, monkeypatch
+):
+    one = candidate("one")
+    broken_once(one.elector._hand, "renew", monkeypatch)
+    one.lead()
+    one.lost.get(timeout=20)
+    with pytest.raises(NotLeadingError):
+        one.elector.check()
+    until(lambda: not one.threads.down())
+    assert one.threads.deaths()["leader election"].count == 1
+    assert one.lost.empty()
+    assert one.elector.stop(5, release=True) == []
 
 
 def test_le8_a_process_that_lost_the_lease_and_goes_on_is_unwell(candidate):

@@ -22,7 +22,9 @@ from asoreconcile.webhooks.admission import Allowed
 from asoreconcile.webhooks.bundles import (
     MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS,
+    Address,
     Caller,
+    Trust,
     tell,
 )
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -30,6 +32,7 @@ from asoreconcile.webhooks.server import WebhookServer
 
 SECRET = ObjectKey("default", "webhook-certificate")
 WIDGETS = ObjectKey("", "widgets.demo.example.com")
+OURS = Address(["localhost", "webhooks.default.svc"])
 
 
 @pytest.fixture
@@ -50,13 +53,14 @@ def client(cluster, tmp_path):
 def manage(client):
     made = []
 
-    def build(*, clock=None, callers=()):
+    def build(*, clock=None, callers=(), may_write=lambda: True):
         certificates = ManagedCertificates(
             client,
             SECRET,
-            ["localhost"],
+            ["localhost", "webhooks.default.svc"],
             clock=clock or SystemClock(),
             callers=lambda: callers,
+            may_write=may_write,
         )
         made.append(certificates)
         certificates.start()
@@ -204,7 +208,7 @@ def test_wh7_of_two_that_renew_one_at_once_one_wins(manage, client):
     late = ManagedCertificates(
         Raced(client, lambda: faster.append(manage(clock=clock))),
         SECRET,
-        ["localhost"],
+        OURS.hosts,
         clock=clock,
     )
     late.start()
@@ -221,7 +225,7 @@ def test_wh7_a_webhook_that_is_added_meanwhile_is_not_lost(client):
     raced = Raced(
         client, lambda: client.patch(VALIDATING_WEBHOOKS, key, {"webhooks": two})
     )
-    assert tell(raced, Caller.validating("demo"), b"PEM")
+    assert tell_us(raced, Caller.validating("demo")) is Trust.TOLD
     hooks = client.get(VALIDATING_WEBHOOKS, key)["webhooks"]
     assert len(hooks) == 2
     assert all("caBundle" in hook["clientConfig"] for hook in hooks)
@@ -249,6 +253,118 @@ def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
     wait_bundle(client, certificates.authorities)
 
 
+def tell_us(client, caller, *, address=OURS, write=True):
+    trust, _ = tell(client, caller, b"PEM", address=address, write=write)
+    return trust
+
+
+@pytest.mark.parametrize(
+    ("address", "config", "ours"),
+    [
+        (OURS, {"service": {"namespace": "default", "name": "webhooks"}}, True),
+        (OURS, {"service": {"namespace": "other", "name": "webhooks"}}, False),
+        (OURS, {"service": {"namespace": "default", "name": "other"}}, False),
+        (OURS, {"url": "https://localhost:1/convert"}, True),
+        (OURS, {"url": "https://elsewhere:1/convert"}, False),
+        (OURS, {"url": "https://[::1/convert"}, False),
+        (OURS, {}, False),
+        (Address(["h"], "https://h:1"), {"url": "https://h:1/convert"}, True),
+        (Address(["h"], "https://h:1"), {"url": "https://h:2/convert"}, False),
+        (Address(["h"], "https://h"), {"url": "https://H:443/convert"}, True),
+        (
+            Address(["a.b.svc"], "https://h:1"),
+            {"service": {"namespace": "b", "name": "a"}},
+            False,
+        ),
+    ],
+    ids=str,
+)
+def test_wh7_a_client_configuration_is_ours_or_another_server_s(address, config, ours):
+    assert address.is_named_by(config) is ours
+
+
+def test_wh7_what_calls_another_server_is_left_alone(client, cluster, widgets):
+    """Two operators in one cluster would rewrite each other's caBundle for ever."""
+    theirs = Address(["webhooks.elsewhere.svc"])
+    before = client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)
+    caller = Caller.crd(WIDGETS.name)
+    assert tell_us(client, caller, address=theirs) is Trust.FOREIGN
+    assert client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS) == before
+    mixed = configuration(VALIDATING_WEBHOOKS, "ours", "theirs")
+    mixed["webhooks"][1]["clientConfig"] = {
+        "service": {"namespace": "elsewhere", "name": "webhooks"}
+    }
+    client.create(VALIDATING_WEBHOOKS, mixed)
+    assert tell_us(client, Caller.validating("demo")) is Trust.TOLD
+    hooks = client.get(VALIDATING_WEBHOOKS, ObjectKey("", "demo"))["webhooks"]
+    assert ["caBundle" in hook["clientConfig"] for hook in hooks] == [True, False]
+
+
+def test_wh7_two_servers_of_one_crd_do_not_fight(manage, client, cluster, widgets):
+    """Each has an authority of its own; only one of them is called."""
+    ours = manage(callers=(Caller.crd(WIDGETS.name),))
+    wait_bundle(client, ours.authorities)
+    other = ManagedCertificates(
+        client,
+        ObjectKey("default", "another-certificate"),
+        ["webhooks.elsewhere.svc"],
+        clock=SystemClock(),
+        callers=lambda: (Caller.crd(WIDGETS.name),),
+    )
+    other.start()
+    while other.untold():
+        pass
+    assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == (
+        ours.authorities
+    )
+    assert other.stop(10) == []
+
+
+def test_wh7_who_may_not_write_looks_whether_another_has(manage, client, widgets):
+    leads = []
+    caller = Caller.crd(WIDGETS.name)
+    standby = manage(callers=(caller,), may_write=lambda: bool(leads))
+    while standby.untold() != {WIDGETS.name: "does not trust our authorities yet"}:
+        pass
+    assert not bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS))
+    leads.append(1)
+    standby.look()
+    wait_bundle(client, standby.authorities)
+    while standby.untold():
+        pass
+
+
+def test_wh7_a_caller_that_was_not_looked_at_is_untold(client):
+    callers = (Caller.crd("a"), Caller.crd("b"))
+    certificates = ManagedCertificates(
+        client, SECRET, ["localhost"], clock=FakeClock(), callers=lambda: callers
+    )
+    assert certificates.untold() == {"a": "", "b": ""}
+
+
+def test_wh7_what_is_in_order_at_its_version_is_not_read_again(
+    manage, client, cluster, widgets
+):
+    """A definition may have a megabyte, and there are hundreds."""
+    seen = []
+
+    def callers():
+        return [Caller.crd(WIDGETS.name, version=seen[-1] if seen else "")]
+
+    certificates = manage(callers=())
+    certificates._callers = callers
+    certificates.look()
+    wait_bundle(client, certificates.authorities)
+    while certificates.untold():
+        pass
+    meta = client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)["metadata"]
+    seen.append(meta["resourceVersion"])
+    reads = len(cluster.journal)
+    certificates._round()
+    asked = [e.path for e in list(cluster.journal)[reads:] if "/secrets/" not in e.path]
+    assert asked == []
+
+
 def untold():
     config = {"caBundle": None}
     return {"spec": {"conversion": {"webhook": {"clientConfig": config}}}}
@@ -260,7 +376,7 @@ def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
         (VALIDATING_WEBHOOKS, Caller.validating("demo")),
     ):
         client.create(resource, configuration(resource, "one", "two"))
-        assert tell(client, caller, b"PEM")
+        assert tell_us(client, caller) is Trust.TOLD
         found = client.get(resource, ObjectKey("", "demo"))
         bundles = {hook["clientConfig"]["caBundle"] for hook in found["webhooks"]}
         assert bundles == {base64.b64encode(b"PEM").decode()}
@@ -269,17 +385,17 @@ def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
             "two",
         ]
     writes = len(cluster.journal)
-    assert tell(client, Caller.validating("demo"), b"PEM")
+    assert tell_us(client, Caller.validating("demo")) is Trust.TOLD
     assert [served.method for served in cluster.journal[writes:]] == ["GET"]
 
 
 def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
-    assert not tell(client, Caller.crd("not.there"), b"PEM")
+    assert tell_us(client, Caller.crd("not.there")) is Trust.ABSENT
 
 
 def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):
     cluster.faults.respond("PATCH", "/widgets", Response(409, b"{}"), times=4)
-    assert tell(client, Caller.crd(WIDGETS.name), b"PEM")
+    assert tell_us(client, Caller.crd(WIDGETS.name)) is Trust.TOLD
     assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == b"PEM"
 
 

@@ -31,13 +31,31 @@ def options(monkeypatch):
 
     monkeypatch.setattr(assembly, "Operation", refuse)
 
-    def read(*arguments):
-        environment = {"POD_NAMESPACE": "azureserviceoperator-system"}
+    def read(*arguments, **settings):
+        environment = {"POD_NAMESPACE": "azureserviceoperator-system", **settings}
         ended = CliRunner().invoke(manager, arguments, env=environment)
         assert isinstance(ended.exception, MadeError), ended.output
         return ended.exception.args[0]
 
     return read
+
+
+@pytest.mark.parametrize(
+    ("mode", "serves"), [("watchers", False), ("both", True), ("", True)]
+)
+def test_watchers_serve_no_webhooks_and_leave_crds_alone(options, mode, serves):
+    """Another operator of the cluster sees to both: two would fight over them."""
+    read = options(
+        *(
+            "--webhook-port=9443",
+            "--all-versions",
+            "--crd-pattern=resources.azure.com/*",
+        ),
+        AZURE_OPERATOR_MODE=mode,
+    )
+    assert read.webhooks.on is serves
+    assert bool(read.crd_pattern) is serves
+    assert read.all_versions is serves
 
 
 def test_the_flags_of_an_aso_deployment_are_understood(options):

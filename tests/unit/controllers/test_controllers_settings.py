@@ -228,20 +228,24 @@ def test_a_misspelt_setting_without_a_value_is_as_good_as_unset():
     from_environment({"POD_NAMESPACE": "ops", "AZURE_SUBSCRIPTION": ""})
 
 
-@pytest.mark.parametrize("mode", ["watchers", "Watchers", ""])
-def test_watchers_run_without_a_word(mode):
+@pytest.mark.parametrize(
+    ("mode", "only"), [("watchers", True), ("Watchers", True), ("", False)]
+)
+def test_watchers_run_without_a_word(mode, only):
     settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
     assert settings.notices == ()
+    assert settings.watchers_only is only
 
 
 @pytest.mark.parametrize("mode", ["watchers-and-webhooks", "both"])
 def test_a_mode_with_webhooks_runs_and_says_what_is_missing(mode):
     settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
     assert any("webhooks" in notice for notice in settings.notices)
+    assert not settings.watchers_only
 
 
 def test_webhooks_alone_are_refused():
-    assert "write watchers" in problems(AZURE_OPERATOR_MODE="webhooks")[0]
+    assert "write watchers-and-webhooks" in problems(AZURE_OPERATOR_MODE="webhooks")[0]
 
 
 def test_auth_mode_belongs_into_secrets():

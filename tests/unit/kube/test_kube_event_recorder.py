@@ -2,12 +2,14 @@
 
 from threading import Event
 
+import orjson
 from quickclock import QuickClock
 
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import AlreadyExistsError, TransportError
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.threads import Threads
 
 OBJ = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}}
 
@@ -119,3 +121,39 @@ def test_one_that_is_stopped_pauses_no_longer_for_a_server_that_is_away():
     assert recorder.stop(0) != []
     assert clock.came.wait(30)
     assert recorder.flush(30)
+
+
+class Picky(Away):
+    """A client that cannot encode some events, as orjson cannot half a character."""
+
+    def create(self, resource, obj):
+        if obj["reason"] == "Bad":
+            raise TypeError("str is not valid UTF-8: surrogates not allowed")
+        return super().create(resource, obj)
+
+
+def test_an_event_that_cannot_be_written_silences_no_other():
+    clock, client = QuickClock(), Picky(0)
+    threads = Threads.timed_by(clock)
+    recorder = EventRecorder(client, "tests", clock=clock, threads=threads)
+    recorder.start()
+    recorder.event(OBJ, "Normal", "Bad", "made it")
+    recorder.event(OBJ, "Normal", "Made", "made it")
+    assert recorder.flush(20)
+    assert len(client.written) == 1
+    assert threads.deaths()["events"].count == 1
+    assert threads.down() == []
+    assert recorder.stop(20) == []
+
+
+def test_half_a_character_in_a_message_is_written_as_a_question_mark():
+    clock, client = QuickClock(), Away(0)
+    messages = []
+    client.create = lambda resource, obj: messages.append(orjson.dumps(obj))
+    recorder = EventRecorder(client, "tests", clock=clock)
+    recorder.start()
+    recorder.event(OBJ, "Warning", "Said", "Azure said \ud800 and more")
+    assert recorder.flush(20)
+    assert recorder.stop(20) == []
+    (written,) = messages
+    assert orjson.loads(written)["message"] == "Azure said ? and more"

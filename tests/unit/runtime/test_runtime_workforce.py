@@ -6,6 +6,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import Item
 from asoreconcile.runtime.workforce import Workforce
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.threads import Threads
 
 KEY = ObjectKey("ns", "a")
 
@@ -92,16 +93,35 @@ def test_th8_a_key_that_comes_as_a_worker_leaves_gets_another(line, workforce, t
     assert len(threads) == 1
 
 
-def test_work_that_raises_is_done_all_the_same(line, workforce, threads):
-    def broken(item):
-        raise ZeroDivisionError
+def test_a_key_that_nothing_can_be_done_with_ends_no_worker_and_comes_again(
+    line, threads
+):
+    """What breaks beside the reconciler: a limiter, a metric."""
+    kept = Threads()
+    again, worked = [], []
 
-    workforce._work = broken
+    def work(item):
+        worked.append(item.key)
+        if item.key == KEY:
+            raise SystemExit(1)
+
+    line.add_after = lambda key, seconds, priority: again.append((key, seconds))
+    workforce = Workforce(
+        line,
+        work,
+        clock=FakeClock(),
+        most=1,
+        idle_seconds=30,
+        threads=kept,
+        start_thread=lambda _name, target: threads.append(target),
+    )
+    other = ObjectKey("ns", "b")
     workforce.open()
-    line.waiting, line.found = 1, [Item(KEY, 0)]
+    line.waiting, line.found = 1, [Item(KEY, 0), Item(other, 0), None]
     workforce.hire()
     line.waiting = 0
-    with pytest.raises(ZeroDivisionError):
-        threads.pop()()
-    assert line.done_keys == [KEY]
+    threads.pop()()
+    assert worked == line.done_keys == [KEY, other]
+    assert again == [(KEY, 30.0)]
+    assert kept.deaths()["line-worker"].count == 1
     assert workforce.workers == 0

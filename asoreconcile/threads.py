@@ -1,0 +1,142 @@
+"""The long-lived threads of a process: one that dies is started again.
+
+    target returns, or raises StoppedError  ->  it has ended
+    target raises anything else             ->  logged and counted; called again after a
+                                                pause, on the same thread
+
+Watches, the event writer, timers, listeners, the elector and whatever else runs for as
+long as the process does are started here. `runtime.health.ThreadsAlive` shows what is
+down, `RuntimeMetrics.threads` counts deaths. Rules: TH-9, TH-10.
+"""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Self
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import StoppedError
+from asoreconcile.log import Logger
+
+_log = Logger(__name__)
+
+_FIRST_PAUSE_SECONDS = 1.0
+_LAST_PAUSE_SECONDS = 30.0
+_SOUND_AFTER_SECONDS = 60.0
+
+
+@attrs.frozen
+class Death:
+    """What is known of the threads of a name that died.
+
+    count: since the start of the process. error: the type of the last exception; its
+    text is in the log only, as it may hold what nobody without a login may read.
+    """
+
+    count: int
+    error: str
+
+
+class Threads:
+    """Starts daemon threads and keeps them going. Safe from any thread."""
+
+    def __init__(
+        self,
+        *,
+        wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """wait, monotonic: of a `Clock`; by default real time, as a clock's own thread
+        needs it.
+        """
+        self._wait = wait
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._deaths: dict[str, Death] = {}
+        self._down: dict[int, str] = {}
+        self._tickets = itertools.count()
+
+    @classmethod
+    def timed_by(cls, clock: Clock) -> Self:
+        """Pauses as long as a clock says."""
+        return cls(wait=clock.wait, monotonic=clock.monotonic)
+
+    def start(
+        self,
+        name: str,
+        target: Callable[[], None],
+        *,
+        stopping: threading.Event | None = None,
+    ) -> threading.Thread:
+        """Call `target` on a thread of its own, and again whenever it raises.
+
+        The first pause is 1 s, doubled to 30 s while calls fail within a minute.
+        stopping: once it is set, nothing is called again, and a pause ends.
+        Raises RuntimeError if the machine gives no thread.
+        """
+        stopping = stopping or threading.Event()
+        thread = threading.Thread(
+            target=partial(self._keep, name, target, stopping), name=name, daemon=True
+        )
+        thread.start()
+        return thread
+
+    def count_death(self, name: str, error: BaseException) -> None:
+        """Log and count a death that its owner makes good itself. Call it while the
+        exception is being handled.
+        """
+        self._record(name, error)
+        _log.exception("Thread died", thread=name)
+
+    def deaths(self) -> Mapping[str, Death]:
+        """What died so far, by thread name."""
+        with self._lock:
+            return dict(self._deaths)
+
+    def down(self) -> list[str]:
+        """The names of threads that are dead now, and will be started again."""
+        with self._lock:
+            return sorted(self._down.values())
+
+    def _keep(
+        self, name: str, target: Callable[[], None], stopping: threading.Event
+    ) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            began = self._monotonic()
+            try:
+                target()
+            except StoppedError:
+                return
+            except BaseException as error:  # noqa: BLE001 - also what ends programs: on a thread it would end just that
+                self._record(name, error)
+                if self._monotonic() - began >= _SOUND_AFTER_SECONDS:
+                    pause = _FIRST_PAUSE_SECONDS
+                _log.exception("Thread died", thread=name, startsAgainIn=pause)
+            else:
+                return
+            if self._is_stopped_within(pause, name, stopping):
+                return
+            pause = min(2 * pause, _LAST_PAUSE_SECONDS)
+
+    def _is_stopped_within(
+        self, seconds: float, name: str, stopping: threading.Event
+    ) -> bool:
+        ticket = next(self._tickets)
+        with self._lock:
+            self._down[ticket] = name
+        try:
+            return self._wait(stopping, seconds)
+        finally:
+            with self._lock:
+                del self._down[ticket]
+
+    def _record(self, name: str, error: BaseException) -> None:
+        with self._lock:
+            known = self._deaths.get(name)
+            count = 1 + (known.count if known else 0)
+            self._deaths[name] = Death(count, type(error).__name__)

@@ -1,0 +1,122 @@
+"""One conversion asked for through the API server, before this process is ready.
+
+Nobody but the API server knows whether it trusts our certificate: it takes a moment to
+take in a caBundle, and a proxy or a wrong Service may stand between. What makes it call
+us is a read of an object at another version than the stored one. Where no kind has an
+object yet there is nothing to ask, and that is said.
+
+Only distrust holds up readiness. A server that cannot reach us is no reason to wait: it
+may well reach us only once we are ready, when our Service lists us.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.backoff import ItemExponential
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.kind_set import RunningKind, resource_of
+from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, Verdict
+from asoreconcile.threads import Threads
+
+_log = Logger(__name__)
+
+_FIRST_PAUSE_SECONDS = 0.25
+_LAST_PAUSE_SECONDS = 15.0
+_DISTRUST = ("x509", "certificate")
+
+
+class Reads(Protocol):
+    """Reads an object (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+
+class ConversionProbe:
+    """A service of the manager and a readiness check. Safe from any thread."""
+
+    name = "conversion probe"
+
+    def __init__(
+        self,
+        client: Reads,
+        running: Callable[[], Mapping[GroupKind, RunningKind]],
+        *,
+        clock: Clock,
+        threads: Threads,
+        degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
+    ) -> None:
+        """running: the kinds that run (`KindSet.running`)."""
+        self._client = client
+        self._running = running
+        self._clock = clock
+        self._threads = threads
+        self._degraded_at = clock.monotonic() + degraded_after_seconds
+        self._backoff = ItemExponential(
+            _FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS, clock=clock
+        )
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._ended.set()
+        self._verdict = Verdict(ok=False, details=("not asked yet",))
+
+    def __call__(self) -> Verdict:
+        verdict = self._verdict
+        degraded = self._clock.monotonic() >= self._degraded_at
+        return attrs.evolve(verdict, ok=verdict.ok or degraded)
+
+    def start(self) -> None:
+        self._threads.start(self.name, self._run, stopping=self._stopping)
+
+    def stop(self, timeout_seconds: float) -> list[str]:
+        self._stopping.set()
+        ended = self._clock.wait(self._ended, timeout_seconds)
+        return [] if ended else [self.name]
+
+    def _run(self) -> None:
+        """Until one conversion was answered, or none is to be had."""
+        self._ended.clear()
+        try:
+            while not self._stopping.is_set() and not self._is_over():
+                self._clock.wait(self._stopping, self._backoff.delay(self.name))
+        finally:
+            self._ended.set()
+
+    def _is_over(self) -> bool:
+        kinds = [kind for kind in self._running().values() if kind.version.kept_as]
+        for kind in kinds:
+            key = next(iter(kind.informer.keys()), None)
+            if key is not None:
+                return self._ask(kind, key)
+        if all(kind.informer.has_synced() for kind in kinds):
+            self._tell(ok=True, what="no object whose conversion could be asked for")
+            return True
+        self._tell(ok=False, what="not asked yet: objects are being listed")
+        return False
+
+    def _ask(self, kind: RunningKind, key: ObjectKey) -> bool:
+        """Whether it was answered; blocks for a request."""
+        version = kind.version.gvk.version
+        resource = attrs.evolve(resource_of(kind.version), version=version)
+        what = f"{kind.version.group_kind} at {version}"
+        try:
+            self._client.get(resource, key)
+        except NotFoundError:
+            return False  # gone meanwhile: another one is asked for
+        except (ApiError, TransportError) as error:
+            distrust = any(mark in str(error) for mark in _DISTRUST)
+            _log.warning("Conversion was not answered", of=what, error=str(error))
+            why = "our certificate is not trusted yet" if distrust else "see the log"
+            self._tell(ok=not distrust, what=f"{what} was not answered: {why}")
+            return False
+        self._tell(ok=True, what=f"{what} was answered")
+        return True
+
+    def _tell(self, *, ok: bool, what: str) -> None:
+        self._verdict = Verdict(ok, (what,))

@@ -1,0 +1,75 @@
+"""The CRDs of our kinds in the cluster: which are there, at which version.
+
+As the watch has them, by metadata only: a definition may have a megabyte.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.catalogue.kinds import Catalogue, Kind
+from asoreconcile.clock import Clock
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, Verdict
+from asoreconcile.webhooks.bundles import Caller
+
+_SHOWN = 10
+
+
+class Cached(Protocol):
+    """Metadata of all CRDs (`cache.informer.Informer`)."""
+
+    def has_synced(self) -> bool: ...
+
+    def entry(self, key: ObjectKey) -> Entry | None: ...
+
+
+class Definitions:
+    """Safe from any thread; asks nobody."""
+
+    def __init__(
+        self,
+        cached: Cached,
+        catalogue: Catalogue,
+        *,
+        installed: Collection[Kind],
+        clock: Clock,
+        degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
+    ) -> None:
+        """installed: kinds whose CRDs this process, or the one that leads, installs."""
+        self._cached = cached
+        self._names = [_name(kind) for kind in catalogue.kinds() if kind.is_arm]
+        self._installed = sorted(map(_name, installed))
+        self._clock = clock
+        self._degraded_at = clock.monotonic() + degraded_after_seconds
+
+    def callers(self) -> list[Caller]:
+        """The conversion webhooks of those that are there."""
+        found = []
+        for name in self._names:
+            entry = self._cached.entry(ObjectKey("", name))
+            if entry is not None:
+                found.append(Caller.crd(name, version=entry.resource_version))
+        return found
+
+    def ready(self) -> Verdict:
+        """A readiness check: whether those that are to be installed are there.
+
+        What does not come in time is shown, and stops failing readiness.
+        """
+        degraded = self._clock.monotonic() >= self._degraded_at
+        if not self._cached.has_synced():
+            return Verdict(ok=degraded, details=("not listed yet",))
+        missing = [
+            name
+            for name in self._installed
+            if self._cached.entry(ObjectKey("", name)) is None
+        ]
+        details = [f"{name}: not installed yet" for name in missing[:_SHOWN]]
+        if len(missing) > _SHOWN:
+            details.append(f"and {len(missing) - _SHOWN} more")
+        return Verdict(ok=degraded or not missing, details=tuple(details))
+
+
+def _name(kind: Kind) -> str:
+    return f"{kind.plural}.{kind.group}"

@@ -1,0 +1,45 @@
+"""Kinds that do not run as they should, read when scraped."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from asoreconcile.controllers.handover import HandOver
+from asoreconcile.objects import GroupKind
+
+
+@attrs.frozen
+class KindMetrics(Collector):
+    """failed: kinds that could not be started (`Supervisor.failed`). handovers: those
+    that wait for a last reconcile (`Lifecycle.handovers`).
+    """
+
+    failed: Callable[[], Mapping[GroupKind, str]]
+    handovers: Callable[[], Sequence[HandOver]]
+
+    def collect(self) -> Iterator[Metric]:
+        failed = GaugeMetricFamily(
+            "asoreconcile_kind_failed",
+            "1 for a kind that is served and could not be started",
+            labels=("kind",),
+        )
+        for group_kind in self.failed():
+            failed.add_metric((str(group_kind),), 1)
+        waiting = GaugeMetricFamily(
+            "asoreconcile_kind_handover_seconds",
+            "How long a kind waits for the last reconcile of its former version",
+            labels=("kind",),
+        )
+        seconds: dict[str, float] = {}
+        for one in self.handovers():
+            kind = str(one.group_kind)
+            seconds[kind] = max(one.seconds, seconds.get(kind, 0.0))
+        for kind, longest in seconds.items():
+            waiting.add_metric((kind,), longest)
+        yield from (failed, waiting)
+
+    def describe(self) -> list[Metric]:
+        """Nothing to compare: without this, registering would scrape."""
+        return []

@@ -1,0 +1,360 @@
+"""Kinds that start, fail to start, stop and are started anew."""
+
+import threading
+from queue import Empty, Queue
+
+import attrs
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from asoreconcile.azure.glances import UnderWay
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added
+from asoreconcile.catalogue.authored import AsWritten
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.kind_metrics import KindMetrics
+from asoreconcile.controllers.kind_set import KindSet, RunningKind
+from asoreconcile.controllers.lifecycle import Lifecycle
+from asoreconcile.controllers.supervisor import Supervisor
+from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.reconciler import Result
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.threads import Threads
+
+PATIENCE = 30.0
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+SUBNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetworksSubnet"))
+NEW, OLD = VNET.versions[0], VNET.versions[-1]
+KEY = ObjectKey("ns", "net")
+
+
+class Cache:
+    """An informer that has synced, with one object."""
+
+    def __init__(self, *, broken=False):
+        self.broken = broken
+        self.started = self.stopped = False
+        self.removed = threading.Event()
+
+    def start(self):
+        if self.broken:
+            raise RuntimeError("can't start new thread")
+        self.started = True
+
+    def ask_to_stop(self):
+        self.stopped = True
+
+    def add_handler(self, handler, *, resync_seconds=0.0):
+        meta = {"namespace": KEY.namespace, "name": KEY.name, "resourceVersion": "1"}
+        handler(Added(Entry({"metadata": meta}), initial=True))
+        return self
+
+    def has_synced(self):
+        return True
+
+    def remove(self):
+        self.removed.set()
+
+
+class Passes:
+    """A reconciler whose passes last until they are let go; notes how many at once."""
+
+    def __init__(self):
+        self.begun = Queue()
+        self.lock = threading.Lock()
+        self.running = self.most = 0
+        self.all = []
+        self.free = False
+
+    def let_go(self):
+        with self.lock:
+            self.free = True
+            for go_on in self.all:
+                go_on.set()
+
+    def reconcile(self, request):
+        go_on = threading.Event()
+        with self.lock:
+            self.running += 1
+            self.all.append(go_on)
+            if self.free:
+                go_on.set()
+            self.most = max(self.most, self.running)
+        self.begun.put(go_on)
+        assert go_on.wait(PATIENCE)
+        with self.lock:
+            self.running -= 1
+        return Result()
+
+
+@attrs.define
+class World:
+    clock: FakeClock
+    threads: Threads
+    kinds: KindSet
+    lifecycle: Lifecycle
+    passes: Passes
+    caches: list
+    forgotten: list
+    broken: set = attrs.field(factory=set)
+    looks: Queue = attrs.field(factory=Queue)
+
+
+@pytest.fixture
+def world():
+    clock = FakeClock()
+    kinds, passes, caches, forgotten = KindSet(), Passes(), [], []
+
+    def build(version):
+        step = made.broken and version.gvk.kind in made.broken
+        if step and "start" not in made.broken:
+            raise KeyError("no such table")
+        cache = Cache(broken=bool(step))
+        caches.append(cache)
+        controller = Controller(version.gvk.kind, passes, clock=clock)
+        controller.watch(cache)
+        return RunningKind(
+            version,
+            cache,
+            controller,
+            AsWritten(version),
+            UnderWay(lambda _: None),
+            None,
+        )
+
+    threads = Threads.timed_by(clock)
+    made = World(clock, threads, kinds, None, passes, caches, forgotten)
+    made.lifecycle = Lifecycle(
+        kinds,
+        build,
+        forgotten.append,
+        clock=clock,
+        threads=threads,
+        on_failure=lambda: made.looks.put(1),
+    )
+    yield made
+    passes.let_go()
+    made.lifecycle.stop(0)
+
+
+def names(world):
+    return {group_kind.kind for group_kind in world.kinds.running()}
+
+
+@pytest.mark.parametrize("at", ["build", "start"])
+def test_one_kind_s_failure_to_start_leaves_the_others_of_its_batch_running(
+    world, at, caplog
+):
+    world.broken = {"VirtualNetwork", at}
+    failed = world.lifecycle.begin([VNET.version(), SUBNET.version()])
+    assert set(failed) == {VNET.group_kind}
+    assert failed[VNET.group_kind] in {"KeyError", "RuntimeError"}
+    assert names(world) == {"VirtualNetworksSubnet"}
+    assert world.caches[-1].started
+    assert "Kind failed to start" in caplog.text
+    world.broken = set()
+    assert world.lifecycle.begin([VNET.version()]) == {}
+    assert names(world) == {"VirtualNetwork", "VirtualNetworksSubnet"}
+    assert world.looks.empty()  # who called `begin` knows
+
+
+def test_a_kind_whose_controller_cannot_start_is_left_to_be_begun_anew(
+    world, monkeypatch
+):
+    world.lifecycle.begin([VNET.version(), SUBNET.version()])
+    controller = world.kinds.running()[VNET.group_kind].controller
+
+    def refuse():
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(controller, "start", refuse)
+    world.lifecycle.start()
+    assert names(world) == {"VirtualNetworksSubnet"}
+    assert world.looks.get(timeout=PATIENCE)
+    world.passes.begun.get(timeout=PATIENCE).set()
+
+
+def handed_over(world):
+    """A kind at work at one version, and begun anew at another."""
+    lifecycle = world.lifecycle
+    lifecycle.start()
+    lifecycle.begin([VNET.version(NEW)])
+    first = world.passes.begun.get(timeout=PATIENCE)
+    ending = threading.Thread(target=lifecycle.end, args=[VNET.group_kind])
+    ending.start()
+    world.clock.until_waiting()
+    world.clock.advance(0.2)
+    ending.join(PATIENCE)
+    assert lifecycle.begin([VNET.version(OLD)]) == {}
+    return first
+
+
+def test_the_controller_that_follows_waits_for_the_last_reconcile_however_long(world):
+    first = handed_over(world)
+    old, new = world.caches
+    assert (old.stopped, new.started) == (True, True)  # lookups go on at once
+    for _ in range(5):
+        world.clock.until_waiting()
+        world.clock.advance(600)
+    assert world.passes.begun.empty()
+    first.set()
+    second = world.passes.begun.get(timeout=PATIENCE)
+    assert world.passes.most == 1
+    second.set()
+    assert world.lifecycle.handovers() == []
+
+
+def test_a_hand_over_shows_in_log_readiness_and_metric(world, caplog):
+    first = handed_over(world)
+    registry = CollectorRegistry()
+    registry.register(KindMetrics(dict, world.lifecycle.handovers))
+    world.clock.until_waiting()
+    world.clock.advance(90)
+    verdict = world.lifecycle.standing()
+    assert verdict.ok
+    (line,) = verdict.details
+    assert line.startswith("VirtualNetwork.network.azure.com: waits for its last")
+    assert "ns/net" in line
+    text = generate_latest(registry).decode()
+    name = 'asoreconcile_kind_handover_seconds{kind="VirtualNetwork.network.azure.com"}'
+    (value,) = [x.split()[-1] for x in text.splitlines() if x.startswith(name)]
+    assert float(value) >= 90
+    while "A kind waits for its last reconcile" not in caplog.text:
+        world.clock.advance(1)
+    first.set()
+    world.passes.begun.get(timeout=PATIENCE).set()
+
+
+def test_a_kind_that_comes_and_goes_while_its_first_reconcile_runs_starts_once(world):
+    first = handed_over(world)
+    world.lifecycle.end(VNET.group_kind)
+    world.lifecycle.begin([VNET.version(NEW)])
+    assert world.passes.begun.empty()
+    first.set()
+    world.passes.begun.get(timeout=PATIENCE).set()
+    assert world.passes.most == 1
+    assert world.passes.begun.empty()
+
+
+def test_a_stop_names_what_still_runs_of_a_former_controller(world):
+    first = handed_over(world)
+    (left,) = world.lifecycle.stop(0)
+    assert "ns/net" in left
+    first.set()
+
+
+def test_a_hand_over_is_waited_for_also_where_no_thread_was_to_be_had(
+    world, monkeypatch
+):
+    start, refused = world.threads.start, []
+
+    def refuse(*args, **kwargs):
+        refused.append(1)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(world.threads, "start", refuse)
+    world.lifecycle.start()
+    world.lifecycle.begin([VNET.version(NEW)])
+    first = world.passes.begun.get(timeout=PATIENCE)
+    ending = threading.Thread(target=world.lifecycle.end, args=[VNET.group_kind])
+    ending.start()
+    world.clock.until_waiting()
+    world.clock.advance(0.2)
+    assert world.looks.get(timeout=PATIENCE)
+    ending.join(PATIENCE)
+    monkeypatch.setattr(world.threads, "start", start)
+    world.lifecycle.begin([VNET.version(OLD)])
+    first.set()
+    world.passes.begun.get(timeout=PATIENCE).set()
+    assert world.passes.most == 1
+    assert refused
+
+
+class Discovery:
+    """What the cluster serves: all of some kinds at one version."""
+
+    def __init__(self, *kinds):
+        self.kinds = kinds
+        self.asked = Queue()
+        self.errors = []
+
+    def read(self, path, *, accept):
+        self.asked.put(1)
+        if self.errors:
+            raise self.errors.pop(0)
+        resources = [{"responseKind": {"kind": k.group_kind.kind}} for k in self.kinds]
+        version = {"version": VNET.versions[0], "resources": resources}
+        return {"items": [{"metadata": {"name": VNET.group}, "versions": [version]}]}
+
+
+@pytest.fixture
+def supervise(world):
+    made = []
+
+    def build(client):
+        supervisor = Supervisor(
+            client,
+            builtin(),
+            world.lifecycle,
+            clock=world.clock,
+            threads=world.threads,
+        )
+        made.append(supervisor)
+        supervisor.start()
+        return supervisor
+
+    yield build
+    for supervisor in made:
+        assert supervisor.stop(PATIENCE) == []
+
+
+def look(world, client):
+    """Let the crowd of CRDs settle, until discovery was asked."""
+    while True:
+        world.clock.advance(0.2)
+        try:
+            client.asked.get(timeout=0.05)
+        except Empty:
+            continue
+        return
+
+
+def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
+    client = Discovery(VNET, SUBNET)
+    world.broken = {"VirtualNetwork"}
+    supervisor = supervise(client)
+    supervisor.changed()
+    look(world, client)
+    while not supervisor.failed:
+        pass
+    assert names(world) == {"VirtualNetworksSubnet"}
+    assert supervisor.standing().ok
+    assert "VirtualNetwork.network.azure.com: did not start: KeyError" in str(
+        supervisor.standing().details
+    )
+    world.broken = set()
+    look(world, client)  # by a timer
+    while supervisor.failed:
+        pass
+    assert names(world) == {"VirtualNetwork", "VirtualNetworksSubnet"}
+
+
+@pytest.mark.parametrize("error", [TypeError("not a dict"), SystemExit(1)])
+def test_the_thread_that_watches_crds_dies_visibly_and_looks_anew(
+    world, supervise, error, caplog
+):
+    client = Discovery(VNET)
+    client.errors = [error]
+    supervisor = supervise(client)
+    supervisor.changed()
+    look(world, client)
+    while not world.threads.down():
+        pass
+    assert world.threads.down() == ["kind supervisor"]
+    assert "Thread died" in caplog.text
+    look(world, client)
+    while not names(world):
+        pass
+    assert names(world) == {"VirtualNetwork"}
+    assert world.threads.down() == []
