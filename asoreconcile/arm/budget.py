@@ -1,77 +1,28 @@
 """Throttling: who has to wait, and how much room ARM says is left.
 
 ARM meters each subscription's reads, writes and deletes apart, and behind it each
-provider does so again. After a real 429 (not a busy object's) the bucket it hit is
-closed until `Retry-After` has passed, and before one, who asks while nothing is left is
-held back. Nobody sleeps: who may not go is told when to come back.
-Rules: T1-T9, D4.
+provider does so again. After a real 429 (not a busy object's) what it names is closed
+until `Retry-After` has passed (`refusals`): ARM's bucket if ARM says that it is empty,
+else that one resource, and its provider's or ARM's only when several resources were
+refused. Before a 429, who asks while nothing is left is held back. Nobody sleeps: who
+may not go is told when to come back. Rules: T1-T9, D4.
 """
 
 import random
 import threading
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Protocol
 
-import attrs
-
+from asoreconcile.arm.buckets import Bucket, OperationClass
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.gates import Gate
 from asoreconcile.arm.open_operations import OpenOperations
+from asoreconcile.arm.refusals import Refusals
 from asoreconcile.clock import Clock
 from asoreconcile.errors import RetryError
 
 _PREFIX = "x-ms-ratelimit-remaining-"
 _FEW_GATES = 256
-
-
-class OperationClass(Enum):
-    """ARM's three kinds of requests; the value is the word in its headers.
-
-    refill_per_second: as Microsoft states it, for one principal (T2).
-    """
-
-    READS = "reads"
-    WRITES = "writes"
-    DELETES = "deletes"
-
-    @property
-    def refill_per_second(self) -> float:
-        return 25.0 if self is OperationClass.READS else 10.0
-
-
-_BY_METHOD = {
-    "GET": OperationClass.READS,
-    "HEAD": OperationClass.READS,
-    "DELETE": OperationClass.DELETES,
-}
-
-
-def operation_class(method: str) -> OperationClass:
-    """POST, PUT and PATCH are writes."""
-    return _BY_METHOD.get(method, OperationClass.WRITES)
-
-
-def _lower(text: str) -> str:
-    return text.lower()
-
-
-@attrs.frozen
-class Bucket:
-    """What is metered together.
-
-    subscription: "" stands for requests under the tenant. provider: its namespace, for
-    what the provider meters; "" for what ARM does (T1).
-    """
-
-    subscription: str = attrs.field(converter=_lower)
-    operations: OperationClass
-    provider: str = attrs.field(default="", converter=_lower)
-
-    @property
-    def arms(self) -> "Bucket":
-        """The bucket of ARM itself that a request comes out of, too."""
-        return attrs.evolve(self, provider="") if self.provider else self
 
 
 class ThrottledError(RetryError):
@@ -105,6 +56,7 @@ class Budget:
         self._jitter = jitter
         self._lock = threading.Lock()
         self._gates: dict[Bucket, Gate] = {}
+        self._refusals = Refusals()
         self._sweep_at = _FEW_GATES
 
     def admit(self, bucket: Bucket, *, background: bool = False) -> None:
@@ -116,24 +68,24 @@ class Budget:
         with self._lock:
             now = self._clock.monotonic()
             gates = self._in_the_way_of(bucket)
-            wait = max(g.wait_seconds(now, background=background) for g in gates)
+            waits = {
+                hit: gate.wait_seconds(now, background=background)
+                for hit, gate in gates.items()
+            }
+            longest = max(waits, key=lambda hit: waits[hit])
+            wait = waits[longest]
             if wait <= 0:
-                for gate in gates:
+                for gate in gates.values():
                     gate.enter(now)
                 return
         # Places in the queue are spread already; this only keeps them from a beat.
         spread = min(wait, 1.0) * 0.2 * self._jitter()
-        whose = f" by {bucket.provider}" if bucket.provider else ""
-        raise ThrottledError(
-            f"Azure throttles {bucket.operations.value} of subscription "
-            f"{bucket.subscription or '(tenant)'}{whose}",
-            after_seconds=wait + spread,
-        )
+        raise ThrottledError(f"Azure throttles {longest}", after_seconds=wait + spread)
 
     def leave(self, bucket: Bucket) -> None:
         """A request that was let in is over."""
         with self._lock:
-            for gate in self._in_the_way_of(bucket):
+            for gate in self._in_the_way_of(bucket).values():
                 gate.leave()
 
     def observe(
@@ -141,31 +93,40 @@ class Budget:
     ) -> None:
         """Take note of an answer: its rate headers, and whether it is a throttling.
 
-        headers: keys lower-case. A busy object's 429 closes nothing (T5); one that the
-        provider gave closes that provider's bucket only (T1).
+        headers: keys lower-case. fault: of a 429. A busy object's closes nothing (T5);
+        any other what it is about (`Refusals.about`).
         """
         readings = remaining_of(headers)
         if self._gauge is not None:
             for limit, remaining in readings.items():
                 self._gauge(bucket, limit, remaining)
         left = _left_at_arm(bucket.operations, readings)
-        throttled = fault is not None and fault.is_throttled
-        if left is None and not throttled:
-            return
         with self._lock:
             now = self._clock.monotonic()
             if left is not None:
                 self._gate(bucket.arms).read(now, left)
-            if fault is not None and throttled:
-                is_providers = headers.get("x-ms-failure-cause") == "service" or left
-                hit = bucket if is_providers else bucket.arms
+            if fault is None:
+                self._let_through(bucket, now)
+            elif fault.is_throttled:
+                hit = self._refusals.about(
+                    bucket, fault, now=now, left=left, headers=headers
+                )
                 self._gate(hit).close(now, fault.retry_after_seconds)
 
-    def _in_the_way_of(self, bucket: Bucket) -> list[Gate]:
-        """ARM's gate, and the provider's if that ever closed."""
-        gates = [self._gate(bucket.arms)]
-        providers = self._gates.get(bucket) if bucket.provider else None
-        return gates if providers is None else [*gates, providers]
+    def _let_through(self, bucket: Bucket, now: float) -> None:
+        self._refusals.let_through(bucket)
+        own = self._gates.get(bucket) if bucket.resource else None
+        if own is not None and now >= own.opens:
+            del self._gates[bucket]
+
+    def _in_the_way_of(self, bucket: Bucket) -> dict[Bucket, Gate]:
+        """ARM's gate, and the provider's and the resource's if these ever closed."""
+        gates = {bucket.arms: self._gate(bucket.arms)}
+        for narrower in (bucket.providers, bucket):
+            gate = self._gates.get(narrower)
+            if gate is not None:
+                gates[narrower] = gate
+        return gates
 
     def _gate(self, bucket: Bucket) -> Gate:
         gate = self._gates.get(bucket)

@@ -21,7 +21,8 @@ from asoreconcile import jsontext, reconcile_context
 from asoreconcile.arm import correlation
 from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import BearerPolicy, TokenCache
-from asoreconcile.arm.budget import Bucket, Budget, operation_class
+from asoreconcile.arm.buckets import Bucket, operation_class
+from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.faults import ArmTransportError, Sent, parse_fault
@@ -205,7 +206,7 @@ def _transport_error(
 
 def _bucket(method: str, path: str) -> Bucket:
     provider = resource_type(path).partition("/")[0]
-    return Bucket(subscription_of(path) or "", operation_class(method), provider)
+    return Bucket(subscription_of(path) or "", operation_class(method), provider, path)
 
 
 def _user_agent(suffix: str) -> str:

@@ -6,7 +6,7 @@ are not counted.
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from asoreconcile.arm.budget import Bucket
+from asoreconcile.arm.buckets import Bucket
 from asoreconcile.arm.ids import ArmIdError, parse
 
 _LABELS = ("resource", "requestType")

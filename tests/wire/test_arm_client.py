@@ -528,12 +528,31 @@ def test_t7_a_poll_that_is_held_back_keeps_the_token(azure, credential):
         clock=clock,
         budget=Budget(clock, jitter=lambda: 0.0),
     )
-    azure.get(URL, status=429, headers={"Retry-After": "17"}, json={})
+    left = {"x-ms-ratelimit-remaining-subscription-reads": "0"}
+    azure.get(URL, status=429, headers={"Retry-After": "17", **left}, json={})
     with pytest.raises(ArmError):
         client.get(ID, "1")
     outcome = client.poll(pending())
     assert (outcome.token, outcome.delay_seconds) == (pending(), 17)
     assert outcome.progress.polls == 0
+    client.close()
+
+
+def test_t5_one_throttled_resource_holds_up_itself_alone(azure, credential):
+    """Neither its provider's others, nor anybody's: nothing says it is about them."""
+    clock = FakeClock()
+    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=Budget(clock))
+    azure.put(URL, status=429, headers={"Retry-After": "60"}, json={})
+    with pytest.raises(ArmError):
+        client.put(ID, "1", {})
+    azure.put(f"{URL}-beside", json={})
+    client.put(f"{ID}-beside", "1", {})
+    with pytest.raises(ThrottledError, match=f"writes of {ID}$".lower()):
+        client.put(ID, "1", {})
+    clock.advance(60.0)
+    azure.replace("PUT", URL, json={})
+    client.put(ID, "1", {})
+    client.put(ID, "1", {})
     client.close()
 
 

@@ -5,14 +5,8 @@ from itertools import pairwise
 import pytest
 
 from asoreconcile.arm.answers import Answer
-from asoreconcile.arm.budget import (
-    Bucket,
-    Budget,
-    OperationClass,
-    ThrottledError,
-    operation_class,
-    remaining_of,
-)
+from asoreconcile.arm.buckets import Bucket, OperationClass, operation_class
+from asoreconcile.arm.budget import Budget, ThrottledError, remaining_of
 from asoreconcile.arm.faults import parse_fault
 from asoreconcile.testing.clock import FakeClock
 

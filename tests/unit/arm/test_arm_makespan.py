@@ -10,7 +10,8 @@ import itertools
 import pytest
 
 from asoreconcile.arm.answers import Answer
-from asoreconcile.arm.budget import Bucket, Budget, OperationClass, ThrottledError
+from asoreconcile.arm.buckets import Bucket, OperationClass
+from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.faults import parse_fault
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.throttling import Throttling

@@ -5,7 +5,8 @@ import itertools
 
 import pytest
 
-from asoreconcile.arm.budget import Bucket, Budget, OperationClass, ThrottledError
+from asoreconcile.arm.buckets import Bucket, OperationClass
+from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.testing.clock import FakeClock
 
 READS = Bucket("s", OperationClass.READS)

@@ -1,0 +1,92 @@
+"""What a throttling is about: one resource, its provider, or a bucket of ARM's own.
+
+A 429 seldom says whose limit it was. Taken too wide, one throttled resource holds up
+every other one of its provider, or of all; taken too narrow, each resource is refused
+once by itself. So it is taken narrowly first, and wider when several resources are
+refused one after the other and none is let through in between. Rules: T1, T4, T5.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from asoreconcile.arm.buckets import Bucket
+from asoreconcile.arm.faults import ArmError
+
+# So many resources are no coincidence; each of them was refused once at the most.
+SEVERAL = 3
+# Refusals that lie further apart say nothing together.
+_TOGETHER_SECONDS = 60.0
+# ARM's own words for its own buckets.
+_ARMS_CODES = frozenset({"SubscriptionRequestsThrottled", "TenantRequestsThrottled"})
+
+
+@attrs.frozen
+class _Refusal:
+    at: float
+    may_be_arms: bool
+
+
+class Refusals:
+    """Refusals in a row, by ARM's bucket. Not thread-safe; time is given."""
+
+    def __init__(self) -> None:
+        self._in_a_row: dict[Bucket, dict[Bucket, _Refusal]] = {}
+
+    def about(
+        self,
+        bucket: Bucket,
+        fault: ArmError,
+        *,
+        now: float,
+        left: float | None,
+        headers: Mapping[str, str],
+    ) -> Bucket:
+        """What a throttling closes.
+
+        bucket: of the request, with its resource. left: what ARM's own headers leave;
+        None without them. headers: of the answer, keys lower-case.
+        """
+        if left is not None and left < 1:
+            return bucket.arms
+        if not _ARMS_CODES.isdisjoint((fault.code, *fault.codes)):
+            return bucket.arms
+        cause = headers.get("x-ms-failure-cause", "")
+        may_be_arms = left is None and cause != "service"
+        row = self._row(bucket, now)
+        row[bucket] = _Refusal(now, may_be_arms)
+        if may_be_arms and _is_arms(row, said=cause == "gateway"):
+            return bucket.arms
+        alike = sum(other.providers == bucket.providers for other in row)
+        return bucket.providers if alike >= SEVERAL else bucket
+
+    def let_through(self, bucket: Bucket) -> None:
+        """A request was not throttled: neither its provider's bucket nor ARM's is
+        empty, and what was refused was so for its own sake.
+        """
+        row = self._in_a_row.get(bucket.arms)
+        if not row:
+            return
+        self._in_a_row[bucket.arms] = {
+            other: attrs.evolve(refusal, may_be_arms=False)
+            for other, refusal in row.items()
+            if other.provider != bucket.provider
+        }
+
+    def _row(self, bucket: Bucket, now: float) -> dict[Bucket, _Refusal]:
+        row = {
+            other: refusal
+            for other, refusal in self._in_a_row.get(bucket.arms, {}).items()
+            if now - refusal.at <= _TOGETHER_SECONDS
+        }
+        self._in_a_row[bucket.arms] = row
+        return row
+
+
+def _is_arms(row: Mapping[Bucket, _Refusal], *, said: bool) -> bool:
+    """Whether refusals in a row are ARM's own. said: it says that it refused itself;
+    else resources of more than one provider have to be among them.
+    """
+    suspects = [bucket for bucket, refusal in row.items() if refusal.may_be_arms]
+    providers = {bucket.provider for bucket in suspects}
+    return len(suspects) >= SEVERAL and (said or len(providers) > 1)
