@@ -10,6 +10,7 @@ here, so the way of a key that meets no other is kept short: the last level, and
 the last line, stay when they are empty, until another one opens.
 """
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, Generic
@@ -61,13 +62,14 @@ class ReadyOrder(Generic[Key]):
 
     def push_in_place(self, entry: Queued[Key]) -> None:
         """Take in an unqueued entry where its order says."""
-        self.push(entry)
+        level = self._levels.get(entry.priority)
         group = None if self._group_of is None else self._group_of(entry.key)
-        line = self._levels[entry.priority].lines[group]
-        place = len(line) - 1
-        while place and line[place - 1].order > entry.order:
-            place -= 1
-        line.insert(place, line.pop())
+        line = level.lines.get(group) if level is not None and level.live else None
+        if level is None or not line or line[-1].order < entry.order:
+            self.push(entry)
+            return
+        entry.state = _READY
+        level.insert(group, entry)
 
     def remove(self, entry: Queued[Key]) -> Queued[Key]:
         """Take an entry out of turn; returns the one that goes on in its place."""
@@ -88,7 +90,7 @@ class ReadyOrder(Generic[Key]):
             return None
         several = len(self._levels) > 1
         if several and self._is_turn_of_oldest():
-            level = min(self._levels.values(), key=_order_of_next)
+            level = min(self._levels.values(), key=_Level.order_of_next)
         entry = level.pop()
         entry.state = _UNQUEUED
         if several and not level.live:
@@ -125,13 +127,16 @@ class _Level(Generic[Key]):
     """The entries of one priority: a line for each fairness group, served in turn.
 
     lines: first come, first served; none is empty while the level has entries.
-    live: the entries. stale: slots in the lines of entries that are gone.
+    early: by group, heaps of those who came before somebody in the line and were ready
+    later; the last slot of the line is behind all of them.
+    live: the entries. stale: slots of entries that are gone.
     """
 
-    __slots__ = ("lines", "live", "stale", "turns")
+    __slots__ = ("early", "lines", "live", "stale", "turns")
 
     def __init__(self) -> None:
         self.lines: dict[Hashable, deque[Queued[Key]]] = {}
+        self.early: dict[Hashable, list[tuple[int, int, Queued[Key]]]] = {}
         self.turns: deque[tuple[Hashable, deque[Queued[Key]]]] = deque()
         self.live = 0
         self.stale = 0
@@ -141,11 +146,19 @@ class _Level(Generic[Key]):
         if not self.live:
             self.lines.clear()
             self.turns.clear()
+            self.early.clear()
             self.stale = 0
         line: deque[Queued[Key]] = deque()
         self.lines[group] = line
         self.turns.append((group, line))
         return line
+
+    def insert(self, group: Hashable, entry: Queued[Key]) -> None:
+        """Take in an entry that belongs before the last of its group's line."""
+        heap = self.early.setdefault(group, [])
+        # An entry and the one that it replaced have one order: they are not compared.
+        heapq.heappush(heap, (entry.order, id(entry), entry))
+        self.live += 1
 
     def pop(self) -> Queued[Key]:
         """Take out the next entry in turn, and let the next group have its turn."""
@@ -153,7 +166,10 @@ class _Level(Generic[Key]):
             self.skip_stale()
         turns = self.turns
         group, line = turns[0]
-        entry = line.popleft()
+        if self.early and self._first_early(group, line) is not None:
+            entry = self._pop_early(group)
+        else:
+            entry = line.popleft()
         self.live -= 1
         if len(turns) > 1:
             if line:
@@ -162,6 +178,14 @@ class _Level(Generic[Key]):
                 turns.popleft()
                 del self.lines[group]
         return entry
+
+    def order_of_next(self) -> int:
+        """Of the entry that `pop` would take."""
+        if self.stale:
+            self.skip_stale()
+        group, line = self.turns[0]
+        early = self._first_early(group, line) if self.early else None
+        return line[0].order if early is None else early.order
 
     def skip_stale(self) -> None:
         """Let a live entry be the first in turn; there must be one."""
@@ -172,25 +196,52 @@ class _Level(Generic[Key]):
                     return
                 line.popleft()
                 self.stale -= 1
+                if not line and group in self.early:
+                    # What was behind them is gone: they are the line now.
+                    line.extend(slot[2] for slot in sorted(self.early.pop(group)))
             self.turns.popleft()
             del self.lines[group]
 
     def sweep(self) -> None:
         """Drop the stale slots, and the groups left without any (TH-1)."""
-        turns = [
-            (group, deque(entry for entry in line if entry.state is _READY))
-            for group, line in self.turns
-        ]
-        self.turns = deque((group, line) for group, line in turns if line)
-        self.lines = dict(self.turns)
+        turns = []
+        for group, line in self.turns:
+            slots = [entry for entry in line if entry.state is _READY]
+            if heap := self.early.get(group):
+                slots += [slot[2] for slot in heap if slot[2].state is _READY]
+                slots.sort(key=_order_of)
+            if slots:
+                turns.append((group, deque(slots)))
+        self.turns = deque(turns)
+        self.lines = dict(turns)
+        self.early.clear()
         self.stale = 0
+
+    def _first_early(
+        self, group: Hashable, line: deque[Queued[Key]]
+    ) -> Queued[Key] | None:
+        """The early entry that is before its group's line, if there is one."""
+        heap = self.early.get(group)
+        while heap and heap[0][2].state is not _READY:
+            heapq.heappop(heap)
+            self.stale -= 1
+        if not heap:
+            self.early.pop(group, None)
+            return None
+        first = heap[0][2]
+        return first if first.order < line[0].order else None
+
+    def _pop_early(self, group: Hashable) -> Queued[Key]:
+        heap = self.early[group]
+        entry = heapq.heappop(heap)[2]
+        if not heap:
+            del self.early[group]
+        return entry
+
+
+def _order_of(entry: Queued[Any]) -> int:
+    return entry.order
 
 
 # Of a queue that nothing was added to yet: with every kind there are hundreds.
 _NO_LEVEL: _Level[Any] = _Level()
-
-
-def _order_of_next(level: _Level[Key]) -> int:
-    if level.stale:
-        level.skip_stale()
-    return level.turns[0][1][0].order

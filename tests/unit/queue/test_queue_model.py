@@ -161,6 +161,9 @@ class QueueModel(RuleBasedStateMachine):
         agenda = self.queue._agenda
         levels = agenda.ready._levels.values()
         lines = [entry for level in levels for _, line in level.turns for entry in line]
+        lines += [
+            s[2] for level in levels for early in level.early.values() for s in early
+        ]
         heap = [slot[2] for slot in agenda.delayed._heap]
         for state, slots in ((State.READY, lines), (State.WAITING, heap)):
             live = [entry for entry in slots if entry.state is not State.GONE]
@@ -179,6 +182,9 @@ class QueueModel(RuleBasedStateMachine):
             entry.state is State.GONE for entry in lines
         )
         assert all(level.live for level in levels) or len(levels) == 1
+        for level in levels:
+            for group, early in level.early.items():
+                assert not early or level.lines[group][-1].order >= max(early)[0]
 
 
 TestQueueModel = QueueModel.TestCase

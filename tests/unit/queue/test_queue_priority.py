@@ -1,5 +1,8 @@
 """Priorities, merging, fairness and ageing."""
 
+import random
+import time
+
 import pytest
 
 from asoreconcile.queue.entry import State
@@ -97,6 +100,37 @@ def test_pq4_an_add_without_delay_makes_a_waiting_key_ready(queue, clock):
     assert take(queue) == ["a"]
     clock.advance(60)
     assert len(queue) == 0
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_pq3_waiting_keys_made_ready_in_any_order_keep_their_places(clock, groups):
+    queue = WorkQueue("test", clock=clock, fairness=lambda key: key % groups)
+    for key in range(30):
+        queue.add_after(key, 60)
+    for key in random.Random(1).sample(range(30), 30):
+        queue.add(key)
+    taken = take(queue)
+    for group in range(groups):
+        assert [key for key in taken if key % groups == group] == [*range(30)][
+            group::groups
+        ]
+
+
+def test_pq3_waiting_keys_made_ready_in_any_order_cost_the_same_each(clock):
+    """The last first, which once was a walk past all others, under the queue's lock."""
+
+    def seconds(count):
+        queue = WorkQueue("test", clock=clock)
+        for key in range(count):
+            queue.add_after(key, 60)
+        began = time.thread_time()  # of this thread alone, however busy the machine
+        for key in reversed(range(count)):
+            queue.add(key)
+        for key in range(count):
+            assert queue.get().key == key
+        return time.thread_time() - began
+
+    assert seconds(16_000) < 32 * min(seconds(1_000), seconds(1_000))
 
 
 def test_pq5_a_key_added_while_held_is_skipped_until_done(queue):
