@@ -172,7 +172,11 @@ class Delivery:
     ) -> None:
         def due() -> None:
             # Many objects may take a while: not on the thread of all timers.
-            threading.Thread(target=run, name="resync", daemon=True).start()
+            try:
+                threading.Thread(target=run, name="resync", daemon=True).start()
+            except RuntimeError as error:  # no thread to be had
+                _log.warning("Resync put off", error=str(error))
+                self._schedule(registration, resync)
 
         def run() -> None:
             try:

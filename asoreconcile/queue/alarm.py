@@ -26,10 +26,11 @@ class Alarm:
         with self._lock:
             if at >= self._at:
                 return
+            # First: a clock that has no thread yet, and gets none, leaves all as it was.
+            timer = self._clock.call_at(at, partial(self._ring, at))
             if self._timer is not None:
                 self._timer.cancel()
-            self._at = at
-            self._timer = self._clock.call_at(at, partial(self._ring, at))
+            self._at, self._timer = at, timer
 
     def cancel(self) -> None:
         """Unset it. A ring that has begun still calls."""

@@ -27,6 +27,7 @@ from asoreconcile.runtime.workforce import StartThread, Workforce, start_daemon
 from asoreconcile.threads import Threads
 
 _NO_PROGRESS_SECONDS = 900.0
+_NO_THREAD_SECONDS = 60.0
 # Of a stop's time; the rest is for unwinding.
 _SHARE_OF_CALLS = 0.9
 
@@ -179,12 +180,17 @@ class Controller:
 
     def progress(self) -> Verdict:
         """A liveness check: fails when every worker has been on one object for a
-        quarter of an hour while others wait.
+        quarter of an hour while others wait, or none was there and none could be
+        started for a minute: a new process may find threads again.
         """
         waiting = self._queue.unattended()
         hanging = self._passes.longer_than(_NO_PROGRESS_SECONDS)
-        ok = hanging < self._max_concurrent or not waiting
         details = self._passes.describe() if hanging else []
+        refused = self._workforce.refused_seconds()
+        if refused:
+            details.append(f"{self.name}: no thread to be had for {refused:.0f} s")
+        unmanned = refused >= _NO_THREAD_SECONDS and not self._workforce.workers
+        ok = not waiting or (hanging < self._max_concurrent and not unmanned)
         return Verdict(ok, tuple(details))
 
     def _hire(self) -> None:

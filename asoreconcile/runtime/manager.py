@@ -255,7 +255,11 @@ class Manager:
                         over.set()
 
         for index, service in enumerate(services):
-            start_daemon(f"stop-{_name(service)}", partial(stop, index, service))
+            run = partial(stop, index, service)
+            try:
+                start_daemon(f"stop-{_name(service)}", run)
+            except RuntimeError:  # no thread to be had: one after the other, then
+                run()
         self._wait(over)
         return [line for lines in left for line in lines]
 

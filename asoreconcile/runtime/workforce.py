@@ -17,6 +17,7 @@ from asoreconcile.threads import Threads
 _log = Logger(__name__)
 
 _AGAIN_SECONDS = 30.0
+_RETRY_SECONDS = 1.0
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -32,7 +33,11 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
 
 
 class Workforce(Generic[Key]):
-    """Up to `most` threads that take keys from one queue. Safe from any thread."""
+    """Up to `most` threads that take keys from one queue. Safe from any thread.
+
+    A machine that starts no more threads loses nothing: those who are there go on, and
+    it is tried again each second. Who adds a key hears nothing of it.
+    """
 
     def __init__(
         self,
@@ -63,24 +68,37 @@ class Workforce(Generic[Key]):
         self._workers = 0
         self._starting = 0
         self._open = False
+        self._closed = False
+        self._refused_since: float | None = None
         self._all_left = threading.Event()
         self._all_left.set()
         self._alarm = Alarm(clock, self._tick)
+        self._retry = Alarm(clock, self.hire)
 
     @property
     def workers(self) -> int:
         return self._workers
 
+    def refused_seconds(self) -> float:
+        """For how long the machine has started no worker that was needed; else 0."""
+        with self._lock:
+            since = self._refused_since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
     def open(self) -> None:
-        """From now on, hire."""
-        self._open = True
+        """From now on, hire; not if it was closed meanwhile."""
+        with self._lock:
+            if self._closed:
+                return
+            self._open = True
         self.hire()
 
     def close(self) -> None:
         """Hire no more. Workers leave when the queue lets them go."""
         with self._lock:
-            self._open = False
+            self._open, self._closed = False, True
         self._alarm.cancel()
+        self._retry.cancel()
 
     def hire(self) -> None:
         """Start workers for the ready keys that none is there to take."""
@@ -96,8 +114,14 @@ class Workforce(Generic[Key]):
             self._starting += count
             if count:
                 self._all_left.clear()
-        for _ in range(count):
-            self._start_thread(f"{self._queue.name}-worker", self._run)
+            else:
+                self._refused_since = None
+        for started in range(count):
+            try:
+                self._start_thread(f"{self._queue.name}-worker", self._run)
+            except (RuntimeError, OSError, MemoryError) as error:
+                self._give_up(count - started, error)
+                break
         if first:
             self._alarm.set(self._clock.monotonic() + self._idle_seconds)
 
@@ -108,9 +132,36 @@ class Workforce(Generic[Key]):
     def _has_vacancy(self) -> bool:
         return self._open and self._workers < self._most
 
+    def _give_up(self, count: int, error: BaseException) -> None:
+        """So many workers could not be started: as if they had never been counted."""
+        now = self._clock.monotonic()
+        with self._lock:
+            self._starting -= count
+            first = self._refused_since is None
+            if first:
+                self._refused_since = now
+            again = self._open
+            self._uncount(count)
+        if first:
+            _log.error(
+                "Workers cannot be started; trying again",
+                queue=self._queue.name,
+                workers=self._workers,
+                error=str(error),
+            )
+        if again:
+            self._retry.set(now + _RETRY_SECONDS)
+
+    def _uncount(self, count: int) -> None:
+        """Caller holds the lock."""
+        self._workers -= count
+        if not self._workers:
+            self._all_left.set()
+
     def _run(self) -> None:
         with self._lock:
             self._starting -= 1
+            self._refused_since = None
         try:
             while (item := self._queue.get()) is not None:
                 try:
@@ -131,9 +182,7 @@ class Workforce(Generic[Key]):
 
     def _leave(self) -> None:
         with self._lock:
-            self._workers -= 1
-            if not self._workers:
-                self._all_left.set()
+            self._uncount(1)
         # A key may have come after `get` let this worker go and before it left.
         self.hire()
 

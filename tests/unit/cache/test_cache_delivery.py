@@ -269,6 +269,31 @@ def test_in8_removed_handler_has_no_resync(informer_of):
     assert all(timer.cancelled for _, _, timer in timers)
 
 
+def test_in8_a_resync_that_finds_no_thread_comes_the_next_time(
+    informer_of, monkeypatch
+):
+    informer, script = informer_of(
+        [("ADDED", config_map("a", 1)), initial_end(1), QUIET]
+    )
+    heard = Heard(informer, resync_seconds=5.0)
+    informer.start()
+    assert script.quiet.wait(10)
+    start = threading.Thread.start
+
+    def refused(thread):
+        if thread.name == "resync":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    informer._clock.advance(5)
+    assert heard.shown() == ["Added a"]
+    monkeypatch.undo()
+    informer._clock.advance(5)
+    heard.until(lambda events: len(events) == 2)
+    assert heard.shown() == ["Added a", "Updated a"]
+
+
 def test_in11_namespace_is_always_an_index(informer_of):
     informer, script = informer_of(
         [

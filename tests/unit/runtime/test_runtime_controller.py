@@ -21,6 +21,7 @@ from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.runtime.workforce import start_daemon
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("ns", "a")
@@ -747,3 +748,28 @@ def test_progress_fails_when_all_workers_hang_and_others_wait(make, script, cloc
     verdict = controller.progress()
     assert not verdict.ok
     assert verdict.details == ("vnet ns/a (1000.0 s)",)
+
+
+def test_progress_fails_when_no_worker_can_be_started_for_a_minute(make, script, clock):
+    """A worker that was refused is not lost silently: it comes, or the process goes."""
+    threads = []
+
+    def start(name, target):
+        if not threads:
+            raise RuntimeError("can't start new thread")
+        threads.pop()(name, target)
+
+    controller = make(start_thread=start)
+    controller.start()
+    controller.enqueue(KEY)
+    clock.advance(59)
+    assert controller.progress().ok
+    clock.advance(1)
+    verdict = controller.progress()
+    assert not verdict.ok
+    assert verdict.details == ("vnet: no thread to be had for 60 s",)
+    threads.append(start_daemon)
+    clock.advance(1)
+    script.steps.put(Result())
+    assert script.seen() == "a"
+    assert controller.progress().ok

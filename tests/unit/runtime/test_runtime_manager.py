@@ -402,3 +402,19 @@ def test_mg3_a_step_that_fails_stops_everything(clock, journal):
     assert manager.run() == 1
     assert isinstance(manager.failure, OSError)
     assert journal.lines == []
+
+
+def test_mg4_all_stops_on_a_machine_without_threads(clock, journal, monkeypatch):
+    manager = Manager(clock=clock)
+    for name in ("one", "other"):
+        manager.add(Recorded(name, journal))
+    running = Running(manager)
+    journal.wait_for("start other")
+
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    manager.stop()
+    assert running.exit_code() == 0
+    assert {"stop one", "stop other"} <= set(journal.lines)

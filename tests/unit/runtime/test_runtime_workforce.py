@@ -93,6 +93,73 @@ def test_th8_a_key_that_comes_as_a_worker_leaves_gets_another(line, workforce, t
     assert len(threads) == 1
 
 
+@pytest.fixture
+def exhausted(line, threads):
+    """Workers of a machine that starts so many threads, and refuses the rest."""
+    left = []
+
+    def start(_name, target):
+        if not left:
+            raise RuntimeError("can't start new thread")
+        threads.append(left.pop() and target)
+
+    clock = FakeClock()
+    made = Workforce(
+        line,
+        lambda item: None,
+        clock=clock,
+        most=3,
+        idle_seconds=30,
+        start_thread=start,
+    )
+    made.clock, made.left = clock, left
+    return made
+
+
+def test_th8_a_worker_that_cannot_be_started_is_not_counted(line, exhausted, threads):
+    exhausted.left += [True]
+    line.waiting = 3
+    exhausted.open()
+    assert exhausted.workers == len(threads) == 1
+    exhausted.left += [True, True]
+    exhausted.clock.advance(1)
+    assert exhausted.workers == len(threads) == 3
+
+
+def test_th8_workers_come_when_the_machine_has_threads_again(
+    line, exhausted, threads, caplog
+):
+    line.waiting = 1
+    exhausted.open()
+    exhausted.clock.advance(70)
+    assert exhausted.workers == 0
+    assert exhausted.wait_until_left(0)
+    assert exhausted.refused_seconds() == 70
+    assert len([one for one in caplog.records if "cannot be started" in one.msg]) == 1
+    exhausted.left += [True]
+    exhausted.clock.advance(1)
+    line.waiting, line.found = 0, [Item(KEY, 0), None]
+    threads.pop()()
+    assert line.done_keys == [KEY]
+    assert exhausted.refused_seconds() == 0
+
+
+def test_th8_a_machine_without_threads_is_not_asked_for_ever(line, exhausted, threads):
+    line.waiting = 1
+    exhausted.open()
+    exhausted.close()
+    exhausted.left += [True]
+    exhausted.clock.advance(10)
+    assert threads == []
+
+
+def test_ct1_nobody_is_hired_by_a_gate_that_opens_as_all_ends(line, workforce, threads):
+    line.waiting = 1
+    workforce.close()
+    workforce.open()
+    assert threads == []
+
+
 def test_a_key_that_nothing_can_be_done_with_ends_no_worker_and_comes_again(
     line, threads
 ):
