@@ -114,7 +114,7 @@ if TYPE_CHECKING:
         or_,
         resource_version_changed,
     )
-    from asoreconcile.runtime.reconciler import Reconciler, Request, Result
+    from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
     from asoreconcile.runtime.service import Group, Service, Standby, Step, Task
     from asoreconcile.runtime.tenure import NotLeadingError
     from asoreconcile.runtime.throttle import Throttle
@@ -206,6 +206,7 @@ __all__ = [
     "Place",
     "Predicate",
     "RateLimiter",
+    "Reconcile",
     "Reconciler",
     "Request",
     "Result",
@@ -366,7 +367,7 @@ _HOMES = {
         "or_",
         "resource_version_changed",
     ),
-    "runtime.reconciler": ("Reconciler", "Request", "Result"),
+    "runtime.reconciler": ("Reconcile", "Reconciler", "Request", "Result"),
     "runtime.service": ("Group", "Service", "Standby", "Step", "Task"),
     "runtime.tenure": ("NotLeadingError",),
     "runtime.throttle": ("Throttle",),

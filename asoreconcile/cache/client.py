@@ -11,7 +11,16 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.writes import Write, Writes
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    finalizers,
+    is_deleting,
+    key_of,
+    metadata,
+    spec,
+    uid_of,
+)
 
 
 class CachedClient(Writes):
@@ -64,8 +73,12 @@ class CachedClient(Writes):
         if write.dry_run or self.server.is_dry_run:
             return answer
         if answer.get("kind") == write.resource.kind:
+            gone = not _lives(write, answer)
             for informer in self._caches(write.resource):
-                informer.record_write(answer)
+                if gone:
+                    informer.record_deletion(key_of(answer), uid_of(answer))
+                else:
+                    informer.record_write(answer)
         elif write.method == "DELETE" and not metadata(answer).get("name"):
             for informer in self._caches(write.resource):
                 informer.record_deletion(write.key, _deleted_uid(write, answer))
@@ -88,6 +101,20 @@ class CachedClient(Writes):
             self._informers.find(resource, metadata_only=one) for one in (False, True)
         )
         return [informer for informer in found if informer is not None]
+
+
+def _lives(write: Write, answer: JsonObject) -> bool:
+    """Whether an object is still there after the write that it answers.
+
+    A deletion may be answered with the object as it was last (Services, claims). Only
+    what finalizers or a grace period hold is still there, and it says so. The write
+    that takes the last finalizer off ends the object too.
+    """
+    if finalizers(answer) or spec(answer).get("finalizers"):  # a namespace's are there
+        return True
+    if is_deleting(answer):
+        return bool(metadata(answer).get("deletionGracePeriodSeconds"))
+    return write.method != "DELETE"
 
 
 def _deleted_uid(write: Write, answer: JsonObject) -> str:

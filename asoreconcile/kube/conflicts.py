@@ -138,12 +138,15 @@ def change_object(
     """
     key = key_of(before)
     patch = merge_patch(before, _changed(before, change)) or {}
+    # A null takes away a status that `change` has removed.
+    states = has_status and "status" in patch
     status = patch.pop("status", None) if has_status else None
+    states = states and status != {}
     told = before
     outcome: Outcome = "unchanged"
     if patch:
         told, outcome = client.patch(resource, key, _on(before, patch)), "updated"
-    if status:
+    if states:
         body = _on(told, {"status": status})
         told = client.patch(resource, key, body, subresource="status")
         outcome = "updated-status" if patch else "updated-status-only"

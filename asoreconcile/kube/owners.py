@@ -15,12 +15,12 @@ class AlreadyOwnedError(ValueError):
 
 
 def owner_reference(
-    owner: JsonObject, *, controller: bool = False, block_deletion: bool = False
+    owner: JsonObject, *, controller: bool = True, block_deletion: bool = False
 ) -> JsonObject:
     """A reference to an owner as the server answered it: with kind, name and uid.
 
-    controller: the one owner that manages the object; at most one is. block_deletion:
-    a foreground deletion of the owner waits for the object.
+    controller: the one owner that manages the object, and whom `owns()` wakes; at most
+    one is. block_deletion: a foreground deletion of the owner waits for the object.
     """
     kind = gvk_of(owner)
     reference: JsonObject = {
@@ -42,11 +42,13 @@ def set_owner(
     obj: JsonObject,
     owner: JsonObject,
     *,
-    controller: bool = False,
+    controller: bool = True,
     block_deletion: bool = False,
 ) -> bool:
     """Make an object one of an owner's; whether that changed the object.
 
+    controller: as its manager, to whom `owns()` brings the object's events; False for
+    one of several owners that it only goes away with.
     A reference to the owner that is there is brought up to date. Raises
     AlreadyOwnedError if it has another controller, ValueError if the owner is in
     another namespace: the server would delete the object as an orphan.

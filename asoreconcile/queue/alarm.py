@@ -26,7 +26,7 @@ class Alarm:
         with self._lock:
             if at >= self._at:
                 return
-            # First: a clock that has no thread yet, and gets none, leaves all as it was.
+            # First: if the clock gets no thread for it, all stays as it was.
             timer = self._clock.call_at(at, partial(self._ring, at))
             if self._timer is not None:
                 self._timer.cancel()

@@ -41,7 +41,7 @@ from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
 from asoreconcile.runtime.options import CacheOptions, ClientOptions
 from asoreconcile.runtime.predicates import Predicate
-from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.roster import Roster
 from asoreconcile.runtime.scrapers import Scrapers
 from asoreconcile.runtime.service import Group, Service
@@ -181,7 +181,7 @@ class Application:
     def reconcile(
         self,
         source: ApiResource | Informer,
-        reconciler: Reconciler,
+        reconciler: Reconciler | Reconcile,
         *,
         name: str | None = None,
         when: Predicate | None = None,
@@ -197,6 +197,8 @@ class Application:
     ) -> Assignment:
         """Have a reconciler called for each object of a kind, whenever one changes.
 
+        reconciler: an object with a method `reconcile`, or a plain function.
+
         name: the controller's, unique here; default the plural and the group.
         when: which events count; all without it.
         limiter: of retries; default 5 ms doubling to 1000 s for each object.
@@ -206,13 +208,14 @@ class Application:
         needs_leader: False for what every replica does.
         The others: see `Controller`.
         Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
-        Raises ManagerError if the name is taken.
+        Raises ManagerError if the name is taken, TypeError for what is no reconciler.
         """
+        reconcile = reconcile_of(reconciler)
         informer = self.informer(source)
         gvk = informer.resource.gvk
         controller = Controller(
             name or _default_name(informer.resource),
-            reconciler,
+            reconcile,
             clock=self.clock,
             kind=str(gvk.group_kind),
             max_concurrent_reconciles=max_concurrent_reconciles,

@@ -18,7 +18,7 @@ from asoreconcile.runtime.handlers import Handler, enqueue_self
 from asoreconcile.runtime.health import Verdict
 from asoreconcile.runtime.intake import Intake
 from asoreconcile.runtime.predicates import Predicate
-from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.reconciling import Reconciling
 from asoreconcile.runtime.source import Source
 from asoreconcile.runtime.syncing import SyncGate
@@ -38,7 +38,7 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconciler: Reconciler,
+        reconciler: Reconciler | Reconcile,
         *,
         clock: Clock,
         kind: str = "",
@@ -54,6 +54,8 @@ class Controller:
         start_thread: StartThread = start_daemon,
     ) -> None:
         """name: unique in a process; the `controller` label and log field.
+        reconciler: an object with `reconcile`, or a plain function of a Request. Raises
+        TypeError for anything else.
         kind: the `controllerKind` log field; default the name.
         fairness: the group of a key for round-robin (PQ-11); default its namespace.
         reconcile_deadline_seconds: what `reconcile_context.deadline()`
@@ -78,7 +80,7 @@ class Controller:
         self._intake = Intake(self._queue)
         self._reconciling = Reconciling(
             name,
-            reconciler,
+            reconcile_of(reconciler),
             self._queue,
             clock=clock,
             kind=kind or name,

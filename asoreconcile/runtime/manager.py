@@ -6,6 +6,7 @@ main thread. Rules: MG-*.
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from functools import partial
 from typing import Protocol
@@ -14,7 +15,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 from asoreconcile.log import Logger
 from asoreconcile.runtime.service import STOP_ORDER, Group, Service, Standby, Task
-from asoreconcile.runtime.signals import on_stop_signal
+from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.workforce import start_daemon
 
 _log = Logger(__name__)
@@ -115,11 +116,10 @@ class Manager:
             if self._phase is not _Phase.NEW:
                 raise ManagerError("a manager runs once")
             self._phase = _Phase.RUNNING
-        if signals:
-            on_stop_signal(self.stop)
-        self._start()
-        self._stop.wait()
-        still_running = self._shut_down()
+        with stop_signals(self.stop) if signals else nullcontext():
+            self._start()
+            self._stop.wait()
+            still_running = self._shut_down()
         if still_running:
             _log.error("Stopped with work still running", running=still_running)
         if self.failure is not None:

@@ -49,12 +49,13 @@ def judge(error: BaseException) -> Outcome:
     """What a reconcile that raised means."""
     if in_chain(error, StoppedError):
         return Stopped()
-    if in_chain(error, TerminalError):
+    # The outer one wins: who catches one and raises the other knows better.
+    verdict = in_chain(error, (TerminalError, RetryError))
+    if isinstance(verdict, TerminalError):
         return GiveUp(error)
-    retry = in_chain(error, RetryError)
     return Retry(
         error,
-        hold_seconds=retry.after_seconds if retry else 0.0,
+        hold_seconds=verdict.after_seconds if isinstance(verdict, RetryError) else 0.0,
         unexpected=not isinstance(error, AsoError),
     )
 
@@ -72,8 +73,8 @@ def label_of(outcome: Outcome) -> ReconcileResult | None:
             return None
 
 
-def in_chain(error: BaseException, wanted: type[E]) -> E | None:
-    """The first of a class among an error and its causes (`raise ... from`)."""
+def in_chain(error: BaseException, wanted: type[E] | tuple[type[E], ...]) -> E | None:
+    """The first of some class among an error and its causes (`raise ... from`)."""
     link: BaseException | None = error
     seen = set()  # `raise error from error` makes a ring
     while link is not None and id(link) not in seen:

@@ -1,5 +1,7 @@
 """What a controller asks of its user's code, and what it may answer."""
 
+import inspect
+from collections.abc import Callable
 from typing import Protocol
 
 import attrs
@@ -42,3 +44,28 @@ class Reconciler(Protocol):
         back-off; what is no AsoError is logged with its stack, as a bug.
         Rules: CT-3, CT-4, CT-5.
         """
+
+
+Reconcile = Callable[[Request], Result]
+"""As `Reconciler.reconcile`: a plain function will do."""
+
+
+def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
+    """What to call for each object.
+
+    Raises TypeError for what could not answer a Result, before anything runs: a class
+    where an object of it is meant, a coroutine function, an object of neither form.
+    """
+    if isinstance(reconciler, type):
+        raise TypeError(f"{reconciler.__name__} is a class: give an object of it")
+    found = getattr(reconciler, "reconcile", reconciler)
+    if not callable(found):
+        raise TypeError(
+            f"{reconciler!r:.80} is no reconciler: give a function of a Request, or an "
+            "object with a method `reconcile`"
+        )
+    if inspect.iscoroutinefunction(found):
+        raise TypeError(
+            f"{found.__qualname__} is a coroutine function: reconcilers run on threads"
+        )
+    return found

@@ -23,7 +23,7 @@ from asoreconcile.runtime.outcome import (
     label_of,
 )
 from asoreconcile.runtime.passes import Passes
-from asoreconcile.runtime.reconciler import Reconciler, Request, Result
+from asoreconcile.runtime.reconciler import Reconcile, Request, Result
 from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.stop_signal import StopSignal
 
@@ -38,7 +38,7 @@ class Reconciling:
     def __init__(
         self,
         name: str,
-        reconciler: Reconciler,
+        reconcile: Reconcile,
         queue: WorkQueue[ObjectKey],
         *,
         clock: Clock,
@@ -50,7 +50,7 @@ class Reconciling:
         """The arguments are as of `Controller`."""
         self._name = name
         self._kind = kind
-        self._reconciler = reconciler
+        self._call = reconcile
         self._queue = queue
         self._clock = clock
         self._metrics = metrics
@@ -107,7 +107,7 @@ class Reconciling:
 
     def _reconcile(self, key: ObjectKey) -> Outcome:
         try:
-            return Finished(_checked(self._reconciler.reconcile(Request(key))))
+            return Finished(_checked(self._call(Request(key))))
         except BaseException as error:  # noqa: BLE001 - one object's failure stays its own
             # Also what means to end the program: on a thread it would end just that.
             outcome = judge(error)

@@ -3,25 +3,22 @@
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from types import FrameType
 
-_installed = threading.Event()
 
+@contextmanager
+def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Within it, call `stop`, on a thread of its own, when the process is asked to end.
 
-def on_stop_signal(stop: Callable[[], None]) -> None:
-    """Call `stop`, on a thread of its own, when the process is asked to end.
-
-    A second signal exits with status 1 at once. Main thread only. Raises RuntimeError
-    if it was called before in this process.
+    A second signal exits with status 1 at once. What handled signals before does so
+    again after it. Main thread only: raises ValueError on another.
     """
-    if _installed.is_set():
-        raise RuntimeError("stop signals are handled already")
-    _installed.set()
     # A handler may interrupt its own thread inside a lock; SimpleQueue.put is the one
     # way out of it that is safe then.
-    received: SimpleQueue[int] = SimpleQueue()
+    received: SimpleQueue[int | None] = SimpleQueue()
     count = 0
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -32,9 +29,17 @@ def on_stop_signal(stop: Callable[[], None]) -> None:
         received.put(number)
 
     def wait() -> None:
-        received.get()
-        stop()
+        if received.get() is not None:
+            stop()
 
     threading.Thread(target=wait, name="signals", daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handle)
+    before = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, handle)
+        yield
+    finally:
+        for number, handler in before.items():
+            # None: by code that is not Python's, which cannot be put back from here.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        received.put(None)

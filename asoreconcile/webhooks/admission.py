@@ -1,7 +1,7 @@
 """Admission reviews: may this write be, and is something to be filled in first.
 
 A validating function answers Allowed or Denied, a mutating one the object as it should
-be. Rules: WH-4, WH-5.
+be, or nothing once it has changed the one it was given. Rules: WH-4, WH-5.
 """
 
 import base64
@@ -60,8 +60,9 @@ class Denied:
 
 
 Validate = Callable[[AdmissionRequest], Allowed | Denied]
-Mutate = Callable[[AdmissionRequest], JsonObject | Denied]
-"""Answers `request.obj`, changed or not; not called on a delete."""
+Mutate = Callable[[AdmissionRequest], JsonObject | Denied | None]
+"""Answers the object as it should be; None is `request.obj`, as it is by then. Not
+called on a delete."""
 
 Verdict = Allowed | Denied
 Decide = Callable[[AdmissionRequest], tuple[Verdict, list[JsonObject]]]
@@ -131,10 +132,18 @@ def mutating(chain: Sequence[Mutate]) -> Decide:
             answer = mutate(attrs.evolve(request, obj=after))
             if isinstance(answer, Denied):
                 return answer, []
-            after = answer
+            if answer is not None:
+                after = _checked(answer)
         return Allowed(), changes(before, after)
 
     return decide
+
+
+def _checked(answer: object) -> JsonObject:
+    """Raises TypeError: a patch to anything else would replace the whole object."""
+    if not isinstance(answer, dict):
+        raise TypeError(f"a mutating function answered {type(answer).__name__}")
+    return answer
 
 
 def _parsed(request: JsonObject) -> AdmissionRequest:

@@ -8,7 +8,7 @@ import json
 import os
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from unittest import mock
 
 from operation import NAMESPACE, WAIT_SECONDS, Operation, resource_for
@@ -136,7 +136,7 @@ def running(operation, clock):
     trust = {"REQUESTS_CA_BUNDLE": environment["REQUESTS_CA_BUNDLE"]}
     with (
         mock.patch.dict(os.environ, trust),
-        mock.patch("asoreconcile.runtime.manager.on_stop_signal"),
+        mock.patch("asoreconcile.runtime.manager.stop_signals", nullcontext),
     ):
         operator = assembly.Operation(
             settings.from_environment(environment),

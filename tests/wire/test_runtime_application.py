@@ -13,6 +13,7 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.errors import StoppedError, TerminalError
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
+from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -94,6 +95,20 @@ def test_ha2_an_owned_object_brings_its_controlling_owner_back(application):
     app.stop()
     assert codes.get(timeout=20) == 0
     assert noting.keys.empty()
+
+
+def test_ha2_set_owner_and_owns_are_a_pair(application):
+    app, noting = application.make(), Noting()
+    app.reconcile(CONFIG_MAPS, noting, when=labelled("mine")).owns(SECRETS)
+    codes = application.start(app)
+    owner = create(app, CONFIG_MAPS, "default", "one", labels={"mine": "yes"})
+    assert noting.keys.get(timeout=20) == ONE
+    child = {"metadata": {"namespace": "default", "name": "child"}}
+    set_owner(child, owner)
+    app.client.create(SECRETS, child)
+    assert noting.keys.get(timeout=20) == ONE
+    app.stop()
+    assert codes.get(timeout=20) == 0
 
 
 def test_it_runs_for_a_block(application):

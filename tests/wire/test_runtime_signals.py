@@ -27,13 +27,30 @@ sys.exit(manager.run(signals=True))
 """
 
 
+TWICE = """
+import signal, sys
+from asoreconcile.clock import SystemClock
+from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.service import Step
+
+before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+for _ in range(2):
+    manager = Manager(clock=SystemClock())
+    manager.add(Step("say", lambda: print("started", flush=True)))
+    code = manager.run(signals=True)
+    print("stopped", code, flush=True)
+after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+print("as before" if after == before else after, flush=True)
+"""
+
+
 @pytest.fixture
 def start():
     processes = []
 
-    def run(*arguments):
+    def run(*arguments, program=PROGRAM):
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *arguments],
+            [sys.executable, "-c", program, *arguments],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -64,3 +81,12 @@ def test_mg6_the_second_signal_ends_the_process_at_once(start):
     assert process.stdout.readline() == "stopping\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 1
+
+
+def test_mg6_a_process_may_run_again_and_gets_its_signals_back(start):
+    process = start(program=TWICE)
+    for said in ("stopped 0\n", "started\n", "stopped 0\n", "as before\n"):
+        if said == "stopped 0\n":
+            process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == said
+    assert process.wait(20) == 0

@@ -62,6 +62,46 @@ def test_d21_every_cache_of_the_kind_hears_of_a_write(caching):
     assert (whole.get(KEY), partial.get(KEY)) == (None, None)
 
 
+HELD = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("method", "last", "lives"),
+    [
+        pytest.param("delete", {}, False, id="deleted"),
+        pytest.param("delete", {**HELD, "finalizers": ["a/b"]}, True, id="finalizer"),
+        pytest.param(
+            "delete", {**HELD, "deletionGracePeriodSeconds": 30}, True, id="grace"
+        ),
+        pytest.param(
+            "delete", {**HELD, "deletionGracePeriodSeconds": 0}, False, id="no grace"
+        ),
+        pytest.param("delete a namespace", HELD, True, id="namespace"),
+        pytest.param("patch", HELD, False, id="last finalizer taken off"),
+        pytest.param("patch", {**HELD, "finalizers": ["a/b"]}, True, id="one is left"),
+        pytest.param("patch", {}, True, id="changed"),
+    ],
+)
+def test_d21_an_answer_with_the_object_says_whether_it_is_still_there(
+    caching, method, last, lives
+):
+    """Services, ServiceAccounts and claims are deleted with the object as the answer."""
+    server, informers, client = caching()
+    informer = watched(server, informers)
+    server.answer = {"kind": "ConfigMap", **config_map("a", 7)}
+    client.create(CONFIG_MAPS, config_map("a", ""))
+    server.answer = {"kind": "ConfigMap", **config_map("a", 8)}
+    server.answer["metadata"].update(last)
+    if "namespace" in method:
+        server.answer["spec"] = {"finalizers": ["kubernetes"]}
+    if method.startswith("delete"):
+        client.delete(CONFIG_MAPS, KEY)
+    else:
+        client.patch(CONFIG_MAPS, KEY, {})
+    assert (informer.get(KEY) is not None) is lives
+    assert (KEY in informer.keys(None)) is lives
+
+
 def test_d21_the_answer_of_a_subresource_of_another_kind_is_no_state(caching):
     server, informers, client = caching()
     informer = watched(server, informers)

@@ -206,6 +206,27 @@ def test_status_is_a_write_of_its_own(change, outcome, writes):
         assert server.writes[-1][1]["metadata"] == {"resourceVersion": version}
 
 
+def test_cl8_a_status_that_was_removed_is_removed():
+    server, before = Server(), {**present(), "status": {"ok": True}}
+    outcome, _ = change_object(
+        server, CONFIG_MAPS, before, lambda obj: obj.pop("status"), has_status=True
+    )
+    body = {"status": None, "metadata": {"resourceVersion": "7"}}
+    assert (outcome, server.writes) == ("updated-status-only", [("status", body)])
+
+
+def test_cl8_an_empty_status_is_none():
+    server = Server()
+    outcome, _ = change_object(
+        server,
+        CONFIG_MAPS,
+        present(),
+        lambda obj: obj.setdefault("status", {}),
+        has_status=True,
+    )
+    assert (outcome, server.writes) == ("unchanged", [])
+
+
 def test_cl8_status_of_a_new_object_is_written_after_it():
     server = Server()
     create_or_patch(

@@ -374,6 +374,57 @@ def test_a_terminal_error_clears_the_back_off_and_is_not_retried(
     assert script.passes.empty()
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "retried"),
+    [
+        (RetryError("later", after_seconds=30), TerminalError("hopeless"), True),
+        (TerminalError("hopeless"), RetryError("later", after_seconds=30), False),
+    ],
+    ids=["CT-4-retry", "CT-4-terminal"],
+)
+def test_of_two_verdicts_the_outer_one_counts(
+    make, script, clock, outer, inner, retried
+):
+    outer.__cause__ = inner
+    run_once(make(), script, outer)
+    clock.advance(30)
+    if retried:
+        assert script.seen() == "a"
+    else:
+        assert script.passes.empty()
+
+
+def test_a_plain_function_reconciles(clock):
+    seen = std.Queue()
+
+    def reconcile(request):
+        seen.put(request.key)
+        return Result()
+
+    controller = Controller("plain", reconcile, clock=clock)
+    controller.enqueue(KEY)
+    controller.start()
+    assert seen.get(timeout=10) == KEY
+    assert controller.stop(10) == []
+
+
+async def coroutine_function(request):
+    """Nobody awaits it."""
+
+
+@pytest.mark.parametrize(
+    ("reconciler", "why"),
+    [
+        (Script, "is a class: give an object of it"),
+        (coroutine_function, "coroutine function"),
+        (None, "None is no reconciler: give a function"),
+    ],
+)
+def test_what_cannot_reconcile_is_refused_before_anything_runs(clock, reconciler, why):
+    with pytest.raises(TypeError, match=why):
+        Controller("wrong", reconciler, clock=clock)
+
+
 def test_rl3_a_retry_error_is_not_tried_before_its_time(make, script, clock):
     controller = make()
     run_once(controller, script, RetryError("throttled", after_seconds=30))

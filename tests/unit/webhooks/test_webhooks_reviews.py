@@ -65,6 +65,20 @@ def test_wh5_each_filling_gets_what_the_one_before_it_made():
     ]
 
 
+def test_wh5_a_filling_that_answers_nothing_has_changed_the_object_it_got():
+    """A patch to null would write an object away."""
+    decide = mutating([lambda one: one.obj["spec"].update(size=1), fill_in])
+    _, patch = decide(request("CREATE"))
+    assert patch == [{"op": "add", "path": "/spec/size", "value": 1}]
+
+
+@pytest.mark.parametrize("answer", ["text", [], Allowed(), True])
+def test_wh5_a_filling_that_answers_no_object_changes_nothing(answer):
+    decide = mutating([lambda _: answer])
+    with pytest.raises(TypeError, match="answered " + type(answer).__name__):
+        decide(request("CREATE"))
+
+
 def test_wh5_a_chain_of_fillings_ends_with_a_denial_and_no_patch():
     def refuse(request):
         assert request.obj["spec"]["size"] == 1
