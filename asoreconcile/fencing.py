@@ -13,6 +13,7 @@ kernel has, but the peer's does not acknowledge, is thrown away after
 
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -83,8 +84,8 @@ class FencedConnection:
 def deliver(connected: Any, whole: bytes, fence: Fence) -> None:
     """Send all of it; the fence is asked before each piece.
 
-    Blocks as long as the socket's time-out says without a byte taken. Raises
-    TimeoutError, OSError, and what the fence raises.
+    Blocks for as long as the socket's time-out says, all in all. Raises TimeoutError,
+    OSError, and what the fence raises.
     """
     rest = memoryview(whole)
     if not isinstance(connected, socket.socket):  # TLS within a proxy's TLS
@@ -92,6 +93,7 @@ def deliver(connected: Any, whole: bytes, fence: Fence) -> None:
         connected.sendall(rest)
         return
     seconds = connected.gettimeout()
+    until = None if seconds is None else time.monotonic() + seconds
     connected.setblocking(False)  # who waits within `send` has the look behind him
     try:
         while rest:
@@ -99,9 +101,9 @@ def deliver(connected: Any, whole: bytes, fence: Fence) -> None:
             try:
                 taken = connected.send(rest)
             except (BlockingIOError, ssl.SSLWantWriteError):
-                _wait(wait_for_write, connected, seconds)
+                _wait(wait_for_write, connected, until)
             except ssl.SSLWantReadError:
-                _wait(wait_for_read, connected, seconds)
+                _wait(wait_for_read, connected, until)
             else:
                 rest = rest[taken:]
     finally:
@@ -109,7 +111,8 @@ def deliver(connected: Any, whole: bytes, fence: Fence) -> None:
 
 
 def _wait(
-    ready: Callable[..., bool], connected: socket.socket, seconds: float | None
+    ready: Callable[..., bool], connected: socket.socket, until: float | None
 ) -> None:
+    seconds = None if until is None else max(0.0, until - time.monotonic())
     if not ready(connected, timeout=seconds):
         raise TimeoutError("the request is taken too slowly")

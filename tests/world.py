@@ -44,6 +44,7 @@ from asoreconcile.objects import (
     key_of,
     uid_of,
 )
+from asoreconcile.reconcile_context import running
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -149,7 +150,8 @@ class World:
 
     def _read(self, resource, key):
         try:
-            return self.client.get(resource, key)
+            with running(None):  # a cache's answer, which needs no time
+                return self.client.get(resource, key)
         except NotFoundError:
             return None
 

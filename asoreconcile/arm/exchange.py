@@ -29,16 +29,17 @@ from asoreconcile.arm.faults import ArmTransportError, Sent, parse_fault
 from asoreconcile.arm.ids import subscription_of
 from asoreconcile.arm.metrics import ArmMetrics, resource_type
 from asoreconcile.arm.transport import (
-    CONNECT_TIMEOUT_SECONDS,
-    READ_TIMEOUT_SECONDS,
     ArmTransport,
     BodyLimitError,
     advice,
+    limited_call,
     plainly,
     read_body,
     sent,
 )
+from asoreconcile.call_limit import Call
 from asoreconcile.clock import Clock
+from asoreconcile.fencing import READS
 from asoreconcile.objects import JsonObject
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.version import __version__
@@ -89,7 +90,8 @@ class Exchanger:
         headers: Mapping[str, str] = NO_HEADERS,
         client_request_id: str = "",
     ) -> Answer:
-        """The answer, whatever its status; blocks for at most 100 s of silence.
+        """The answer, whatever its status; blocks for 210 s at most, and
+        no longer than its reconcile may take.
 
         Raises ArmTransportError without one, and ThrottledError, ForeignHostError or
         CredentialError when nothing was sent.
@@ -151,33 +153,29 @@ class Exchanger:
 
     def _exchange(self, request: HttpRequest) -> Answer:
         try:
-            run = self._pipeline.run(request, stream=True, **self._time_outs(request))
-            response = run.http_response
-            content = read_body(response.internal_response.raw, self._clock)
-        except AzureError as error:
-            raise _transport_error(request, error, sent(error)) from None
+            with limited_call(is_read=request.method in READS) as call:
+                response, content = self._run(request, call)
         except DeadlineError:
-            raise _out_of_time(request) from None  # while a token was waited for
-        except (HTTPError, OSError, BodyLimitError) as error:
-            raise _transport_error(request, error, "maybe") from None
+            # Before there was a connection: for a token, or for a name's address.
+            raise _out_of_time(request) from None
         headers = {name.lower(): text for name, text in response.headers.items()}
         for name in (CORRELATION_ID, CLIENT_REQUEST_ID):
             # A front door's page repeats neither; support asks for them all the same.
             headers.setdefault(name, request.headers.get(name, ""))
         return Answer(response.status_code, headers, content)
 
-    def _time_outs(self, request: HttpRequest) -> dict[str, float]:
-        """What is left of the pass, if it has an end. Rule: D9."""
-        deadline = reconcile_context.deadline()
-        if deadline is None:
-            return {}
-        left = deadline - self._clock.monotonic()
-        if left <= 0:
-            raise _out_of_time(request)
-        return {
-            "connection_timeout": min(CONNECT_TIMEOUT_SECONDS, left),
-            "read_timeout": min(READ_TIMEOUT_SECONDS, left),
-        }
+    def _run(self, request: HttpRequest, call: Call) -> tuple[HttpResponse, bytes]:
+        """Raises StoppedError where a stop cut it off. Rule: D9."""
+        try:
+            response = self._pipeline.run(request, stream=True).http_response
+            content = read_body(response.internal_response.raw, self._clock)
+        except AzureError as error:
+            raise _transport_error(request, error, sent(error), call) from None
+        except (HTTPError, OSError, BodyLimitError) as error:
+            raise _transport_error(request, error, "maybe", call) from None
+        if call.is_cut:
+            call.explain()  # an answer without a length looks whole when it is not
+        return response, content
 
 
 def _out_of_time(request: HttpRequest) -> ArmTransportError:
@@ -190,12 +188,12 @@ def _out_of_time(request: HttpRequest) -> ArmTransportError:
 
 
 def _transport_error(
-    request: HttpRequest, error: Exception, state: Sent
+    request: HttpRequest, error: Exception, state: Sent, call: Call
 ) -> ArmTransportError:
     # Not chained: azure-core's and requests' exceptions hold the request's headers.
+    reason = call.explain() or f"{plainly(error)}{advice(error)}"
     return ArmTransportError(
-        f"no answer from {urlsplit(request.url).netloc}: {plainly(error)}"
-        f"{advice(error)}",
+        f"no answer from {urlsplit(request.url).netloc}: {reason}",
         sent=state,
         method=request.method,
         url=request.url,

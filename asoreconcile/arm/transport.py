@@ -11,6 +11,7 @@ import re
 import ssl
 import urllib.request
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -25,19 +26,21 @@ from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import default_headers, should_bypass_proxies
 from urllib3 import HTTPResponse
-from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
+from asoreconcile import call_limit
 from asoreconcile.arm.faults import Sent
-from asoreconcile.arm.timed import TimedResponse
+from asoreconcile.call_limit import Call, LimitedTlsConnection
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
-from asoreconcile.fencing import Fence, FencedConnection
+from asoreconcile.fencing import READS, Fence, FencedConnection
 from asoreconcile.tls import client_context
 
 CONNECT_TIMEOUT_SECONDS = 10
 READ_TIMEOUT_SECONDS = 90
+# Silence before the first byte, and then the longest body (`MAX_BODY_SECONDS`).
+MAX_CALL_SECONDS = 210.0
 # ARM turns answers beyond 8 MB into a 500 (V8); decompressed and in tests, some more.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
@@ -99,10 +102,19 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
         parts = urlsplit(request.url)
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
         reset = _SENDING.set((target, self._before_write))
+        is_read = request.method in READS
+        # A sign-in comes without a limit of its own.
+        limit = nullcontext() if call_limit.current() else limited_call(is_read=is_read)
         try:
-            return super().send(request, **kwargs)
+            with limit:
+                return super().send(request, **kwargs)
         finally:
             _SENDING.reset(reset)
+
+
+def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
+    """The longest that a call may take, connecting and reading included."""
+    return call_limit.limited(MAX_CALL_SECONDS, is_read=is_read)
 
 
 def ca_bundle() -> str:
@@ -195,10 +207,8 @@ class _Session(requests.Session):
         return prepared
 
 
-class _Connection(FencedConnection, HTTPSConnection):
+class _Connection(FencedConnection, LimitedTlsConnection):
     """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
-
-    response_class = TimedResponse
 
     def fence(self, method: str) -> Fence | None:  # noqa: ARG002 - all writes are alike
         sending = _SENDING.get()

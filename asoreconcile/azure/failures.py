@@ -11,6 +11,7 @@ from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.errors import ConditionError
 from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import redact
 from asoreconcile.runtime.outcome import in_chain
 
@@ -41,6 +42,11 @@ def failure_of(work: Work, error: Exception) -> ConditionError | None:
             return _refused(error) if error.status in _VERDICTS else None
         case TransportError():
             return None
+        case DeadlineError():
+            return ConditionError(
+                "the pass has used up its time; the next one begins anew",
+                reason="UnknownError",
+            )
         case _:
             # The caller is handling it, so that the record has its stack.
             work.log.exception("Pass failed unexpectedly")  # noqa: LOG004

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.azure.wire import FINALIZER
 from asoreconcile.catalogue.authored import Form
 from asoreconcile.clock import Clock
@@ -38,6 +39,9 @@ from asoreconcile.objects import (
     uid_of,
 )
 from asoreconcile.redaction import redact
+
+# What a pass has done is written down even when it has used up its time.
+_RECORD_SECONDS = 15.0
 
 
 class GoneError(AsoError):
@@ -205,9 +209,10 @@ class Session:
 
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
         try:
-            answer = self._client.patch(
-                self._resource, self.key, body, subresource=subresource
-            )
+            with reconcile_context.allowance(_RECORD_SECONDS):
+                answer = self._client.patch(
+                    self._resource, self.key, body, subresource=subresource
+                )
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error
         except InvalidError as error:

@@ -56,6 +56,10 @@ class KubeClient(Writes):
 
     Every method but `watch` blocks for one answer. Raises ApiError (typed by status)
     for a refusal, TransportError when there is no answer, StoppedError once closed.
+
+    Within a reconcile no call takes longer than that has left (`reconcile_context`):
+    TransportError, or DeadlineError when nothing was sent. When its controller stops,
+    waits and reads that hang end with StoppedError; writes have until the stop's end.
     """
 
     def __init__(
@@ -72,7 +76,9 @@ class KubeClient(Writes):
     ) -> None:
         """limiter: how fast requests may go, `TokenBucket(qps, burst)`; None leaves
         fairness to the server.
-        read_seconds: the longest silence of a request that is no watch.
+        read_seconds: the longest that a call may take, its retries and the whole answer
+        included, but not its turn by the limiter; of a watch and a `listing`, until
+        the answer begins.
         max_retries: of one call (CL-6).
         before_write: called when a request that changes something is about to go out
         on its connection, whole, and again before each further piece of it; what it
@@ -90,6 +96,7 @@ class KubeClient(Writes):
             limiter=limiter,
             metrics=metrics,
             max_retries=max_retries,
+            read_seconds=read_seconds,
         )
         self._defaults = _Defaults()
 

@@ -9,13 +9,13 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connection import HTTPConnection
 
+from asoreconcile.call_limit import LimitedConnection, LimitedTlsConnection, cut
 from asoreconcile.fencing import Fence, FencedConnection
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 
@@ -106,22 +106,16 @@ class _Hooked(FencedConnection):
 
 
 # urllib3 wants a class of its own for each.
-class _PlainConnection(_Hooked, HTTPConnection): ...
+class _PlainConnection(_Hooked, LimitedConnection): ...
 
 
-class _TlsConnection(_Hooked, HTTPSConnection): ...
+class _TlsConnection(_Hooked, LimitedTlsConnection): ...
 
 
 def socket_of(answer: urllib3.BaseHTTPResponse) -> socket.socket | None:
     """The socket an answer is read from, also when it is the connection's last."""
     found = getattr(answer.connection, "open_socket", None)
     return found if isinstance(found, socket.socket) else None
-
-
-def cut(connected: socket.socket) -> None:
-    """End a connection under whoever reads from it."""
-    with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _manager(config: ClusterConfig, options: dict[str, Any]) -> urllib3.PoolManager:

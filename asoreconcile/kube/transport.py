@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 import attrs
 import urllib3
 
+from asoreconcile.call_limit import Call, cut, limited
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.connections import Connections, cut, socket_of
+from asoreconcile.kube.connections import Connections, socket_of
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.redaction import know
 
@@ -66,45 +67,59 @@ class Transport:
         body: bytes | None = None,
         read_seconds: float | None = None,
     ) -> Response:
-        """One request, one answer. Blocks, with deadlines. Raises TransportError.
+        """One request, one answer. Blocks, within a limit. Raises TransportError.
 
-        target: path and query. read_seconds: None is the transport's own.
+        target: path and query. read_seconds: for all of it, the body included; None is
+        the transport's own. Less where the reconcile has less left: raises
+        DeadlineError, with nothing sent, when it has none, and StoppedError when a stop
+        broke it off.
         """
-        try:
-            answer = self._pool.request(
-                method,
-                self._prefix + target,
-                body=body,
-                headers=self._headers(headers),
-                timeout=_timeout(
-                    self._read_seconds if read_seconds is None else read_seconds
-                ),
-                retries=False,
-                redirect=False,
-            )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _failure(f"{method} {self.host}", error) from error
+        seconds = self._read_seconds if read_seconds is None else read_seconds
+        with limited(seconds, is_read=method == "GET") as call:
+            try:
+                answer = self._pool.request(
+                    method,
+                    self._prefix + target,
+                    body=body,
+                    headers=self._headers(headers),
+                    timeout=_timeout(seconds, call),
+                    retries=False,
+                    redirect=False,
+                )
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise _failure(f"{method} {self.host}", error, call) from error
+            if call.is_cut:
+                call.explain()  # without a length a part of an answer looks whole
         return Response(answer.status, _lower(answer.headers), answer.data)
 
     def stream(
-        self, target: str, *, headers: Mapping[str, str], read_seconds: float
+        self,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        read_seconds: float,
+        whole_seconds: float | None = None,
     ) -> "Stream":
-        """Open an answer to be read line by line. Raises TransportError.
+        """Open an answer to be read line by line. Raises as `send`.
 
+        Its head has to come within the transport's own `read_seconds`.
         read_seconds: the longest silence between two pieces of the answer.
+        whole_seconds: for all of the answer; None without a limit.
         """
-        try:
-            answer = self._pool.request(
-                "GET",
-                self._prefix + target,
-                headers=self._headers(headers),
-                timeout=_timeout(read_seconds),
-                retries=False,
-                redirect=False,
-                preload_content=False,
-            )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _failure(f"GET {self.host}", error) from error
+        with limited(min(read_seconds, self._read_seconds), is_read=True) as call:
+            try:
+                answer = self._pool.request(
+                    "GET",
+                    self._prefix + target,
+                    headers=self._headers(headers),
+                    timeout=_timeout(read_seconds, call),
+                    retries=False,
+                    redirect=False,
+                    preload_content=False,
+                )
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise _failure(f"GET {self.host}", error, call) from error
+            call.go_on_for(whole_seconds)
         return Stream(answer)
 
     def renew_credential(self) -> bool:
@@ -199,13 +214,14 @@ class Stream:
                     self._answer.close()
 
 
-def _timeout(read_seconds: float) -> urllib3.Timeout:
-    connect_seconds = min(CONNECT_SECONDS, read_seconds)
-    return urllib3.Timeout(connect=connect_seconds, read=read_seconds)
+def _timeout(silence_seconds: float, call: Call) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=call.within(CONNECT_SECONDS), read=silence_seconds)
 
 
-def _failure(what: str, error: Exception) -> TransportError:
+def _failure(what: str, error: Exception, call: Call | None = None) -> TransportError:
     """lost: the connection was reset or closed, and no deadline had passed."""
+    if call is not None and (reason := call.explain()):
+        return TransportError(f"{what}: {reason}")
     lost = isinstance(error, urllib3.exceptions.ProtocolError)
     return TransportError(f"{what}: {error}", lost=lost)
 

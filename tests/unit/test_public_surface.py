@@ -20,7 +20,7 @@ WITHOUT_AZURE = HERE.parent / "withoutazure.py"
 LIBRARY = (
     *("backoff", "certificates", "clock", "conditions", "errors"),
     *("log", "metrics", "objects"),
-    *("reconcile_context", "single_flight", "stop_signal"),
+    *("call_limit", "reconcile_context", "single_flight", "stop_signal"),
 )
 ROOMS = ("cache", "kube", "queue", "runtime", "serving", "testing/kube", "webhooks")
 

@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from scriptedpeer import Peer
 
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
@@ -15,62 +16,6 @@ from asoreconcile.testing.http import _context
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-
-
-class Peer:
-    """A server that does byte by byte what a test says, over TLS or not."""
-
-    def __init__(self, script, certificate=None):
-        """script: called with the connection of each client, on a thread."""
-        self.script = script
-        self.context = None if certificate is None else _context(certificate)
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.ended = threading.Event()
-        self.requests = []
-        self.threads = [threading.Thread(target=self.accept)]
-        self.threads[0].start()
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.listener.getsockname()[1]}"
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self.serve, args=(connection,))
-            self.threads.append(thread)
-            thread.start()
-
-    def serve(self, connection):
-        try:
-            if self.context is not None:
-                connection = self.context.wrap_socket(connection, server_side=True)
-            with connection:
-                self.script(self, connection)
-        except OSError:
-            connection.close()  # the client went first, as many a test wants
-
-    def read_request(self, connection):
-        """The head of the next request; b"" when the client is gone."""
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            byte = connection.recv(1)
-            if not byte:
-                return b""
-            head += byte
-        self.requests.append(head)
-        return head
-
-    def close(self):
-        self.ended.set()
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for thread in self.threads:
-            thread.join(10)
-            assert not thread.is_alive()
 
 
 def chunk(data):

@@ -1,0 +1,339 @@
+"""How long one call to a server may take in all, and what breaks it off at once.
+
+A socket's own time-out is on silence: it begins anew with each address, each handshake
+and each byte, so that a byte now and then holds a worker for ever. A limit is on the
+whole: the name, the connection, the request, the answer's head and its body. It is the
+caller's own, or what is left of the reconcile if that is less. A stop cuts the
+connection under whoever waits for a read; a write has until the stop's own end, because
+its answer says what was done. Rules: D9, TH-9, RF-13.
+
+urllib3's connections heed it where they are a `LimitedConnection`.
+"""
+
+import ipaddress
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from http.client import HTTPResponse
+from io import BufferedReader, RawIOBase
+from typing import Any
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    NameResolutionError,
+    NewConnectionError,
+)
+
+from asoreconcile import reconcile_context
+from asoreconcile.clock import Timer
+from asoreconcile.errors import StoppedError
+from asoreconcile.reconcile_context import Context
+from asoreconcile.single_flight import SingleFlight
+
+# After a stop a healthy server still answers; one that hangs must not keep the lease
+# from the next leader.
+READ_SECONDS_AFTER_STOP = 2.0
+# Of a connection's time: one address that drops packets must not use up all of it.
+_LEAST_SECONDS_AN_ADDRESS = 2.0
+# `poll` counts in milliseconds.
+_GRAIN_SECONDS = 0.002
+
+_Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
+_RESOLVING: SingleFlight[tuple[str, int], Sequence[_Address]] = SingleFlight(
+    own_thread=True, name="resolve-name"
+)
+_CALL: ContextVar["Call | None"] = ContextVar("asoreconcile_call", default=None)
+
+
+class Call:
+    """A call under way. One thread makes it; any thread may cut it off.
+
+    seconds: all that it has; None without a limit.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._until = None if seconds is None else time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_cut = False
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until it is over, not below 0; None without a limit."""
+        if self._until is None:
+            return None
+        return max(0.0, self._until - time.monotonic())
+
+    @property
+    def is_cut(self) -> bool:
+        return self._is_cut
+
+    @property
+    def is_over(self) -> bool:
+        left = self.left
+        return left is not None and left <= _GRAIN_SECONDS
+
+    def within(self, seconds: float | None) -> float | None:
+        """A socket's time-out that is no longer than what is left."""
+        left = self.left
+        if left is None or seconds is None:
+            return seconds if left is None else max(left, _GRAIN_SECONDS)
+        return max(min(left, seconds), _GRAIN_SECONDS)
+
+    def go_on_for(self, seconds: float | None) -> None:
+        """From now on another limit: for an answer that is read as it arrives.
+
+        Less if the reconcile has less left.
+        """
+        limits = [
+            s for s in (seconds, reconcile_context.seconds_left()) if s is not None
+        ]
+        self.seconds = seconds = min(limits, default=None)
+        self._until = None if seconds is None else time.monotonic() + seconds
+
+    def uses(self, connected: socket.socket | None) -> None:
+        """The socket to shut down when the call is cut off."""
+        with self._lock:
+            self._socket = connected
+            is_cut = self._is_cut
+        if is_cut and connected is not None:
+            cut(connected)
+
+    def cut_off(self) -> None:
+        """End the call: whoever reads, sends or connects gets an error now."""
+        with self._lock:
+            self._is_cut = True
+            connected = self._socket
+        if connected is not None:
+            cut(connected)
+
+    def explain(self) -> str:
+        """Why it failed, if that was its limit; "" if that was not.
+
+        Raises StoppedError when it was cut off: not the server's doing.
+        """
+        if self._is_cut:
+            raise StoppedError("the controller is stopping")
+        return f"timed out after {self.seconds:.1f} s" if self.is_over else ""
+
+
+@contextmanager
+def limited(seconds: float | None, *, is_read: bool) -> Iterator[Call]:
+    """Within the block all connections of this thread heed one limit.
+
+    seconds: of the caller's own; less if the reconcile, or a call around this one, has
+    less left. is_read: it changes nothing, so that a stop may cut it off.
+    Raises DeadlineError or StoppedError, before anything is done, when the reconcile
+    has no time left.
+    """
+    context, outer = reconcile_context.current(), _CALL.get()
+    if context is not None and context.seconds_left == 0:
+        context.check()
+    limits = [
+        limit
+        for limit in (
+            seconds,
+            context.seconds_left if context else None,
+            outer.left if outer else None,
+        )
+        if limit is not None
+    ]
+    call = Call(min(limits, default=None))
+    reset = _CALL.set(call)
+    try:
+        with _cut_by_stop(call, context, is_read=is_read):
+            yield call
+    finally:
+        _CALL.reset(reset)
+
+
+def current() -> Call | None:
+    """The call that this thread makes; None outside `limited`."""
+    return _CALL.get()
+
+
+def cut(connected: socket.socket) -> None:
+    """End a connection under whoever reads from it; a plain close would not."""
+    with suppress(OSError):
+        # Not the method of a TLS socket: that would forget its keys under the reader.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+
+@contextmanager
+def _cut_by_stop(
+    call: Call, context: Context | None, *, is_read: bool
+) -> Iterator[None]:
+    stop = context.stop if context else None
+    if context is None or stop is None:
+        yield
+        return
+    clock, timers, lock = context.clock, list[Timer](), threading.Lock()
+
+    def arm() -> None:
+        ends = [] if stop.deadline is None else [stop.deadline]
+        if is_read:
+            ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
+        with lock:
+            for timer in timers:
+                timer.cancel()
+            timers[:] = [clock.call_at(min(ends), call.cut_off)] if ends else []
+
+    try:
+        with stop.calling(arm):
+            yield
+    finally:
+        with lock:
+            for timer in timers:
+                timer.cancel()
+
+
+class LimitedResponse(HTTPResponse):
+    """`http.client`'s; breaks off when its call is over, its head included."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        call = _CALL.get()
+        if call is not None:
+            self.fp = BufferedReader(_Limited(self.fp.detach(), sock, call))
+
+
+class _Limited(RawIOBase):
+    """silence_seconds: what the socket was told, before there was anything to read."""
+
+    def __init__(self, raw: RawIOBase, sock: socket.socket, call: Call) -> None:
+        super().__init__()
+        self._raw = raw
+        self._sock = sock
+        self._call = call
+        self._silence_seconds = sock.gettimeout()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._call.is_over:
+            raise TimeoutError(self._call.explain())
+        self._sock.settimeout(self._call.within(self._silence_seconds))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class LimitedConnection(HTTPConnection):
+    """A connection whose opening, requests and answers heed the call they are for."""
+
+    response_class = LimitedResponse
+    _half_open: socket.socket | None = None
+
+    def connect(self) -> None:
+        call = _CALL.get()
+        try:
+            super().connect()
+        finally:
+            self._forget_half_open(call)
+        _limit_sending(call, self.sock)
+
+    def _forget_half_open(self, call: Call | None) -> None:
+        half_open, self._half_open = self._half_open, None
+        if call is not None and half_open is not None:
+            call.uses(None)
+            half_open.close()
+
+    def putrequest(self, *args: Any, **options: Any) -> None:
+        _limit_sending(_CALL.get(), self.sock)
+        super().putrequest(*args, **options)
+
+    def _new_conn(self) -> socket.socket:
+        call = _CALL.get()
+        if call is None:
+            return super()._new_conn()
+        asked = self.timeout if isinstance(self.timeout, float | int) else None
+        try:
+            connected = self._first_to_answer(Call(call.within(asked)), call)
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except TimeoutError as error:
+            message = f"connection to {self.host} timed out"
+            raise ConnectTimeoutError(self, message) from error
+        except OSError as error:
+            message = f"failed to establish a new connection: {error}"
+            raise NewConnectionError(self, message) from error
+        connected.settimeout(call.within(asked))  # for the handshake
+        # The TLS socket takes the descriptor of this one away before it can be cut.
+        self._half_open = connected.dup()
+        call.uses(self._half_open)
+        return connected
+
+    def _first_to_answer(self, connecting: Call, call: Call) -> socket.socket:
+        """A connection to one of the addresses. Raises OSError: the last one's."""
+        addresses = _addresses(self._dns_host, self.port, connecting)
+        failure = OSError("the name has no address")
+        for number, (family, kind, protocol, _, address) in enumerate(addresses):
+            if number and connecting.is_over:
+                raise TimeoutError
+            connected = socket.socket(family, kind, protocol)
+            try:
+                call.uses(connected)
+                connected.settimeout(_share(connecting, len(addresses) - number))
+                for option in self.socket_options or ():
+                    connected.setsockopt(*option)
+                if self.source_address:
+                    connected.bind(self.source_address)
+                connected.connect(address)
+            except OSError as error:
+                failure = error
+                call.uses(None)
+                connected.close()
+            except BaseException:
+                connected.close()
+                raise
+            else:
+                return connected
+        raise failure
+
+
+class LimitedTlsConnection(LimitedConnection, HTTPSConnection):
+    """As `LimitedConnection`, over TLS."""
+
+
+def _limit_sending(call: Call | None, connected: socket.socket | None) -> None:
+    """connected: None for a connection that opens when it is sent something."""
+    if call is None or connected is None:
+        return
+    call.uses(connected)
+    if call.left is not None:
+        # Another call, which had less time left, may have used it last.
+        connected.settimeout(call.within(None))
+
+
+def _share(connecting: Call, addresses: int) -> float | None:
+    """Seconds for the next address, when there are so many left."""
+    left = connecting.left
+    if left is None:
+        return None
+    return connecting.within(max(left / addresses, _LEAST_SECONDS_AN_ADDRESS))
+
+
+def _addresses(host: str, port: int, connecting: Call) -> Sequence[_Address]:
+    """What a name stands for. Raises OSError.
+
+    A resolver cannot be broken off: it runs on a thread of its own, once for all who
+    want to know.
+    """
+
+    def resolve() -> Sequence[_Address]:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    host = host.strip("[]")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return _RESOLVING.do((host, port), resolve, at_most_seconds=connecting.left)
+    return resolve()

@@ -1,0 +1,128 @@
+"""Only Azure's word counts: what a proxy says in its place concludes nothing."""
+
+import time
+
+import pytest
+import responses
+from azure.core.credentials import AccessToken
+
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.outcomes import Done, Pending, ReadResource, Restart
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.testing.clock import FakeClock
+
+HOST = "https://management.azure.com"
+ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
+URL = HOST + ID
+MONITOR = f"{HOST}/subscriptions/s/providers/Microsoft.Net/operations/o"
+PAGE = "<html><body>You are offline</body></html>"
+OURS = {"x-ms-request-id": "1"}
+RESOURCE_URL = f"{URL}?api-version=1"
+
+
+class Credential:
+    def get_token(self, *scopes, **options):
+        return AccessToken("t", int(time.time()) + 3600)
+
+
+@pytest.fixture
+def azure():
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+@pytest.fixture
+def client():
+    made = ArmClient(HOST, Credential(), scope="s", clock=FakeClock())
+    yield made
+    made.close()
+
+
+CALLS = {
+    "get": ("GET", lambda client: client.get(ID, "1")),
+    "put": ("PUT", lambda client: client.put(ID, "1", {})),
+    "delete": ("DELETE", lambda client: client.delete(ID, "1")),
+    "post": ("POST", lambda client: client.post(ID, "1")),
+    "list": ("GET", lambda client: list(client.list(ID, "1"))),
+    "judge-put": ("GET", lambda client: client.judge(ID, "1", deleting=False)),
+    "judge-delete": ("GET", lambda client: client.judge(ID, "1", deleting=True)),
+}
+
+
+@pytest.mark.parametrize("status", [200, 202, 404, 410])
+@pytest.mark.parametrize("name", CALLS)
+def test_l16_v5_a_page_of_somebody_else_concludes_nothing(azure, client, name, status):
+    method, call = CALLS[name]
+    azure.add(method, URL, status=status, body=PAGE, content_type="text/html")
+    with pytest.raises(ArmTransportError, match="no x-ms-request-id") as caught:
+        call(client)
+    assert caught.value.sent == "maybe"
+    assert "offline" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_v4_a_head_answered_by_somebody_else_concludes_nothing(azure, client, status):
+    azure.head(URL, status=status, content_type="text/html")
+    with pytest.raises(ArmTransportError, match="proxy"):
+        client.head(ID, "1")
+
+
+@pytest.mark.parametrize(
+    ("headers", "content_type"),
+    [(OURS, "text/html"), ({}, "application/json"), ({}, None)],
+)
+def test_v4_a_head_of_azures_counts(azure, client, headers, content_type):
+    azure.head(URL, status=404, headers=headers, content_type=content_type)
+    assert client.head(ID, "1") is False
+
+
+@pytest.mark.parametrize("status", [200, 202, 403, 404, 410])
+@pytest.mark.parametrize("shape", [Shape.ASYNC, Shape.LOCATION, Shape.BODY])
+def test_l15_an_operation_outlives_the_pages_of_somebody_else(
+    azure, client, shape, status
+):
+    url = RESOURCE_URL if shape is Shape.BODY else MONITOR
+    token = Token(shape, RESOURCE, url, "Running")
+    azure.get(url, status=status, body=PAGE, content_type="text/html")
+    outcome = client.poll(token)
+    assert isinstance(outcome, Pending)
+    assert outcome.token == token
+    assert outcome.trouble is not None
+
+
+def test_v5_v6_what_azure_says_without_json_counts(azure, client):
+    azure.delete(URL, status=200, body=PAGE, headers=OURS)
+    assert isinstance(client.delete(ID, "1"), Done)
+    azure.get(URL, status=404, body=PAGE, headers=OURS)
+    assert isinstance(client.judge(ID, "1", deleting=True), Done)
+    azure.get(MONITOR, status=404, body=PAGE, headers=OURS)
+    outcome = client.poll(Token(Shape.ASYNC, RESOURCE, MONITOR, "Running"))
+    assert isinstance(outcome, ReadResource)
+
+
+@pytest.mark.parametrize("body", ["", "null", '{"error": {"code": "NotFound"}}'])
+def test_l16_what_is_empty_or_json_counts(azure, client, body):
+    azure.get(URL, status=404, body=body)
+    assert isinstance(client.judge(ID, "1", deleting=False), Restart)
+
+
+@pytest.mark.parametrize("body", ["", "null", "{}", "[]", '{"status": "ok"}'])
+def test_l14_nothing_is_no_resource(azure, client, body):
+    azure.get(URL, body=body, headers=OURS)
+    with pytest.raises(ArmError):
+        client.get(ID, "1")
+    for deleting in (True, False):
+        with pytest.raises(ArmError):
+            client.judge(ID, "1", deleting=deleting)
+    token = Token(Shape.BODY, RESOURCE, RESOURCE_URL, "Running")
+    outcome = client.poll(token)
+    assert isinstance(outcome, Pending)
+    assert outcome.token == token
+    assert outcome.trouble is not None
+
+
+@pytest.mark.parametrize("body", ['{"id": "i"}', '{"name": "n"}', '{"properties": {}}'])
+def test_l6_a_resource_without_a_state_has_succeeded(azure, client, body):
+    azure.get(URL, body=body)
+    assert isinstance(client.judge(ID, "1", deleting=False), Done)
