@@ -30,6 +30,7 @@ class ObjectMemory:
     failures: reconciles that failed in a row. bad_ends: operations that Azure accepted
     and that came to nothing, in a row; a PUT that is accepted once more mends nothing.
     credential: `namespace/name` of the Secret whose credential was used last.
+    misunderstood: what its annotations said that is not understood, told already.
     content: a hash of that Secret's content; "" while none is used.
     """
 
@@ -43,6 +44,7 @@ class ObjectMemory:
     bad_ends: int = 0
     _bad_end_of: int = 0
     credential: str = ""
+    misunderstood: frozenset[str] = frozenset()
     content: str = ""
 
     def follow(self, running: Pending | None) -> None:

@@ -24,6 +24,10 @@ class Policy(Enum):
         return self is Policy.MANAGE
 
 
+# What may take each other's place without any effect on an object that stays.
+_QUIET = {None, "", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
+
+
 def policy_of(
     annotations: Mapping[str, str],
     namespace_annotations: Mapping[str, str],
@@ -32,7 +36,8 @@ def policy_of(
     """The policy in force, and the value that was not understood, if any.
 
     The object's annotation wins over its namespace's, which wins over the default; an
-    empty value counts as absent, an unknown one as the default. Rule: R1.7.
+    empty value counts as absent, an unknown one as the default (`misunderstood` tells).
+    Rule: R1.7.
     """
     value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
         RECONCILE_POLICY
@@ -50,8 +55,11 @@ def concerns(
 ) -> bool:
     """Whether a change of a policy annotation is a reason for a pass.
 
-    To and from `skip` it is (R6.1, R6.3). An object that is being deleted looks at any:
-    it may have waited for `detach-on-delete` for long.
+    To and from `skip` it is (R6.1, R6.3), and to and from a value that is none: that is
+    said. An object that is being deleted looks at any: it may have waited for
+    `detach-on-delete` for long.
     """
     old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
-    return old != new and (deleting or Policy.SKIP.value in (old, new))
+    if old == new:
+        return False
+    return deleting or not {old, new} <= _QUIET

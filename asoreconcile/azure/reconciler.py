@@ -16,6 +16,7 @@ from asoreconcile.azure.claim import claim, mark, restore_id
 from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
 from asoreconcile.azure.failures import event_text, failure_of
 from asoreconcile.azure.glances import Glances
+from asoreconcile.azure.misunderstood import tell_misunderstood
 from asoreconcile.azure.monitor import monitor
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
@@ -175,6 +176,7 @@ class ArmReconciler:
         )
         if decided.step is Step.IGNORE_FOREIGN:
             return self._leave_alone(work)
+        tell_misunderstood(work)
         if decided.step is Step.MARK:
             mark(work, claim=decided.claim)
             work.memory.begun.note(work.obj, at=self._operator.clock.monotonic())
@@ -194,17 +196,11 @@ class ArmReconciler:
             clear_poller(work)
 
     def _policy(self, work: Work) -> Policy:
-        policy, unknown = policy_of(
+        policy, _ = policy_of(
             annotations(work.obj),
             self._operator.namespace_annotations(work.key.namespace),
             self._operator.default_policy,
         )
-        if unknown is not None:
-            work.log.warning(
-                "Unknown reconcile-policy; using the default",
-                value=unknown,
-                default=policy.value,
-            )
         return policy
 
     def _leave_alone(self, work: Work) -> Outcome:

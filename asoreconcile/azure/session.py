@@ -103,6 +103,8 @@ class Session:
         self._client = client
         self._cache = cache
         self._clock = clock
+        # A sentence that every condition of this pass ends in.
+        self.remark = ""
         self._is_live = is_live  # whether `obj` is an answer of the API server
 
     def annotation(self, name: str) -> str:
@@ -172,7 +174,8 @@ class Session:
         """
         namespace = self.key.namespace
         reason = redact(ready.reason, namespace=namespace)
-        message = redact(ready.message, namespace=namespace)
+        told = "; ".join(text for text in (ready.message, self.remark) if text)
+        message = redact(told, namespace=namespace)
         self.status["conditions"] = merge_ready(
             self.status.get("conditions"),
             attrs.evolve(ready, reason=reason, message=message),

@@ -7,6 +7,7 @@ import pytest
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.wire import (
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
@@ -95,6 +96,58 @@ def test_r1_7_an_unknown_policy_is_the_default_and_in_the_log(world, network, ca
     world.run(network)
     assert puts(world) == 2
     assert "Unknown reconcile-policy; using the default" in caplog.messages
+
+
+def told(world):
+    return [e[3] for e in world.events if e[2] == "UnknownAnnotationValue"]
+
+
+def test_r1_7_an_unknown_policy_is_told_to_whoever_wrote_it(world, network):
+    """In the condition of whatever comes of its passes, and once in an event."""
+    set_policy(world, network, "detach_on_delete")
+    for _ in range(3):
+        world.settle(network)
+    ready = world.ready(network)
+    assert (ready["status"], ready["reason"]) == ("True", "Succeeded")
+    assert f"annotation {RECONCILE_POLICY} is 'detach_on_delete'" in ready["message"]
+    assert "manage is used; did you mean detach-on-delete?" in ready["message"]
+    assert told(world) == [ready["message"]]
+    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.run(network)
+    failed = world.ready(network)
+    assert failed["reason"] == "Conflict"
+    assert failed["message"].endswith(ready["message"])
+    set_policy(world, network, "detach-on-delete")
+    world.settle(network)
+    assert "message" not in world.ready(network)
+    assert len(told(world)) == 1
+
+
+def test_r1_7_an_unknown_policy_of_the_namespace_is_told_as_such(world, network):
+    set_namespace_policy(world, "Skip")
+    world.run(network)
+    assert "the Namespace's annotation" in world.ready(network)["message"]
+    assert len(told(world)) == 1
+
+
+def test_an_unknown_policy_of_another_operators_object_is_not_ours_to_tell(world):
+    obj = resource_group(name="theirs")
+    obj["metadata"]["annotations"] = {
+        OPERATOR_NAMESPACE: "another",
+        RECONCILE_POLICY: "Skip",
+    }
+    world.apply(obj)
+    world.run(obj)
+    assert told(world) == []
+
+
+def test_an_unknown_sync_mode_is_told_too(world, network):
+    world.annotate(network, **{SYNC_MODE: "x" * 1000})
+    world.settle(network)
+    message = world.ready(network)["message"]
+    assert f"annotation {SYNC_MODE} is 'xxx" in message
+    assert "none of put, compare, report: put is used" in message
+    assert len(message) < 300
 
 
 def test_skip_during_an_operation_leaves_its_token_for_later(world):

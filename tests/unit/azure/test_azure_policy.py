@@ -39,9 +39,13 @@ def test_r1_7_unknown_value_is_the_default_and_reported(value):
         ("skip", "skip", False, False),
         (None, "detach-on-delete", False, True),
         ("detach-on-delete", "manage", False, True),
+        (None, "", False, True),
+        (None, "Skip", True, True),
+        ("Skip", "manage", True, True),
+        ("Skip", "skipp", True, True),
     ],
 )
-def test_r6_1_only_changes_to_and_from_skip_wake_what_stays(
+def test_r6_1_only_changes_to_and_from_skip_or_nonsense_wake_what_stays(
     before, after, wakes, wakes_deleting
 ):
     change = annotated(before), annotated(after)

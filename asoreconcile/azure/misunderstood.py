@@ -1,0 +1,65 @@
+"""Annotations whose value is none that is known: whoever wrote it hears of it.
+
+The default is used in its place (R1.7), which may be the opposite of what was meant: a
+misspelt `detach-on-delete` deletes.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from asoreconcile.azure.sync_mode import SYNC_MODE
+from asoreconcile.azure.wire import RECONCILE_POLICY
+from asoreconcile.azure.work import Work
+from asoreconcile.catalogue.nearest import hint
+from asoreconcile.objects import annotations
+
+_MOST_SHOWN = 40
+_LOGGED = {
+    RECONCILE_POLICY: "Unknown reconcile-policy; using the default",
+    SYNC_MODE: "Unknown sync-mode; using the default",
+}
+
+
+def tell_misunderstood(work: Work) -> None:
+    """Have the conditions of this pass say what is not understood, and once an event
+    and the log.
+    """
+    own = annotations(work.obj)
+    inherited = work.operator.namespace_annotations(work.key.namespace)
+    defaults: tuple[tuple[str, Enum], ...] = (
+        (RECONCILE_POLICY, work.operator.default_policy),
+        (SYNC_MODE, work.operator.sync_mode),
+    )
+    found = {}
+    for name, default in defaults:
+        if sentence := not_understood(name, default, own, inherited):
+            found[name] = sentence
+    for name, sentence in found.items():
+        if sentence not in work.memory.misunderstood:
+            work.event("Warning", "UnknownAnnotationValue", sentence)
+            work.log.warning(_LOGGED[name], why=sentence)
+    work.memory.misunderstood = frozenset(found.values())
+    work.session.remark = "; ".join(found.values())
+
+
+def not_understood(
+    name: str, default: Enum, own: Mapping[str, str], inherited: Mapping[str, str]
+) -> str:
+    """The sentence about an annotation, or "" when its value is one of the default's
+    kind. Pure.
+
+    own, inherited: the annotations of the object and of its Namespace.
+    """
+    value = own.get(name) or inherited.get(name)
+    known = [str(one.value) for one in type(default)]
+    if not value or value in known:
+        return ""
+    whose = "annotation" if own.get(name) else "the Namespace's annotation"
+    return (
+        f"{whose} {name} is {_shown(value)!r}, which is none of {', '.join(known)}: "
+        f"{default.value} is used{hint(value.strip().lower(), known)}"
+    )
+
+
+def _shown(value: str) -> str:
+    return value if len(value) <= _MOST_SHOWN else value[:_MOST_SHOWN] + "..."
