@@ -37,6 +37,7 @@ class Certificates:
         self._pair = pair
         self._lock = threading.Lock()
         self._seen = self._stamp()
+        self.generation = 0
         # With a file, neither the system's nor SSL_CERT_FILE's authorities count.
         self.context = client_context(cafile=authority)
         if pair is not None:
@@ -44,6 +45,12 @@ class Certificates:
         if not verify:
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
+
+    def renew(self) -> bool:
+        """As `refresh`, of a certificate that was refused; whether it is another."""
+        before = self.generation
+        self.refresh()
+        return self.generation != before
 
     def refresh(self) -> None:
         """Load the files again if they changed. Never raises."""
@@ -64,6 +71,8 @@ class Certificates:
                 _log.warning("Keeping the old cluster certificates", error=str(error))
             else:
                 self._seen = stamp
+                # Connections that are open show the old certificate, if any.
+                self.generation += self._pair is not None
                 _log.info("Loaded new cluster certificates")
 
     def _stamp(self) -> _Stamp:

@@ -16,6 +16,11 @@ def _nothing() -> None:
     """Certificates that never change."""
 
 
+def _always_the_first() -> int:
+    """Connections that are good for as long as they live."""
+    return 0
+
+
 def _no_other() -> bool:
     """Credentials that are what they are."""
     return False
@@ -29,7 +34,10 @@ class ClusterConfig:
     authorization: the present `Authorization` header value, or "". Called for each
     request: tokens rotate. It may read a file or run a plug-in, so it may block.
     renew: after a refusal, get the credential anew; whether it is another one now.
+    May raise CredentialError, as authorization may.
     refresh_certificates: called before each connection, loads files that changed.
+    generation: another number once connections of before show an old certificate.
+    impersonation: headers of whom to act as, by name; a name may come more than once.
     namespace: the configuration's default namespace. proxy_url: "" goes direct.
     """
 
@@ -41,3 +49,5 @@ class ClusterConfig:
     renew: Callable[[], bool] = attrs.field(default=_no_other, repr=False)
     refresh_certificates: Callable[[], None] = attrs.field(default=_nothing, repr=False)
     proxy_url: str = attrs.field(default="", repr=False)
+    generation: Callable[[], int] = attrs.field(default=_always_the_first, repr=False)
+    impersonation: tuple[tuple[str, str], ...] = ()

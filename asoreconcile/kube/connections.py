@@ -5,19 +5,22 @@ answer would wait on, so each socket is noted when it opens and shut down at the
 (RF-13, TH-9: a plain close would not wake a blocked reader).
 """
 
+import base64
 import socket
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
+import attrs
 import urllib3
 from urllib3.connection import HTTPConnection
 
 from asoreconcile.call_limit import LimitedConnection, LimitedTlsConnection, cut
 from asoreconcile.fencing import Fence, FencedConnection
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
+from asoreconcile.redaction import know
 
 _POOL = 64
 
@@ -48,6 +51,7 @@ class Connections:
         self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._closed = False
         self._refresh = config.refresh_certificates
+        self._generation = config.generation
         self.pool = self._pool(config)
 
     def close(self) -> None:
@@ -76,13 +80,26 @@ class Connections:
             options["server_hostname"] = config.server_name
         pool = _manager(config, options).connection_from_url(config.url)
         secure = urlsplit(config.url).scheme == "https"
+        if config.proxy_url and not secure:
+            # It is the proxy's host, which is told of the cluster's in each request.
+            pool.is_same_host = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - its name is urllib3's
         pool.ConnectionCls = _TlsConnection if secure else _PlainConnection
-        pool.conn_kw["hooks"] = (self._refresh, self._opened, self._before_write)
+        pool.conn_kw["hooks"] = _Hooks(
+            self._refresh, self._generation, self._opened, self._before_write
+        )
         return pool
 
 
-# Before a connection opens, after, and what may hold a request back.
-_Hooks = tuple[Callable[[], None], Callable[[socket.socket], None], Fence | None]
+@attrs.frozen
+class _Hooks:
+    """What is called before a connection opens, and after; what may hold a request
+    back; and the number that a connection must have been opened under.
+    """
+
+    before: Callable[[], None]
+    generation: Callable[[], int]
+    after: Callable[[socket.socket], None]
+    fence: Fence | None
 
 
 class _Hooked(FencedConnection):
@@ -92,17 +109,25 @@ class _Hooked(FencedConnection):
 
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._before, self._after, self._fence = hooks
+        self._hooks = hooks
+        self._generation = 0
         self.open_socket: socket.socket | None = None
 
     def connect(self) -> None:
-        self._before()
+        self._hooks.before()
+        self._generation = self._hooks.generation()
         super().connect()  # type: ignore[misc]  # the connection's, beside this class
         self.open_socket = self.sock
-        self._after(self.sock)
+        self._hooks.after(self.sock)
+
+    @property
+    def is_connected(self) -> bool:
+        """Asked of a connection from the pool; one that is not is opened anew."""
+        current = self._generation == self._hooks.generation()
+        return current and super().is_connected  # type: ignore[misc]  # as above
 
     def fence(self, method: str) -> Fence | None:  # noqa: ARG002 - all writes are alike
-        return self._fence
+        return self._hooks.fence
 
 
 # urllib3 wants a class of its own for each.
@@ -122,6 +147,21 @@ def _manager(config: ClusterConfig, options: dict[str, Any]) -> urllib3.PoolMana
     if not config.proxy_url:
         return urllib3.PoolManager(**options)
     try:
-        return urllib3.ProxyManager(config.proxy_url, **options)
+        proxy = urllib3.util.parse_url(config.proxy_url)
+        return urllib3.ProxyManager(
+            proxy._replace(auth=None).url, proxy_headers=_login(proxy.auth), **options
+        )
+    except urllib3.exceptions.LocationParseError:
+        # Whose text is the whole URL, with what it holds.
+        raise KubeConfigError("the cluster's proxy-url is no URL") from None
     except urllib3.exceptions.HTTPError as error:
         raise KubeConfigError(f"the cluster's proxy-url: {error}") from error
+
+
+def _login(auth: str | None) -> dict[str, str]:
+    """The header for `user:password` of a URL."""
+    if not auth:
+        return {}
+    login = base64.b64encode(unquote_to_bytes(auth)).decode()
+    know(login)
+    return {"Proxy-Authorization": f"Basic {login}"}

@@ -2,6 +2,7 @@
 
 AsoError
 ├── TransportError            no answer; a write may have happened or not
+│   └── CredentialError       nothing was sent: there is no credential
 └── ApiError                  an answer that refuses
     ├── NotFoundError         404
     ├── AlreadyExistsError    409, by reason
@@ -32,6 +33,10 @@ class TransportError(AsoError):
     def __init__(self, message: str, *, lost: bool = False) -> None:
         super().__init__(redact(message))
         self.lost = lost
+
+
+class CredentialError(TransportError):
+    """There is no credential to ask with: nothing was sent."""
 
 
 class GarbledError(TransportError):

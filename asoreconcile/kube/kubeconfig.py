@@ -1,22 +1,28 @@
-"""Kubeconfig files, as the `kubernetes` package reads them and runs their plug-ins.
+"""Kubeconfig files, as the `kubernetes` package reads them.
 
 Only `config.load` imports this, and only where there is no service account: the package
-brings pydantic and oauthlib along. Two things are ours: a `tokenFile` is read again as
-it rotates (the package reads it once), and so are certificate files.
+brings pydantic and oauthlib along. What changes while the client lives is ours: token
+files and certificate files as they rotate, and plug-ins (`exec`, `auth-provider`) that
+the package runs without a limit and renews by the clock alone. So is impersonation,
+which it ignores.
 """
 
-import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import attrs
 from kubernetes import client
 from kubernetes.config import kube_config
+from kubernetes.config.kube_config import ConfigNode
 
 from asoreconcile.clock import Clock
 from asoreconcile.kube.certificates import Certificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
+from asoreconcile.kube.errors import CredentialError
+from asoreconcile.kube.plugin import Credential, plugin
+from asoreconcile.kube.plugincredential import PluginCredential
 from asoreconcile.kube.tokens import TokenFile
 from asoreconcile.objects import JsonObject
 
@@ -48,34 +54,94 @@ def _reason(error: Exception) -> str:
 
 
 def _load(paths: str, *, clock: Clock) -> ClusterConfig:
+    merged = kube_config.KubeConfigMerger(paths)  # type: ignore[no-untyped-call]
+    if merged.config is None:
+        raise KubeConfigError("no such file")
     configuration = _without_proxy()
-    kube_config.load_kube_config(  # type: ignore[no-untyped-call]
-        config_file=paths, client_configuration=configuration
+    loader = _Loader(  # type: ignore[no-untyped-call]
+        merged.config, config_base_path=None, config_persister=merged.save_changes
     )
-    context, user, folder = _current(paths)
+    loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    context, user, cluster = _current(merged.config)
     url = str(configuration.host).rstrip("/")
     secure = urlsplit(url).scheme == "https"
     certificates = _certificates(configuration) if secure else None
     config = ClusterConfig(
         url=url,
         ssl_context=None,
-        authorization=_authorization(configuration),
+        authorization=partial(str, _header(configuration)),
         server_name=configuration.tls_server_name,
-        namespace=str(context.get("namespace") or "default"),
+        namespace=str(context.value.get("namespace") or "default"),
         proxy_url=configuration.proxy or "",
+        impersonation=impersonation(user.value),
     )
     if certificates is not None:
         config = attrs.evolve(
             config,
             ssl_context=certificates.context,
             refresh_certificates=certificates.refresh,
+            renew=certificates.renew,
+            generation=lambda: certificates.generation,
         )
-    if name := user.get("tokenFile"):
-        token = TokenFile(folder / name, clock=clock)
-        config = attrs.evolve(
+    if name := user.value.get("tokenFile"):
+        token = TokenFile(user.folder / name, clock=clock)
+        return attrs.evolve(
             config, authorization=token.authorization, renew=token.renew
         )
+    if run := _run(user, cluster, partial(_provided, loader, configuration)):
+        return _with_plugin(config, run, clock=clock)
     return config
+
+
+def _run(
+    user: "_Entry", cluster: "_Entry", provided: Callable[[], Credential]
+) -> Callable[[], Credential] | None:
+    """What makes the user's credential. A token goes before it, as with kubectl."""
+    if user.value.get("auth-provider"):
+        return provided
+    entry = user.value.get("exec")
+    if not entry or user.value.get("token"):
+        return None
+    folders = {"folder": user.folder, "cluster_folder": cluster.folder}
+    return plugin(entry, cluster.value, **folders).run
+
+
+def _with_plugin(
+    config: ClusterConfig, run: Callable[[], Credential], *, clock: Clock
+) -> ClusterConfig:
+    renewed = PluginCredential(run, clock=clock, context=config.ssl_context)
+    of_files = config.generation
+    return attrs.evolve(
+        config,
+        authorization=renewed.authorization,
+        renew=renewed.renew,
+        generation=lambda: of_files() + renewed.generation,
+    )
+
+
+def _provided(loader: "_Loader", configuration: client.Configuration) -> Credential:
+    """What the package's own plug-in says, once more. Raises CredentialError."""
+    try:
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - of whatever it asks a provider with
+        raise CredentialError(f"auth-provider: {_reason(error)}") from None
+    _, _, token = _header(configuration).partition(" ")
+    return Credential(token=token, expires=getattr(loader, "expiry", None))
+
+
+class _Loader(kube_config.KubeConfigLoader):
+    """The package's, but for `exec`: it would wait for a program for ever."""
+
+    def _load_from_exec_plugin(self) -> None:
+        """`_run` does."""
+
+
+@attrs.frozen
+class _Entry:
+    """A context, user or cluster, and the folder that its paths start at."""
+
+    value: JsonObject = attrs.field(factory=dict, repr=False)
+    folder: Path = Path()
 
 
 def _without_proxy() -> client.Configuration:
@@ -85,16 +151,38 @@ def _without_proxy() -> client.Configuration:
     return configuration
 
 
-def _current(paths: str) -> tuple[JsonObject, JsonObject, Path]:
-    """The current context, its user, and the folder that the user's paths start at."""
-    merged = kube_config.KubeConfigMerger(paths).config  # type: ignore[no-untyped-call]
-    _, active = kube_config.list_kube_config_contexts(paths)  # type: ignore[no-untyped-call]
-    context = active["context"]
-    users = merged["users"]
-    found = users.get_with_name(context.get("user"), safe=True)
-    if found is None:
-        return context, {}, Path()
-    return context, found.value.get("user") or {}, Path(found.path).absolute().parent
+def _current(config: ConfigNode) -> tuple[_Entry, _Entry, _Entry]:
+    """The current context, its user and its cluster."""
+    context = _entry(config, "context", str(config["current-context"]))
+    user = str(context.value.get("user") or "")
+    cluster = str(context.value.get("cluster") or "")
+    return context, _entry(config, "user", user), _entry(config, "cluster", cluster)
+
+
+def _entry(config: ConfigNode, kind: str, name: str) -> _Entry:
+    entries = config.safe_get(f"{kind}s")  # type: ignore[no-untyped-call]
+    found = entries and config[f"{kind}s"].get_with_name(name, safe=True)
+    if not found:
+        return _Entry()
+    return _Entry(found.value.get(kind) or {}, Path(found.path).absolute().parent)
+
+
+def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
+    """The headers of whom a user is to act as. Raises KubeConfigError."""
+    name = str(user.get("as") or "")
+    groups, extra = user.get("as-groups") or (), user.get("as-user-extra") or {}
+    uid = str(user.get("as-uid") or "")
+    if not name:
+        if groups or extra or uid:
+            raise KubeConfigError("as-groups, as-uid or as-user-extra without as")
+        return ()
+    headers = [("Impersonate-User", name)]
+    headers += [("Impersonate-Uid", uid)] if uid else []
+    headers += [("Impersonate-Group", str(group)) for group in groups]
+    for key, values in extra.items():
+        header = f"Impersonate-Extra-{quote(str(key).lower(), safe='')}"
+        headers += [(header, str(value)) for value in values]
+    return tuple(headers)
 
 
 def _certificates(configuration: client.Configuration) -> Certificates:
@@ -109,16 +197,8 @@ def _certificates(configuration: client.Configuration) -> Certificates:
     )
 
 
-def _authorization(configuration: client.Configuration) -> Callable[[], str]:
-    lock = threading.Lock()
-
-    def current() -> str:
-        # The package renews plug-in tokens when they are due; its hooks change the
-        # configuration in place, so one thread at a time.
-        with lock:
-            value = configuration.get_api_key_with_prefix(
-                "authorization", alias="BearerToken"
-            )
-        return str(value or "")
-
-    return current
+def _header(configuration: client.Configuration) -> str:
+    """The `Authorization` header that the package has loaded, or ""."""
+    configuration.refresh_api_key_hook = None  # it would run plug-ins
+    value = configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
+    return str(value or "")

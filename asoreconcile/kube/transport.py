@@ -53,6 +53,9 @@ class Transport:
             self._prefix = config.url  # proxies want the whole URL, tunnels do not
         self._authorization = config.authorization
         self._renew = config.renew
+        self._generation = config.generation
+        self._impersonation = config.impersonation
+        self._asked_as = threading.local()  # the credential of a thread's last request
         self._user_agent = user_agent
         self._read_seconds = read_seconds
         self._connections = Connections(config, before_write=before_write)
@@ -123,18 +126,31 @@ class Transport:
         return Stream(answer)
 
     def renew_credential(self) -> bool:
-        """Read the credential anew; whether there is another one to try."""
-        return self._renew()
+        """Whether there is another credential than that of this thread's last request,
+        which was refused; somebody may have renewed it already. Raises CredentialError.
+        """
+        refused: object = getattr(self._asked_as, "credential", None)
+        if self._credential() != refused:
+            return True
+        self._renew()
+        return self._credential() != refused
 
     def close(self) -> None:
         """Cut all connections: who waits for an answer gets a TransportError now."""
         self._connections.close()
 
-    def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        sent = {"User-Agent": self._user_agent, **headers}
-        if authorization := self._authorization():
+    def _credential(self) -> tuple[str, int]:
+        """The header, and the number of the certificate."""
+        return self._authorization(), self._generation()
+
+    def _headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        self._asked_as.credential = authorization, _ = self._credential()
+        sent = urllib3.HTTPHeaderDict({"User-Agent": self._user_agent, **headers})
+        if authorization:
             know(authorization.rpartition(" ")[2])
             sent["Authorization"] = authorization
+        for name, value in self._impersonation:
+            sent.add(name, value)
         return sent
 
 

@@ -148,3 +148,18 @@ def test_certificates_that_vanish_leave_the_loaded_ones(tmp_path):
     (tmp_path / "ca.pem").unlink()
     certificates.refresh()
     assert certificates.context.cert_store_stats() == loaded
+
+
+def test_wh7_a_refused_certificate_is_read_again_from_its_files(tmp_path):
+    """A new authority says nothing of the connections that are open, a new pair does."""
+    write_pair(tmp_path, client_pair("first"))
+    (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
+    certificates = Certificates(
+        authority=str(tmp_path / "ca.pem"),
+        pair=(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+    )
+    assert not certificates.renew()
+    write_pair(tmp_path, client_pair("second"))
+    assert certificates.renew()
+    assert not certificates.renew()
+    assert certificates.generation == 1

@@ -5,6 +5,7 @@ import ssl
 import threading
 from contextlib import contextmanager
 
+import attrs
 import pytest
 from scriptedpeer import Peer
 
@@ -314,7 +315,7 @@ def test_what_is_closed_while_it_connects_sends_nothing():
     """Its socket opens too late to be among those that were cut."""
     with talking_to(says(PLAIN)) as (transport, peer):
         options = transport._connections.pool.conn_kw
-        options["hooks"] = (transport.close, *options["hooks"][1:])
+        options["hooks"] = attrs.evolve(options["hooks"], before=transport.close)
         with pytest.raises(TransportError):
             send(transport)
         assert peer.requests == []

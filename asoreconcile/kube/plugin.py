@@ -1,0 +1,200 @@
+"""A program that makes credentials, as a kubeconfig's `exec` names it: one run of it.
+
+It is told what is wanted in a variable, and prints an ExecCredential. Whatever it does,
+it is over in `seconds`, with all that it has started. Rule: CL-7.
+"""
+
+import base64
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import attrs
+
+from asoreconcile.jsontext import dumps, loads
+from asoreconcile.kube.cluster import KubeConfigError
+from asoreconcile.kube.errors import CredentialError
+from asoreconcile.objects import JsonObject
+from asoreconcile.redaction import know
+
+_SECONDS = 60.0
+_INTERACTIVE_SECONDS = 300.0  # somebody signs in with a browser meanwhile
+_VERSIONS = tuple(f"client.authentication.k8s.io/{v}" for v in ("v1", "v1beta1"))
+_TOLD = 300
+_CLUSTER_FIELDS = (
+    "server",
+    "tls-server-name",
+    "insecure-skip-tls-verify",
+    "certificate-authority-data",
+    "proxy-url",
+    "disable-compression",
+)
+_CONFIG = "client.authentication.k8s.io/exec"
+
+
+@attrs.frozen
+class Credential:
+    """What a program printed. expires: None is never. certificate, key: PEM, or b""."""
+
+    token: str = attrs.field(default="", repr=False)
+    certificate: bytes = attrs.field(default=b"", repr=False)
+    key: bytes = attrs.field(default=b"", repr=False)
+    expires: datetime | None = None
+
+
+@attrs.frozen
+class Plugin:
+    """A program to run. Make it with `plugin`."""
+
+    command: Sequence[str] = attrs.field(repr=False)
+    environment: Mapping[str, str] = attrs.field(repr=False)
+    info: JsonObject = attrs.field(repr=False)
+    hint: str = ""
+    seconds: float = _SECONDS
+
+    @property
+    def name(self) -> str:
+        """For people: the arguments may hold secrets."""
+        return Path(self.command[0]).name
+
+    def run(self) -> Credential:
+        """Run it once. Blocks for `seconds` at most. Raises CredentialError."""
+        return _credential(self.name, self._output(), str(self.info["apiVersion"]))
+
+    def _output(self) -> bytes:
+        interactive = bool(self.info["spec"]["interactive"])
+        info = dumps(self.info).decode()
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the kubeconfig's owner wants it
+                self.command,
+                stdin=None if interactive else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=None if interactive else subprocess.PIPE,
+                env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": info},
+                # Alone in its group, it is ended with all it has started.
+                start_new_session=not interactive,
+            )
+        except OSError as error:
+            hint = f"; {self.hint}" if self.hint else ""
+            raise CredentialError(
+                f"the credential plug-in {self.name} does not start: "
+                f"{error.strerror}{hint}"
+            ) from None
+        try:
+            output, complaints = process.communicate(timeout=self.seconds)
+        except subprocess.TimeoutExpired:
+            raise CredentialError(
+                f"the credential plug-in {self.name} did not end in {self.seconds:g} s"
+            ) from None
+        finally:
+            _end(process, alone=not interactive)
+        if process.returncode:
+            raise CredentialError(
+                f"the credential plug-in {self.name} ended with status "
+                f"{process.returncode}{self._said(complaints)}"
+            )
+        return output
+
+    def _said(self, complaints: bytes | None) -> str:
+        """Its last words, without the values that it was given to use."""
+        text = (complaints or b"").decode("utf-8", "replace").strip()
+        for value in self.environment.values():
+            text = text.replace(value, "***") if value else text
+        return f": {text[-_TOLD:]}" if text else ""
+
+
+def plugin(
+    entry: JsonObject, cluster: JsonObject, *, folder: Path, cluster_folder: Path
+) -> Plugin:
+    """The program of a user's `exec`. Raises KubeConfigError.
+
+    cluster: the context's, for programs that ask to be told. folder, cluster_folder: of
+    the files that the two are from.
+    """
+    version = entry.get("apiVersion")
+    if version not in _VERSIONS:
+        raise KubeConfigError(f"exec: apiVersion is none of {', '.join(_VERSIONS)}")
+    command = str(entry.get("command") or "")
+    if not command:
+        raise KubeConfigError("exec: there is no command")
+    if os.sep in command:
+        command = str(folder / command)
+    mode = entry.get("interactiveMode") or "IfAvailable"
+    terminal = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    if mode == "Always" and not terminal:
+        raise KubeConfigError(f"exec: {command} asks for a terminal to sign in at")
+    spec: JsonObject = {"interactive": terminal}
+    if entry.get("provideClusterInfo"):
+        spec["cluster"] = _told(cluster, cluster_folder)
+    return Plugin(
+        command=(shutil.which(command) or command, *map(str, entry.get("args") or ())),
+        environment={
+            str(item["name"]): str(item["value"]) for item in entry.get("env") or ()
+        },
+        info={"apiVersion": version, "kind": "ExecCredential", "spec": spec},
+        hint=str(entry.get("installHint") or "").strip(),
+        seconds=_INTERACTIVE_SECONDS if terminal else _SECONDS,
+    )
+
+
+def _told(cluster: JsonObject, folder: Path) -> JsonObject:
+    told = {name: cluster[name] for name in _CLUSTER_FIELDS if name in cluster}
+    if "certificate-authority-data" not in told and "certificate-authority" in cluster:
+        content = (folder / str(cluster["certificate-authority"])).read_bytes()
+        told["certificate-authority-data"] = base64.b64encode(content).decode()
+    for extension in cluster.get("extensions") or ():
+        if extension.get("name") == _CONFIG:
+            told["config"] = extension.get("extension")
+    return told
+
+
+def _credential(name: str, output: bytes, version: str) -> Credential:
+    """What was printed. Its text is in no error: it holds the credential."""
+    try:
+        document = loads(output)
+        status = document["status"]
+        printed = (document["kind"], document["apiVersion"])
+        expires = status.get("expirationTimestamp")
+        credential = Credential(
+            token=str(status.get("token") or ""),
+            certificate=str(status.get("clientCertificateData") or "").encode(),
+            key=str(status.get("clientKeyData") or "").encode(),
+            expires=datetime.fromisoformat(expires) if expires else None,
+        )
+        if credential.expires is not None and credential.expires.tzinfo is None:
+            raise ValueError("a time of no zone")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CredentialError(
+            f"the credential plug-in {name} printed no ExecCredential"
+        ) from None
+    if printed != ("ExecCredential", version):
+        raise CredentialError(
+            f"the credential plug-in {name} printed another version than {version}"
+        )
+    if not credential.token and not credential.certificate:
+        raise CredentialError(f"the credential plug-in {name} printed no credential")
+    if bool(credential.certificate) != bool(credential.key):
+        raise CredentialError(
+            f"the credential plug-in {name} printed a certificate without its key"
+        )
+    know(credential.token)
+    return credential
+
+
+def _end(process: "subprocess.Popen[bytes]", *, alone: bool) -> None:
+    """Nothing of it is left, whatever it has started."""
+    with suppress(ProcessLookupError):
+        if alone:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    process.wait()

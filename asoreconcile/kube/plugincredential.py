@@ -1,0 +1,133 @@
+"""The credential of a plug-in over time: renewed before it expires, and when refused.
+
+    good  --(soon expired)-->  used on, and renewed meanwhile on a thread of its own
+    none or expired          ->  who needs it waits, for one run that all share
+    refused (401)            ->  who was refused waits for one run; the others go on
+
+No lock is held while the program runs: who renews the leader's lease with a credential
+that is still good waits for nothing. Rules: CL-7, CL-9.
+"""
+
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from asoreconcile.clock import Clock
+from asoreconcile.kube.errors import CredentialError
+from asoreconcile.kube.plugin import Credential
+from asoreconcile.log import Logger
+from asoreconcile.single_flight import PatienceError, SingleFlight
+from asoreconcile.tls import load_pem
+
+_log = Logger(__name__)
+
+_EARLY = timedelta(seconds=120)
+_EARLY_PART = 5  # of a short life: a fifth before its end
+_AGAIN_SECONDS = 5.0
+_PATIENCE_SECONDS = 60.0
+_RENEWAL = "renewal"
+
+
+class PluginCredential:
+    """What a plug-in gave last. Safe from any thread."""
+
+    def __init__(
+        self,
+        run: Callable[[], Credential],
+        *,
+        clock: Clock,
+        context: ssl.SSLContext | None,
+    ) -> None:
+        """run: `Plugin.run`. context: shows the certificate, if there is one.
+
+        Runs it for the first time. Raises CredentialError.
+        """
+        self._run = run
+        self._clock = clock
+        self._context = context
+        self._flights: SingleFlight[str, None] = SingleFlight(
+            own_thread=True, name="credential plug-in"
+        )
+        self._lock = threading.Lock()
+        self._failure: CredentialError | None = None
+        self._ran_at = clock.monotonic()
+        self._credential = Credential()
+        self._early: datetime | None = None
+        self._late: datetime | None = None
+        self.generation = 0
+        self._take(run())
+
+    def authorization(self) -> str:
+        """The header's value. Blocks only while there is no good credential.
+
+        Raises CredentialError.
+        """
+        now = self._clock.now()
+        if self._late is not None and now >= self._late:
+            self._renewed()
+        elif self._early is not None and now >= self._early:
+            self._renew_meanwhile()
+        token = self._credential.token
+        return f"Bearer {token}" if token else ""
+
+    def renew(self) -> bool:
+        """It was refused: get another one. Blocks. Raises CredentialError."""
+        before = self._credential
+        self._renewed()
+        return self._credential != before
+
+    def _renewed(self) -> None:
+        """Wait for a run: the one that goes on, or a new one, if none was just now."""
+        with self._lock:
+            just_now = self._clock.monotonic() - self._ran_at < _AGAIN_SECONDS
+            failure = self._failure
+        if just_now and failure is not None:
+            raise failure.with_traceback(None)
+        if just_now:
+            return
+        try:
+            self._flights.do(_RENEWAL, self._renewal, at_most_seconds=_PATIENCE_SECONDS)
+        except PatienceError:
+            raise CredentialError("the credential plug-in goes on and on") from None
+
+    def _renew_meanwhile(self) -> None:
+        with self._lock:
+            if self._clock.monotonic() - self._ran_at < _AGAIN_SECONDS:
+                return
+        with suppress(PatienceError, CredentialError):  # it has logged that
+            self._flights.do(_RENEWAL, self._renewal, at_most_seconds=0.0)
+
+    def _renewal(self) -> None:
+        """On a thread of its own, one at a time."""
+        failure = None
+        try:
+            self._take(self._run())
+        except CredentialError as error:
+            failure = error
+            _log.warning("Credential was not renewed", reason=str(error))
+            raise
+        finally:
+            with self._lock:
+                self._failure = failure
+                self._ran_at = self._clock.monotonic()
+
+    def _take(self, credential: Credential) -> None:
+        shown = (self._credential.certificate, self._credential.key)
+        if credential.certificate and self._context is not None:
+            try:
+                load_pem(self._context, credential.certificate, credential.key)
+            except OSError as error:
+                raise CredentialError(
+                    f"the plug-in's certificate cannot be used: {error}"
+                ) from None
+        now, expires = self._clock.now(), credential.expires
+        early = None
+        if expires is not None:
+            early = expires - min(_EARLY, (expires - now) / _EARLY_PART)
+        self._credential = credential
+        self._early, self._late = early, expires
+        if (credential.certificate, credential.key) != shown:
+            # Connections that are open show the old one for as long as they live.
+            self.generation += 1
