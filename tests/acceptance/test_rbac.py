@@ -3,6 +3,7 @@
 import ssl
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,15 @@ from operation import (
     samples,
 )
 
-from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import gvk_of, key_of
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import ForbiddenError
+from asoreconcile.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    SECRETS,
+    ApiResource,
+)
+from asoreconcile.objects import ObjectKey, gvk_of, key_of
 from asoreconcile.testing.kube import KubeServer
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -65,9 +73,9 @@ def operation(make_cluster, tmp_path):
         yield running
 
 
-def manifests():
+def manifests(*names):
     """What deploy/ has about who may do what."""
-    for name in ("operator.yaml", "rbac.yaml"):
+    for name in names or ("operator.yaml", "rbac.yaml"):
         for obj in yaml.safe_load_all((DEPLOY / name).read_text()):
             if obj["kind"] in KINDS:
                 yield obj
@@ -154,6 +162,70 @@ def assert_accounted_for(journal, azure_objs):
     asked = used(journal, served)
     assert ("update", "leases.coordination.k8s.io") in asked
     assert granted(served) - asked - SOMETIMES == set(UNUSED)
+
+
+TEAM = "team-a"
+TEAM_S_OPERATOR = "azureserviceoperator-team-a"
+# What is followed, and tells nothing of what is in a namespace.
+OF_ALL = {"namespaces", "customresourcedefinitions.apiextensions.k8s.io"}
+
+
+def test_a_tenant_s_operator_lives_in_its_namespace_and_reads_no_other(operation):
+    for obj in manifests("operator.yaml", "rbac.yaml", "tenant.yaml"):
+        if obj["kind"] == "RoleBinding" and obj["metadata"]["namespace"] == TEAM:
+            team = {"metadata": {"name": TEAM}}
+            operation.client.create(KINDS["Namespace"], team)
+        operation.client.patch(
+            KINDS[obj["kind"]], key_of(obj), obj, kind="apply", field_manager="tests"
+        )
+    token = operation.cluster.add_service_account(TEAM_S_OPERATOR, ACCOUNT)
+    kubeconfig = operation.folder / "tenant"
+    operation.cluster.write_kubeconfig(kubeconfig, token)
+    objs = samples()
+    for obj in objs:
+        obj["metadata"]["namespace"] = TEAM
+    azure_objs = [obj for obj in objs if obj["kind"] != "Secret"]
+    operation.install(*azure_objs)  # by the other operator
+    operation.start_manager(
+        *("--enable-leader-election", "--crd-pattern=*", "--webhook-port=9443"),
+        KUBECONFIG=str(kubeconfig),
+        POD_NAMESPACE=TEAM_S_OPERATOR,
+        AZURE_OPERATOR_MODE="watchers",
+        AZURE_TARGET_NAMESPACES=TEAM,
+    )
+    for obj in objs:
+        operation.apply(obj)
+    for obj in azure_objs:
+        operation.wait_ready(obj)
+    for obj in azure_objs:
+        operation.delete(obj)
+    for obj in azure_objs:
+        operation.wait_gone(obj)
+    assert operation.manager.end() == 0
+    assert " is forbidden: " not in operation.logs()
+    if isinstance(operation.cluster, KubeServer):
+        assert_at_home(list(operation.cluster.journal))
+    with closing(KubeClient(load(str(kubeconfig)), user_agent="tests")) as tenant:
+        for namespace in ("default", NAMESPACE):
+            with pytest.raises(ForbiddenError):
+                tenant.get(SECRETS, ObjectKey(namespace, "aso-credential"))
+        with pytest.raises(ForbiddenError):
+            tenant.list_page(SECRETS)
+        crd = ObjectKey("", "virtualnetworks.network.azure.com")
+        with pytest.raises(ForbiddenError):
+            tenant.patch(CUSTOM_RESOURCE_DEFINITIONS, crd, {"metadata": {}})
+
+
+def assert_at_home(journal):
+    """All that was asked for is the tenant's, or what everybody may know."""
+    user = f"system:serviceaccount:{TEAM_S_OPERATOR}:{ACCOUNT}"
+    asked = [entry for entry in journal if entry.user == user]
+    assert asked
+    home = (f"/namespaces/{TEAM}/", f"/namespaces/{TEAM_S_OPERATOR}/")
+    for entry in asked:
+        assert entry.status not in (401, 403)
+        if entry.resource and entry.resource not in OF_ALL:
+            assert any(part in entry.path for part in home), entry
 
 
 def scrape(port, token):

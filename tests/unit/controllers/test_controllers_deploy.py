@@ -9,15 +9,25 @@ import yaml
 from click.testing import CliRunner
 
 from asoreconcile.cmd.manager import manager
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import copy_json
 
 ROOT = Path(__file__).resolve().parents[3]
 OPERATOR = list(yaml.safe_load_all((ROOT / "deploy" / "operator.yaml").read_text()))
 RBAC = list(yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text()))
 
 
+TENANT = list(yaml.safe_load_all((ROOT / "deploy" / "tenant.yaml").read_text()))
+
+
+def pod(documents=OPERATOR):
+    (found,) = [d for d in documents if d["kind"] == "Deployment"]
+    return found["spec"]["template"]["spec"]
+
+
 def deployment():
-    (found,) = [d for d in OPERATOR if d["kind"] == "Deployment"]
-    return found["spec"]["template"]["spec"]["containers"][0]
+    (container,) = pod()["containers"]
+    return container
 
 
 def replicas():
@@ -49,8 +59,13 @@ def test_pods_run_without_any_privilege():
     assert context["capabilities"] == {"drop": ["ALL"]}
 
 
+def test_a_pod_s_temporary_files_are_bounded():
+    (volume,) = pod()["volumes"]
+    assert volume["emptyDir"] == {"sizeLimit": "64Mi"}
+
+
 def test_no_rule_is_a_wildcard_or_deletes():
-    for role in [d for d in [*RBAC, *OPERATOR] if d["kind"].endswith("Role")]:
+    for role in [d for d in [*RBAC, *OPERATOR, *TENANT] if d["kind"].endswith("Role")]:
         for rule in role["rules"]:
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
             assert "delete" not in rule["verbs"]
@@ -61,9 +76,12 @@ def test_several_replicas_elect_a_leader_by_leases_of_their_own_namespace_only()
     assert "--enable-leader-election" in deployment()["args"]
     (role,) = [d for d in RBAC if d["kind"] == "Role"]
     assert role["metadata"]["namespace"] == "azureserviceoperator-system"
-    assert [rule["resources"] for rule in role["rules"]] == [["leases"]]
-    (cluster_role,) = [d for d in RBAC if d["kind"] == "ClusterRole"]
-    assert not any("leases" in rule["resources"] for rule in cluster_role["rules"])
+    make, keep = role["rules"]
+    assert make["resources"] == keep["resources"] == ["leases"]
+    assert make["verbs"] == ["create"]
+    assert keep["resourceNames"] == ["controllers-leader-election-azinfra-generated"]
+    for cluster_role in [d for d in RBAC if d["kind"] == "ClusterRole"]:
+        assert not any("leases" in rule["resources"] for rule in cluster_role["rules"])
     (binding,) = [d for d in OPERATOR if d["kind"] == "RoleBinding"]
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     assert binding["metadata"]["namespace"] == role["metadata"]["namespace"]
@@ -86,3 +104,92 @@ def test_le1_a_lease_needs_the_namespace_it_is_kept_in():
     done = CliRunner().invoke(manager, arguments, env=environment)
     assert done.exit_code == 2
     assert "POD_NAMESPACE" in done.output
+
+
+def cluster_role(name):
+    (found,) = [d for d in RBAC if d["metadata"]["name"].endswith(name)]
+    return found["rules"]
+
+
+def test_crds_are_written_by_name_only():
+    create, write, hooks = cluster_role("crd-manager-role")
+    assert create["verbs"] == ["create"]
+    names = {f"{k.plural}.{k.group}" for k in builtin().kinds() if k.is_arm}
+    assert set(write["resourceNames"]) == names
+    assert len(hooks["resourceNames"]) == 2
+    for rule in [r for d in [*RBAC, *TENANT] for r in d.get("rules", ())]:
+        if set(rule["verbs"]) & {"patch", "update"} and "." in rule["apiGroups"][0]:
+            named = "resourceNames" in rule
+            assert named or rule["apiGroups"][0].endswith(".azure.com")
+
+
+def test_what_reads_the_whole_cluster_for_a_tenant_reads_no_content():
+    """Bound to the cluster are namespaces and CRDs; Secrets only by a RoleBinding."""
+    bound = {
+        d["roleRef"]["name"]: d["kind"] for d in TENANT if d["kind"].endswith("Binding")
+    }
+    assert bound == {
+        "azureserviceoperator-manager-role": "RoleBinding",
+        "azureserviceoperator-cluster-reader-role": "ClusterRoleBinding",
+        "azureserviceoperator-leader-election-role": "RoleBinding",
+    }
+    for rule in cluster_role("cluster-reader-role"):
+        assert rule["resources"] in (["namespaces"], ["customresourcedefinitions"])
+        assert rule["verbs"] == ["list", "watch"]
+
+
+@pytest.mark.parametrize("name", ["rbac.yaml", "operator.yaml", "tenant.yaml"])
+def test_each_rule_has_its_reason_beside_it(name):
+    lines = (ROOT / "deploy" / name).read_text().splitlines()
+    rules = [
+        n for n, line in enumerate(lines) if line.lstrip().startswith("- apiGroups")
+    ]
+    assert rules
+    for number in rules:
+        before = lines[number - 1].strip()
+        assert before.startswith("#"), f"{name}:{number + 1}: no reason"
+
+
+def test_a_tenant_s_pod_is_the_operator_s_in_its_own_mode():
+    ours, theirs = copy_json(pod()), copy_json(pod(TENANT))
+    (one,), (other,) = ours.pop("containers"), theirs.pop("containers")
+    assert ours == theirs
+    extra = {e["name"]: e.get("value") for e in other.pop("env")[1:]}
+    assert extra == {
+        "AZURE_OPERATOR_MODE": "watchers",
+        "AZURE_TARGET_NAMESPACES": "team-a",
+    }
+    assert set(other.pop("args")) <= set(one.pop("args"))
+    assert one.pop("ports")[1:] == other.pop("ports")
+    del one["env"]
+    assert one == other
+
+
+def ports(rules):
+    return {
+        (port["protocol"], port["port"]) for rule in rules for port in rule["ports"]
+    }
+
+
+def test_the_network_is_as_narrow_as_the_pods_need():
+    (policy,) = [d["spec"] for d in OPERATOR if d["kind"] == "NetworkPolicy"]
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    (found,) = [d for d in OPERATOR if d["kind"] == "Deployment"]
+    labels = found["spec"]["template"]["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+    listens = {("TCP", p["containerPort"]) for p in deployment()["ports"]}
+    service = yaml.safe_load((ROOT / "deploy" / "webhooks.yaml").read_text())["spec"]
+    (hooks,) = service["ports"]
+    assert ports(policy["ingress"]) == listens | {("TCP", hooks["targetPort"])}
+    assert ports(policy["egress"]) == {
+        *(("UDP", 53), ("TCP", 53), ("TCP", 443), ("TCP", 6443), ("TCP", 80)),
+    }
+    (plain,) = [r for r in policy["egress"] if ports([r]) == {("TCP", 80)}]
+    assert plain["to"] == [{"ipBlock": {"cidr": "169.254.169.254/32"}}]
+
+
+def test_the_api_server_finds_a_webhook_before_it_is_ready():
+    """Readiness waits for a conversion: without this each would wait for the other."""
+    service = yaml.safe_load((ROOT / "deploy" / "webhooks.yaml").read_text())
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert service["metadata"]["name"] == "azureserviceoperator-webhook-service"
