@@ -137,10 +137,13 @@ class Application:
             self.client, name, clock=self.clock, api=event_api, threads=self.threads
         )
         self.alive, self.ready = Checks("healthz"), Checks("readyz")
-        self.manager = Manager(
-            clock=self.clock, elector=self._elector, grace_seconds=grace_seconds
-        )
         self._synced = CachesSynced(self.clock)
+        self.manager = Manager(
+            clock=self.clock,
+            elector=self._elector,
+            grace_seconds=grace_seconds,
+            caches_ready=lambda: self._synced().ok,
+        )
         self._roster = Roster(
             self._informers, self.manager, synced=self._synced, metrics=self.metrics
         )

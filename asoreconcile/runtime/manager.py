@@ -14,7 +14,15 @@ from typing import Protocol
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoError
 from asoreconcile.log import Logger
-from asoreconcile.runtime.service import STOP_ORDER, Group, Service, Standby, Task
+from asoreconcile.runtime.after_caches import AfterCaches
+from asoreconcile.runtime.service import (
+    STOP_ORDER,
+    Group,
+    Service,
+    Standby,
+    Step,
+    Task,
+)
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.workforce import start_daemon
 
@@ -63,8 +71,10 @@ class Manager:
         clock: Clock,
         elector: Elector | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        caches_ready: Callable[[], bool] = lambda: True,
     ) -> None:
         """elector: None leads at once.
+        caches_ready: whether services that read caches may start; asked until it is so.
         grace_seconds: the whole budget of a stop; 0 does not wait. Make it shorter than
         the pod's terminationGracePeriodSeconds.
         """
@@ -80,28 +90,41 @@ class Manager:
         self._stop = threading.Event()
         self._settled = threading.Event()  # no leader is being started
         self._settled.set()
+        self._after_caches = AfterCaches(clock, caches_ready, self._start_one)
+        self._early: set[int] = set()
         self._deadline = 0.0
         self._lost = False
         self._over = threading.Event()
         self.failure: BaseException | None = None
         """Why it stopped, if not because it was asked to."""
 
-    def add(self, service: Service, *, group: Group = Group.LEADER) -> None:
+    def add(
+        self,
+        service: Service,
+        *,
+        group: Group = Group.LEADER,
+        after_caches: bool = True,
+    ) -> None:
         """Have a service started with its group; at once if the group has started.
 
+        after_caches: of OTHERS and LEADER, not before the caches can be read. Say False
+        for what the caches wait for, such as a step that installs CRDs. Controllers
+        wait for their own sources.
         Raises ManagerError once stopping has begun, or if a service of that name is
         here already. Rules: MG-2, CT-8.
         """
         with self._lock:
             self._check_new(service)
             self._services[group].append(service)
+            if not after_caches or group < Group.OTHERS or isinstance(service, Standby):
+                self._early.add(id(service))
             warm = group is Group.LEADER and Group.OTHERS in self._open
             now = group in self._open
         if isinstance(service, Task):
             service.on_failure = self._fail
         if warm and not now and isinstance(service, Standby):
             service.warm_up()
-        if now:
+        if now and not self._has_to_wait(group, service):
             self._start_one(group, service)
 
     def run(self, *, signals: bool = False) -> int:
@@ -166,7 +189,21 @@ class Manager:
                 return False
             self._open.add(group)
             services = list(self._services[group])
-        return all(self._start_one(group, service) for service in services)
+        behind_step = False
+        for service in services:
+            if behind_step:
+                self._after_caches.hold(group, service, always=True)
+            elif self._has_to_wait(group, service):
+                # What comes after a step finds it done.
+                behind_step = isinstance(service, Step)
+            elif not self._start_one(group, service):
+                return False
+        return True
+
+    def _has_to_wait(self, group: Group, service: Service) -> bool:
+        """Whether it is held back until the caches can be read."""
+        early = id(service) in self._early
+        return not early and self._after_caches.hold(group, service)
 
     def _start_one(self, group: Group, service: Service) -> bool:
         with self._lock:
@@ -216,6 +253,7 @@ class Manager:
         """Stop in order within the budget; returns what still runs."""
         with self._lock:
             self._phase = _Phase.STOPPING
+        self._after_caches.close()
         self._deadline = self._clock.monotonic() + self._grace_seconds
         still_running: list[str] = []
         writing = False
@@ -223,6 +261,8 @@ class Manager:
             left = self._stop_group(self._started[group])
             if group is Group.LEADER and not self._wait(self._settled):
                 left.append("leaders (starting)")
+            if group is Group.LEADER and not self._wait(self._after_caches.settled):
+                left.append("services (starting)")
             writing = writing or (group is Group.LEADER and bool(left))
             still_running += left
         if self._elector is not None:

@@ -29,7 +29,7 @@ from asoreconcile.runtime.leader import LeaderElection, Timing
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
-from asoreconcile.runtime.service import Task
+from asoreconcile.runtime.service import Group, Task
 from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
@@ -109,6 +109,20 @@ def test_ha2_set_owner_and_owns_are_a_pair(application):
     assert noting.keys.get(timeout=20) == ONE
     app.stop()
     assert codes.get(timeout=20) == 0
+
+
+@pytest.mark.parametrize("group", [Group.OTHERS, Group.LEADER])
+def test_mg1_a_task_may_read_the_cache_from_its_first_line(application, group):
+    app, found = application.make(), Queue()
+    create(app, CONFIG_MAPS, "default", "one")
+    app.informer(CONFIG_MAPS)
+
+    def read(_stop):
+        found.put(app.cached.get(CONFIG_MAPS, ONE))
+
+    app.manager.add(Task("reader", read, clock=app.clock), group=group)
+    with app.running():
+        assert found.get(timeout=20)["metadata"]["name"] == "one"
 
 
 def test_it_runs_for_a_block(application):

@@ -119,6 +119,115 @@ def test_mg1_mg4_groups_start_and_stop_in_their_order(clock, journal):
     ]
 
 
+class Caches:
+    """Caches that can be read when the test says so."""
+
+    ready = False
+
+    def __call__(self):
+        return self.ready
+
+
+@pytest.fixture
+def caches():
+    return Caches()
+
+
+def test_mg1_services_start_once_the_caches_can_be_read(clock, journal, caches):
+    """Controllers, which wait for their own sources, and what caches wait for do not."""
+    manager = Manager(clock=clock, caches_ready=caches)
+    for group in (Group.LEADER, Group.OTHERS):
+        manager.add(Recorded(f"reader {group.name}", journal), group=group)
+        manager.add(Warmed(f"controller {group.name}", journal), group=group)
+        crds = Recorded(f"crds {group.name}", journal)
+        manager.add(crds, group=group, after_caches=False)
+    running = Running(manager)
+    journal.wait_for("start crds LEADER")
+    before = [
+        "start controller OTHERS",
+        "start crds OTHERS",
+        "warm controller LEADER",
+        "start controller LEADER",
+        "start crds LEADER",
+    ]
+    clock.advance(10)
+    assert journal.lines == before
+    caches.ready = True
+    clock.advance(0.1)
+    journal.wait_for("start reader LEADER")
+    assert journal.lines == [*before, "start reader OTHERS", "start reader LEADER"]
+    manager.stop()
+    assert running.exit_code() == 0
+    assert {"stop reader OTHERS", "stop reader LEADER"} <= set(journal.lines)
+
+
+def test_mg1_what_comes_after_a_step_finds_it_done(clock, journal, caches):
+    manager = Manager(clock=clock, caches_ready=caches)
+    manager.add(Step("migrate", lambda: journal.note("migrated")))
+    manager.add(Warmed("controller", journal))
+    manager.add(Recorded("more", journal))
+    running = Running(manager)
+    journal.wait_for("warm controller")
+    clock.advance(1)
+    assert journal.lines == ["warm controller"]
+    caches.ready = True
+    clock.advance(0.1)
+    journal.wait_for("start more")
+    assert journal.lines[1:] == ["migrated", "start controller", "start more"]
+    manager.stop()
+    assert running.exit_code() == 0
+
+
+def test_mg1_a_late_service_waits_for_a_late_cache(clock, journal, caches):
+    caches.ready = True
+    manager = Manager(clock=clock, caches_ready=caches)
+    manager.add(Recorded("first", journal))
+    running = Running(manager)
+    journal.wait_for("start first")
+    caches.ready = False
+    manager.add(Recorded("late", journal))
+    clock.advance(5)
+    assert journal.lines == ["start first"]
+    caches.ready = True
+    clock.advance(0.1)
+    journal.wait_for("start late")
+    manager.stop()
+    assert running.exit_code() == 0
+
+
+def test_mg4_what_waits_for_caches_is_not_started_by_a_stop(clock, journal, caches):
+    manager = Manager(clock=clock, caches_ready=caches)
+    manager.add(Recorded("reader", journal))
+    manager.add(Recorded("crds", journal), after_caches=False)
+    running = Running(manager)
+    journal.wait_for("start crds")
+    manager.stop()
+    assert running.exit_code() == 0
+    caches.ready = True
+    clock.advance(1)
+    assert journal.lines == ["start crds", "stop crds"]
+
+
+def test_mg4_a_stop_waits_for_a_held_service_that_is_being_started(journal, caches):
+    caches.ready, clock = False, SystemClock()
+    begun, finish = threading.Event(), threading.Event()
+
+    def migrate():
+        begun.set()
+        assert finish.wait(10)
+        journal.note("migrated")
+
+    manager = Manager(clock=clock, caches_ready=caches)
+    manager.add(Step("migrate", migrate))
+    running = Running(manager)
+    caches.ready = True
+    assert begun.wait(10)
+    manager.stop()
+    finish.set()
+    assert running.exit_code() == 0
+    assert journal.lines == ["migrated"]
+
+
 def test_mg2_a_service_added_while_running_starts_at_once(clock, journal):
     manager = Manager(clock=clock)
     manager.add(Recorded("first", journal))
