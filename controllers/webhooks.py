@@ -30,6 +30,7 @@ from asoreconcile.controllers.conversions import converter
 from asoreconcile.errors import AsoError
 from asoreconcile.expressions.language import shared
 from asoreconcile.expressions.process import EngineMissingError
+from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.objects import JsonObject, ObjectKey, dig
 from asoreconcile.runtime.service import Service
@@ -210,7 +211,11 @@ class Webhooks:
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
-    """What is wrong with an object's export expressions; none evaluated."""
+    """What is wrong with an object's export expressions; none evaluated.
+
+    Those of a namespace that has too many of them to look at now are let in: the
+    reconciler looks at them in their turn.
+    """
     given = dig(obj, "spec.operatorSpec")
     if not isinstance(given, dict):
         return []
@@ -220,3 +225,5 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
         return Computed(shared(), version, obj).problems()
     except EngineMissingError as error:
         return [Problem("spec.operatorSpec", str(error))]
+    except EngineBusyError:
+        return []

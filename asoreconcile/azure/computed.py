@@ -21,7 +21,7 @@ from asoreconcile.expressions.language import (
     Expressions,
 )
 from asoreconcile.middleware.requests import Export
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.objects import JsonObject, dig, key_of
 
 SECRET_EXPRESSIONS = "secretExpressions"  # noqa: S105 - the field's name
 CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
@@ -92,7 +92,15 @@ class Computed:
         self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
 
     def problems(self) -> list[Problem]:
-        """All that is wrong with the expressions, without evaluating any."""
+        """What is wrong with the expressions, without evaluating any: everything, or
+        the first that asks for too much. Raises EngineMissingError, EngineBusyError.
+        """
+        try:
+            return self._problems()
+        except _LimitError as error:
+            return error.problems
+
+    def _problems(self) -> list[Problem]:
         texts = [t for o in (*self._secrets, *self._config_maps) for t in o.texts()]
         if len(texts) > MAX_EXPRESSIONS:
             message = f"holds {len(texts)} expressions, more than {MAX_EXPRESSIONS}"
@@ -117,12 +125,16 @@ class Computed:
         return self._exports(self._secrets, raw)
 
     def _check(self, text: _Text) -> Checked:
-        return self._expressions.check(self._version, text.text)
+        namespace = key_of(self._obj).namespace
+        return self._expressions.check(self._version, text.text, namespace=namespace)
 
     def _destination_problems(self, one: _Destination) -> Iterator[Problem]:
         for text in one.texts():
             try:
                 gives = self._check(text).gives
+            except ExpressionLimitError as error:
+                # Whoever wrote this one may have written more of them: look no further.
+                raise _LimitError([Problem(text.at, str(error))]) from error
             except ExpressionError as error:
                 yield Problem(text.at, str(error))
                 continue

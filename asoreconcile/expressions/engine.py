@@ -25,6 +25,10 @@ _KINDS: dict[str, Kind] = {"STRING": "string", "MAP<STRING, STRING>": "map"}
 _COMPLAINT = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDEFINED = re.compile(r"undefined field '(\w+)' not found in struct '([\w.]+)'")
 _TOO_DEEP = "recursion"
+# Macros whose target is in what they become twice: a chain of them is as large as a
+# power of two, and the compiler needs as much time and memory.
+_COPYING = re.compile(r"\.\s*opt(?:Flat)?Map\b")
+_MAX_COPIES = 8
 _MAX_COMPLAINTS = 3
 _MAX_PROGRAMS = 256
 _DECLARED = (
@@ -93,6 +97,12 @@ class Engine:
         return self._programs[text]
 
     def _compiled(self, text: str) -> Program:
+        copies = len(_COPYING.findall(text))
+        if copies > _MAX_COPIES:
+            raise CompileError(
+                f"uses optMap and optFlatMap {copies} times, at most {_MAX_COPIES}: "
+                "each one doubles what is before it"
+            )
         run = self._parsed(text)
         type_name = str(run.return_type().name())
         if type_name not in _KINDS:

@@ -5,8 +5,8 @@
     checked.secrets                                    # frozenset({"key1"})
     expressions.evaluate(version, text, obj=obj, secrets={"key1": ...})
 
-Safe from any thread. Blocking: each call waits for the engine's process, 2 s at most
-for an answer.
+Safe from any thread. Blocking: each call waits for one of the engine's processes, 2 s
+of work at most for an answer, and 10 s for its turn.
 """
 
 import atexit
@@ -18,9 +18,12 @@ from typing import Literal, Protocol
 import attrs
 
 from asoreconcile import jsontext
+from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.errors import AsoError
-from asoreconcile.expressions.process import EngineLimitError, EngineProcess
-from asoreconcile.objects import GroupVersionKind, JsonObject
+from asoreconcile.expressions.limits import Limits, Recent
+from asoreconcile.expressions.pool import EnginePool
+from asoreconcile.expressions.process import EngineLimitError
+from asoreconcile.objects import GroupVersionKind, JsonObject, key_of
 
 # CEL's own limit is six times as much; what nobody writes by hand only costs memory.
 MAX_LENGTH = 16 * 1024
@@ -48,9 +51,9 @@ class Typed(Hashable, Protocol):
 
 
 class Asks(Protocol):
-    """A way to the engine (`process.EngineProcess`)."""
+    """A way to the engine (`pool.EnginePool`)."""
 
-    def ask(self, request: JsonObject) -> JsonObject: ...
+    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject: ...
 
 
 @attrs.frozen
@@ -65,16 +68,35 @@ class Checked:
 
 
 class Expressions:
-    """Checks and evaluates expressions over any kind version."""
+    """Checks and evaluates expressions over any kind version.
 
-    def __init__(self, engine: Asks) -> None:
+    One that asked for too much is refused without being run again, for a while that
+    doubles each time; it costs nobody else anything meanwhile.
+    """
+
+    def __init__(self, engine: Asks, *, clock: Clock) -> None:
         self._engine = engine
         self._kind = lru_cache(maxsize=1024)(_kind)
-        self._checked = lru_cache(maxsize=1024)(self._check)
+        self._checked = Recent[tuple[Typed, str], Checked | ExpressionError](1024)
+        self._limits = Limits(clock)
 
-    def check(self, version: Typed, text: str) -> Checked:
-        """Compile an expression. Raises ExpressionError, EngineMissingError."""
-        return self._checked(version, text)
+    def check(self, version: Typed, text: str, *, namespace: str = "") -> Checked:
+        """Compile an expression. namespace: of who wrote it.
+
+        Raises ExpressionError, EngineMissingError, EngineBusyError.
+        """
+        known = self._checked.get((version, text))
+        if known is None:
+            try:
+                known = self._check(version, text, namespace)
+            except ExpressionLimitError:
+                raise
+            except ExpressionError as error:
+                known = error
+            self._checked.put((version, text), known)
+        if isinstance(known, ExpressionError):
+            raise ExpressionError(str(known))
+        return known
 
     def evaluate(
         self,
@@ -87,18 +109,20 @@ class Expressions:
         """What an expression gives on an object: never empty, at most 1 MiB.
 
         secrets: the values of the names that `check` told.
-        Raises ExpressionError, EngineMissingError.
+        Raises ExpressionError, EngineMissingError, EngineBusyError.
         """
         given = {"self": obj, "secret": dict(secrets)}
-        value: str | dict[str, str] = self._ask(version, text, given)["value"]
+        key = key_of(obj)
+        value: str | dict[str, str]
+        value = self._ask(version, text, given, key.namespace, str(key))["value"]
         return value
 
-    def _check(self, version: Typed, text: str) -> Checked:
+    def _check(self, version: Typed, text: str, namespace: str) -> Checked:
         if len(text) > MAX_LENGTH:
             raise ExpressionError(
                 f"has {len(text)} characters, more than the {MAX_LENGTH} allowed"
             )
-        answer = self._ask(version, text, {})
+        answer = self._ask(version, text, {}, namespace, "")
         if answer["whole"]:
             raise ExpressionError(
                 "uses secret without a name: write secret.<name> for each one, so that "
@@ -106,16 +130,25 @@ class Expressions:
             )
         return Checked(answer["gives"], frozenset(answer["secrets"]))
 
-    def _ask(self, version: Typed, text: str, more: JsonObject) -> JsonObject:
+    def _ask(
+        self, version: Typed, text: str, more: JsonObject, namespace: str, name: str
+    ) -> JsonObject:
+        """name: of the object, for what it is that asks for too much; "" is any."""
         request = {"kind": self._kind(version), "text": text, **more}
+        culprit = (request["kind"], text, name)
+        if refusal := self._limits.refusal(culprit):
+            raise ExpressionLimitError(refusal)
         try:
-            answer = self._engine.ask(request)
+            answer = self._engine.ask(request, namespace=namespace)
             if "needs" in answer:
-                answer = self._engine.ask({**request, "schema": version.schema})
+                request = {**request, "schema": version.schema}
+                answer = self._engine.ask(request, namespace=namespace)
         except EngineLimitError as error:
-            raise ExpressionLimitError(str(error)) from error
+            answer = {"limit": str(error)}
         if "limit" in answer:
+            self._limits.reached(culprit, answer["limit"])
             raise ExpressionLimitError(answer["limit"])
+        self._limits.kept(culprit)
         if "error" in answer:
             raise ExpressionError(_shortened(answer["error"]))
         return answer
@@ -136,7 +169,8 @@ def _kind(version: Typed) -> str:
 
 @cache
 def shared() -> Expressions:
-    """The expressions of this process; its engine starts with the first of them."""
-    engine = EngineProcess()
+    """The expressions of this process; an engine starts with the first of them."""
+    clock = SystemClock()
+    engine = EnginePool(clock=clock)
     atexit.register(engine.close)
-    return Expressions(engine)
+    return Expressions(engine, clock=clock)

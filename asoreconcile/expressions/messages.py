@@ -26,6 +26,9 @@ _SCALARS = {
     "boolean": _FieldProto.TYPE_BOOL,
 }
 _INT64 = 2**63
+# How deep protobuf reads messages within messages.
+_MAX_NESTED = 100
+_LIST_MESSAGES, _OBJECT_MESSAGES = 2, 3
 
 Shape = Literal["one", "many", "map"]
 # Slots by JSON name; mutable, for a type may hold itself.
@@ -68,9 +71,11 @@ class SelfType:
         )
 
     def message(self, obj: JsonObject) -> Message:
-        """An object as a message. What does not fit the schema is left out."""
+        """An object as a message. What does not fit the schema is left out, and what is
+        nested deeper than the engine reads, some 30 levels, is null.
+        """
         made = self._class()
-        _fill(made, self._plan, obj)
+        _fill(made, self._plan, obj, _MAX_NESTED)
         return made
 
     def fields_of(self, type_name: str) -> list[str]:
@@ -180,20 +185,21 @@ def _resource_ids() -> descriptor_pb2.FileDescriptorProto:
     return builder.file
 
 
-def _fill(message: Any, plan: Plan, value: JsonObject) -> None:
+def _fill(message: Any, plan: Plan, value: JsonObject, room: int) -> None:
+    """room: how many messages may be nested in this one."""
     for source, found in value.items():
         slot = plan.get(source)
         if slot is None or found is None:
             continue
         if slot.shape == "one":
-            _set(message, slot.field, slot.takes, found)
+            _set(message, slot.field, slot.takes, found, room - 1)
         elif slot.shape == "many" and isinstance(found, list):
-            _fill_list(getattr(message, slot.field), slot.takes, found)
+            _fill_list(getattr(message, slot.field), slot.takes, found, room - 1)
         elif slot.shape == "map" and isinstance(found, dict):
-            _fill_map(getattr(message, slot.field), slot.takes, found)
+            _fill_map(getattr(message, slot.field), slot.takes, found, room - 2)
 
 
-def _set(message: Any, field: str, takes: str | Plan, value: Any) -> None:
+def _set(message: Any, field: str, takes: str | Plan, value: Any, room: int) -> None:
     if isinstance(takes, str) and takes != "any":
         scalar = _scalar(takes, value)
         if scalar is not None:
@@ -201,34 +207,34 @@ def _set(message: Any, field: str, takes: str | Plan, value: Any) -> None:
         return
     nested = getattr(message, field)
     nested.SetInParent()
-    _fill_nested(nested, takes, value)
+    _fill_nested(nested, takes, value, room)
 
 
-def _fill_nested(nested: Any, takes: str | Plan, value: Any) -> None:
+def _fill_nested(nested: Any, takes: str | Plan, value: Any, room: int) -> None:
     if takes == "any":
-        _fill_any(nested, value)
+        _fill_any(nested, value, room)
     elif isinstance(takes, dict) and isinstance(value, dict):
-        _fill(nested, takes, value)
+        _fill(nested, takes, value, room)
 
 
-def _fill_list(repeated: Any, takes: str | Plan, values: list[Any]) -> None:
+def _fill_list(repeated: Any, takes: str | Plan, values: list[Any], room: int) -> None:
     for value in values:
         if isinstance(takes, str) and takes != "any":
             scalar = _scalar(takes, value)
             if scalar is not None:
                 repeated.append(scalar)
         else:
-            _fill_nested(repeated.add(), takes, value)
+            _fill_nested(repeated.add(), takes, value, room)
 
 
-def _fill_map(mapped: Any, takes: str | Plan, values: JsonObject) -> None:
+def _fill_map(mapped: Any, takes: str | Plan, values: JsonObject, room: int) -> None:
     for key, value in values.items():
         if isinstance(takes, str) and takes != "any":
             scalar = _scalar(takes, value)
             if scalar is not None:
                 mapped[key] = scalar
         else:
-            _fill_nested(mapped[key], takes, value)
+            _fill_nested(mapped[key], takes, value, room)
 
 
 def _scalar(takes: str, value: Any) -> Any:
@@ -245,21 +251,29 @@ def _scalar(takes: str, value: Any) -> Any:
     return int(value) if whole and -_INT64 <= value < _INT64 else None
 
 
-def _fill_any(made: Any, value: Any) -> None:
-    """Any JSON as a google.protobuf.Value."""
+def _fill_any(made: Any, value: Any, room: int) -> None:
+    """Any JSON as a google.protobuf.Value; null where it is nested too deep for one.
+
+    An object in a Value is three messages deep (with its entry), a list is two.
+    """
     match value:
-        case None:
-            made.null_value = struct_pb2.NULL_VALUE
         case bool():
             made.bool_value = value
         case int() | float():
             made.number_value = value
         case str():
             made.string_value = value
-        case list():
-            made.list_value.extend(value)
-        case dict():
-            made.struct_value.update(value)
+        case list() if room >= _LIST_MESSAGES:
+            made.list_value.SetInParent()
+            for one in value:
+                _fill_any(made.list_value.values.add(), one, room - _LIST_MESSAGES)
+        case dict() if room >= _OBJECT_MESSAGES:
+            made.struct_value.SetInParent()
+            fields = made.struct_value.fields
+            for name, one in value.items():
+                _fill_any(fields[name], one, room - _OBJECT_MESSAGES)
+        case _:
+            made.null_value = struct_pb2.NULL_VALUE
 
 
 _TEXT = {"type": "string"}

@@ -10,7 +10,9 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import expression_problems
 from asoreconcile.expressions.language import Expressions
 from asoreconcile.expressions.process import EngineMissingError
+from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.objects import GroupKind
+from asoreconcile.testing.clock import FakeClock
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork")).version()
 
@@ -33,7 +35,7 @@ def test_expressions_are_checked_with_a_write():
 class NoEngine:
     """Stands for one that is not installed."""
 
-    def ask(self, request):
+    def ask(self, request, *, namespace):
         raise EngineMissingError("install asoreconcile[cel]")
 
 
@@ -42,13 +44,28 @@ def test_where_no_engine_starts_expressions_are_refused_with_what_to_install(
     monkeypatch, field
 ):
     """Let in, they would export nothing."""
-    monkeypatch.setattr(webhooks, "shared", lambda: Expressions(NoEngine()))
+    monkeypatch.setattr(
+        webhooks, "shared", lambda: Expressions(NoEngine(), clock=FakeClock())
+    )
     one = {"name": "out", "key": "k", "value": "self.metadata.name"}
     obj = {"metadata": {"name": "x"}, "spec": {"operatorSpec": {field: [one]}}}
 
     assert expression_problems(VNET, obj) == [
         Problem("spec.operatorSpec", "install asoreconcile[cel]")
     ]
+
+
+def test_expressions_that_have_to_wait_are_left_to_the_reconciler(monkeypatch):
+    class Busy:
+        def ask(self, request, *, namespace):
+            raise EngineBusyError
+
+    monkeypatch.setattr(
+        webhooks, "shared", lambda: Expressions(Busy(), clock=FakeClock())
+    )
+    one = {"name": "out", "key": "k", "value": "self.metadata.name"}
+    spec = {"operatorSpec": {"secretExpressions": [one]}}
+    assert expression_problems(VNET, {"metadata": {"name": "x"}, "spec": spec}) == []
 
 
 @pytest.mark.parametrize("spec", [{}, {"operatorSpec": {}}, {"operatorSpec": []}])

@@ -114,8 +114,8 @@ def test_an_expression_is_given_only_the_secrets_that_it_names():
     given = {}
 
     class Spying:
-        def check(self, version, text):
-            return shared().check(version, text)
+        def check(self, version, text, *, namespace):
+            return shared().check(version, text, namespace=namespace)
 
         def evaluate(self, version, text, *, obj, secrets):
             given[text] = dict(secrets)
@@ -158,7 +158,7 @@ def test_after_one_that_asks_for_too_much_no_other_is_evaluated():
 
         evaluated = 0
 
-        def check(self, version, text):
+        def check(self, version, text, *, namespace):
             return Checked("string", frozenset())
 
         def evaluate(self, version, text, *, obj, secrets):
@@ -170,6 +170,21 @@ def test_after_one_that_asks_for_too_much_no_other_is_evaluated():
     with pytest.raises(ComputedError, match="takes too much"):
         Computed(engine, VERSION, obj).config_maps()
     assert engine.evaluated == 1
+
+
+def test_after_one_that_takes_too_much_to_compile_no_other_is_looked_at():
+    class Engine:
+        checked = 0
+
+        def check(self, version, text, *, namespace):
+            self.checked += 1
+            raise ExpressionLimitError("takes too much")
+
+    engine = Engine()
+    obj = namespace(config_maps=[into("c", "'x'", "k"), into("c", "'y'", "l")])
+    (problem,) = Computed(engine, VERSION, obj).problems()
+    assert "takes too much" in problem.message
+    assert engine.checked == 1
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
+from asoreconcile import jsontext
 from asoreconcile.expressions.engine import Engine, EvaluationError
 
 TEXT = {"type": "string"}
@@ -269,3 +270,17 @@ def test_parse_resource_id_refuses_what_is_none(evaluate):
 )
 def test_absent_fields_read_as_zero_values(evaluate, text, expected):
     assert evaluate(text) == expected
+
+
+@pytest.mark.parametrize("levels", [25, 33, 60, 150, 5000])
+@pytest.mark.parametrize("make", ['{"a":', "["], ids=["objects", "lists"])
+def test_what_is_nested_deep_is_no_trouble_to_who_does_not_ask_for_it(levels, make):
+    end = "}" if make.startswith("{") else "]"
+    deep = jsontext.loads(make * levels + "1" + end * levels)
+    obj = {"metadata": {"name": "x"}, "spec": {"anything": deep, "location": "l"}}
+    engine = Engine({**typed(metadata={}, spec=typed(location=TEXT, anything=ANY))})
+    message = engine.message(obj)
+    assert engine.compile("self.spec.location").evaluate(message, {}) == "l"
+    step = ".a" if end == "}" else "[0]"
+    near = "type(self.spec.anything" + step * 20 + ") == null_type ? 'none' : 'some'"
+    assert engine.compile(near).evaluate(message, {}) == "some"

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ import pytest
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
+from asoreconcile.clock import SystemClock
 from asoreconcile.expressions.language import (
     MAX_LENGTH,
     Checked,
@@ -18,13 +21,16 @@ from asoreconcile.expressions.language import (
     ExpressionLimitError,
     Expressions,
 )
+from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import (
     DEADLINE_SECONDS,
     EngineLimitError,
     EngineMissingError,
     EngineProcess,
 )
+from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.objects import GroupVersionKind
+from asoreconcile.testing.clock import FakeClock
 
 TEXT = {"type": "string"}
 
@@ -58,9 +64,24 @@ class Counted:
         self.requests = []
         self._engine = engine
 
-    def ask(self, request):
+    def ask(self, request, *, namespace):
         self.requests.append(request)
         return self._engine.ask(request)
+
+
+class Alone:
+    """One process for everybody."""
+
+    def __init__(self, engine):
+        self._engine = engine
+
+    def ask(self, request, *, namespace):
+        return self._engine.ask(request)
+
+
+def over(engine):
+    engine = Alone(engine) if isinstance(engine, EngineProcess) else engine
+    return Expressions(engine, clock=FakeClock())
 
 
 def evaluate(expressions, text, version=VERSION, **secrets):
@@ -68,7 +89,7 @@ def evaluate(expressions, text, version=VERSION, **secrets):
 
 
 def test_an_expression_is_checked_and_evaluated(engine):
-    expressions = Expressions(engine)
+    expressions = over(engine)
     text = "self.spec.location + secret.key1"
     assert expressions.check(VERSION, text) == Checked("string", frozenset({"key1"}))
     assert evaluate(expressions, text, key1="-k") == "eastus-k"
@@ -77,7 +98,7 @@ def test_an_expression_is_checked_and_evaluated(engine):
 
 def test_an_expression_is_checked_once_and_the_schema_sent_once(engine):
     counted = Counted(engine)
-    expressions = Expressions(counted)
+    expressions = over(counted)
     for _ in range(3):
         expressions.check(VERSION, "self.spec.location")
     evaluate(expressions, "self.spec.location")
@@ -91,7 +112,7 @@ def test_an_expression_is_checked_once_and_the_schema_sent_once(engine):
 
 
 def test_two_schemas_of_one_version_are_kept_apart(engine):
-    expressions = Expressions(engine)
+    expressions = over(engine)
     other = Version("place")
     expressions.check(VERSION, "self.spec.location")
     expressions.check(other, "self.spec.place")
@@ -100,7 +121,7 @@ def test_two_schemas_of_one_version_are_kept_apart(engine):
 
 
 def test_more_kinds_than_the_process_remembers_are_served(engine):
-    expressions = Expressions(engine)
+    expressions = over(engine)
     for _ in range(2):
         for number in range(40):
             field = f"field{number}"
@@ -111,7 +132,7 @@ def test_more_kinds_than_the_process_remembers_are_served(engine):
 
 
 def test_a_hungry_expression_fails_and_the_next_one_is_served(engine):
-    expressions = Expressions(engine)
+    expressions = over(engine)
     with pytest.raises(ExpressionLimitError, match="memory"):
         evaluate(expressions, BOMB)
     assert evaluate(expressions, "self.spec.location") == "eastus"
@@ -136,17 +157,32 @@ def test_a_late_answer_is_an_error_and_the_process_is_replaced():
         engine.close()
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_process_that_gets_no_processor_is_waited_for():
+    """A busy machine is no fault of an expression."""
+    request = {"kind": "k", "text": "'a'", "schema": VERSION.schema}
+    engine = with_a_silent_process(0.3)
+    pid = engine._child._process.pid
+    waking = threading.Timer(0.6, os.kill, (pid, signal.SIGCONT))
+    waking.start()
+    try:
+        assert "error" not in engine.ask(request)
+    finally:
+        waking.join()
+        engine.close()
+
+
 def test_a_late_answer_is_the_expression_s_limit():
     engine = with_a_silent_process(0.0)
     try:
         with pytest.raises(ExpressionLimitError, match="make it do less"):
-            Expressions(engine).check(VERSION, "'a'")
+            over(engine).check(VERSION, "'a'")
     finally:
         engine.close()
 
 
 def test_a_process_that_died_is_replaced_unnoticed(engine):
-    expressions = Expressions(engine)
+    expressions = over(engine)
     assert evaluate(expressions, "self.spec.location") == "eastus"
     process = engine._child._process
     os.kill(process.pid, signal.SIGKILL)
@@ -155,7 +191,7 @@ def test_a_process_that_died_is_replaced_unnoticed(engine):
 
 
 def test_closing_ends_the_process_and_a_later_request_starts_another(engine):
-    expressions = Expressions(engine)
+    expressions = over(engine)
     evaluate(expressions, "self.spec.location")
     process = engine._child._process
     engine.close()
@@ -166,7 +202,7 @@ def test_closing_ends_the_process_and_a_later_request_starts_another(engine):
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_the_process_gets_none_of_our_credentials(engine, monkeypatch):
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "S3cret-Value")
-    evaluate(Expressions(engine), "self.spec.location")
+    evaluate(over(engine), "self.spec.location")
     environment = Path(f"/proc/{engine._child._process.pid}/environ")
     assert b"S3cret-Value" not in environment.read_bytes()
 
@@ -181,23 +217,66 @@ def test_without_the_library_the_message_says_what_to_install(engine, monkeypatc
     path = [p for p in sys.path if "site-packages" not in p]
     monkeypatch.setattr(sys, "path", path)
     with pytest.raises(EngineMissingError, match=r"install asoreconcile\[cel\]"):
-        evaluate(Expressions(engine), "self.spec.location")
+        evaluate(over(engine), "self.spec.location")
 
 
 def test_secrets_used_without_a_name_are_refused(engine):
     with pytest.raises(ExpressionError, match=r"write secret\.<name>"):
-        Expressions(engine).check(VERSION, "secret.map(k, k)[0]")
+        over(engine).check(VERSION, "secret.map(k, k)[0]")
 
 
 def test_overlong_expressions_are_refused_without_asking():
     counted = Counted(SimpleNamespace(ask=None))
     with pytest.raises(ExpressionError, match=f"more than the {MAX_LENGTH}"):
-        Expressions(counted).check(VERSION, "'" + "a" * MAX_LENGTH + "'")
+        over(counted).check(VERSION, "'" + "a" * MAX_LENGTH + "'")
     assert counted.requests == []
 
 
 def test_messages_are_short_whatever_they_quote(engine):
     text = "self.metadata.labels['a' + 'b" + "x" * 9000 + "']"
     with pytest.raises(ExpressionError, match="Key not found") as caught:
-        evaluate(Expressions(engine), text)
+        evaluate(over(engine), text)
     assert len(str(caught.value)) < 600
+
+
+def test_macros_that_double_what_they_stand_on_are_counted_before_they_are_compiled(
+    engine,
+):
+    expressions = over(engine)
+    chain = "optional.of('a')" + ".optMap(x, x)" * 8 + ".orValue('')"
+    assert evaluate(expressions, chain) == "a"
+    chain = "optional.of('a')" + ".optMap(x, x)" * 28 + ".orValue('')"
+    with pytest.raises(ExpressionError, match="28 times, at most 8"):
+        expressions.check(VERSION, chain)
+
+
+MEGABYTE = "'a'" + ".replace('a', 'aaaaaaaaaaaaaaaa')" * 5
+TEN = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+SLOW = f"{MEGABYTE}.replace('a', 'b').size() > 0"
+for name in "abc":
+    SLOW = f"{TEN}.all({name}, {SLOW})"
+
+
+def test_bad_expressions_of_one_namespace_hold_up_nobody_else():
+    """Each of them takes its two seconds; a trivial one elsewhere, none of them."""
+    pool = EnginePool(clock=SystemClock())
+    expressions = Expressions(pool, clock=SystemClock())
+
+    def bad(number):
+        text = f"string({SLOW}) + '{number}'"
+        obj = {"metadata": {"name": f"o{number}", "namespace": "bad"}}
+        with suppress(ExpressionError, EngineBusyError):
+            expressions.evaluate(VERSION, text, obj=obj, secrets={})
+
+    try:
+        evaluate(expressions, "self.spec.location")
+        threads = [threading.Thread(target=bad, args=(n,)) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            assert evaluate(expressions, "self.spec.location") == "eastus"
+        assert any(thread.is_alive() for thread in threads)
+    finally:
+        for thread in threads:
+            thread.join()
+        pool.close()

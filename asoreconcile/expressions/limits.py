@@ -1,0 +1,79 @@
+"""What was found out about expressions: results, and which ones asked for too much."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+import attrs
+
+from asoreconcile.clock import Clock
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+_FIRST_PAUSE_SECONDS = 10.0
+_LAST_PAUSE_SECONDS = 600.0
+_MAX_CULPRITS = 4096
+
+
+class Recent(Generic[K, V]):
+    """The values that were used last, up to a number. Safe from any thread."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        with self._lock:
+            self._values.pop(key, None)
+
+
+@attrs.frozen
+class _Reached:
+    """A limit that was reached, and until when nobody tries again."""
+
+    why: str
+    pause_seconds: float
+    until: float
+
+
+class Limits:
+    """Who asked for too much, and has to wait: 10 s, then twice as long each time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._reached = Recent[Hashable, _Reached](_MAX_CULPRITS)
+
+    def refusal(self, culprit: Hashable) -> str:
+        """Why not to try now, in the words of the last time; "" is to try."""
+        known = self._reached.get(culprit)
+        if known is None or known.until <= self._clock.monotonic():
+            return ""
+        return known.why
+
+    def reached(self, culprit: Hashable, why: str) -> None:
+        known = self._reached.get(culprit)
+        pause = _FIRST_PAUSE_SECONDS
+        if known is not None:
+            pause = min(known.pause_seconds * 2, _LAST_PAUSE_SECONDS)
+        until = self._clock.monotonic() + pause
+        self._reached.put(culprit, _Reached(why, pause, until))
+
+    def kept(self, culprit: Hashable) -> None:
+        """It was within its limits this time."""
+        self._reached.drop(culprit)

@@ -1,0 +1,53 @@
+"""Several engine processes behind one door, shared fairly by the namespaces."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from asoreconcile.clock import Clock
+from asoreconcile.expressions.process import EngineProcess
+from asoreconcile.expressions.turns import Turns
+from asoreconcile.objects import JsonObject
+
+PROCESSES = 3
+"""Each takes 30 MB once it is needed; the first does alone while nobody has to wait."""
+
+
+class Engine(Protocol):
+    """Answers one request at a time (`process.EngineProcess`)."""
+
+    def ask(self, request: JsonObject) -> JsonObject: ...
+
+    def close(self) -> None: ...
+
+
+class EnginePool:
+    """Answers requests, a few at a time. Safe from any thread, blocking."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        make: Callable[[], Engine] = EngineProcess,
+        processes: int = PROCESSES,
+    ) -> None:
+        self._clock = clock
+        self._engines: Sequence[Engine] = [make() for _ in range(processes)]
+        self._turns = Turns(self._engines, clock=clock)
+
+    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
+        """One request's answer. namespace: whose time it takes.
+
+        Raises EngineMissingError, EngineLimitError, EngineBusyError.
+        """
+        number, engine = self._turns.take(namespace)
+        began = self._clock.monotonic()
+        try:
+            return engine.ask(request)
+        finally:
+            seconds = self._clock.monotonic() - began
+            self._turns.give_back(number, namespace, seconds)
+
+    def close(self) -> None:
+        """End the processes; a later request starts one again."""
+        for engine in self._engines:
+            engine.close()

@@ -1,0 +1,137 @@
+"""Whose expression runs next: few engines, many namespaces, none of which starves.
+
+A namespace that has used much lately gets its turns after those that have used little,
+and all such together leave one engine to the others; no namespace ever has all of them.
+Time spent is forgotten by half every minute.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import RetryError
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 10.0
+_RETRY_SECONDS = 5.0
+_HALF_LIFE_SECONDS = 60.0
+_HEAVY_SECONDS = 1.0
+_FORGOTTEN_SECONDS = 0.001
+
+
+class EngineBusyError(RetryError):
+    """No engine became free: try again later, and let others go on meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the expressions of this namespace wait for one another",
+            after_seconds=_RETRY_SECONDS,
+        )
+
+
+@attrs.define(eq=False)
+class _Waiter(Generic[T]):
+    ready: threading.Event = attrs.field(factory=threading.Event)
+    taken: T | None = None
+
+
+@attrs.frozen
+class _Spent:
+    """Seconds of engine time, as of a moment."""
+
+    seconds: float
+    at: float
+
+    def now(self, now: float) -> float:
+        return float(self.seconds * 0.5 ** ((now - self.at) / _HALF_LIFE_SECONDS))
+
+
+class Turns(Generic[T]):
+    """Hands things out, the first of them that is free. Safe from any thread."""
+
+    def __init__(self, things: Sequence[T], *, clock: Clock) -> None:
+        self._things = tuple(things)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._free = list(range(len(things)))
+        self._waiting: dict[str, deque[_Waiter[int]]] = {}
+        self._spent: dict[str, _Spent] = {}
+        self._used: dict[int, tuple[str, float]] = {}  # by whom, and since when
+
+    def take(self, namespace: str) -> tuple[int, T]:
+        """One of them, and its number to give it back with. Blocks for 10 s at most.
+
+        Raises EngineBusyError.
+        """
+        waiter = _Waiter[int]()
+        with self._lock:
+            self._waiting.setdefault(namespace, deque()).append(waiter)
+            self._hand_out()
+        self._clock.wait(waiter.ready, PATIENCE_SECONDS)
+        with self._lock:
+            if waiter.taken is None:
+                self._leave(namespace, waiter)
+                raise EngineBusyError
+        return waiter.taken, self._things[waiter.taken]
+
+    def give_back(self, number: int, namespace: str, seconds: float) -> None:
+        """seconds: for how long it was in use."""
+        now = self._clock.monotonic()
+        with self._lock:
+            del self._used[number]
+            total = self._seconds(namespace, now) + seconds
+            self._spent[namespace] = _Spent(total, now)
+            self._free.append(number)
+            self._free.sort()
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Serve who may be served. Caller holds the lock."""
+        now = self._clock.monotonic()
+        while self._free:
+            namespaces = [one for one in self._waiting if self._may_have_more(one, now)]
+            if not namespaces:
+                break
+            # Of those that spent the same, the one that has waited longest: the
+            # mapping is in the order in which they came.
+            namespace = min(namespaces, key=lambda one: self._seconds(one, now))
+            waiter = self._waiting[namespace][0]
+            number = waiter.taken = self._free.pop(0)
+            self._used[number] = (namespace, now)
+            self._leave(namespace, waiter)
+            waiter.ready.set()
+        self._forget(now)
+
+    def _may_have_more(self, namespace: str, now: float) -> bool:
+        """Whether one engine stays for others. Caller holds the lock."""
+        if self._is_heavy(namespace, now):
+            users = [one for one, _ in self._used.values() if self._is_heavy(one, now)]
+        else:
+            users = [one for one, _ in self._used.values() if one == namespace]
+        return len(users) < max(1, len(self._things) - 1)
+
+    def _is_heavy(self, namespace: str, now: float) -> bool:
+        return self._seconds(namespace, now) >= _HEAVY_SECONDS
+
+    def _leave(self, namespace: str, waiter: _Waiter[int]) -> None:
+        """Caller holds the lock. Who waits on gets in line behind the others."""
+        queue = self._waiting.pop(namespace)
+        queue.remove(waiter)
+        if queue:
+            self._waiting[namespace] = queue
+
+    def _seconds(self, namespace: str, now: float) -> float:
+        spent = self._spent.get(namespace)
+        using = sum(now - at for one, at in self._used.values() if one == namespace)
+        return using + (spent.now(now) if spent is not None else 0.0)
+
+    def _forget(self, now: float) -> None:
+        """Caller holds the lock."""
+        small = [n for n, s in self._spent.items() if s.now(now) < _FORGOTTEN_SECONDS]
+        for namespace in small:
+            del self._spent[namespace]
