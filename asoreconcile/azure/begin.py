@@ -3,8 +3,12 @@
 The order is the contract of reconcile-semantics 1e.
 """
 
+from contextlib import ExitStack
+from http import HTTPStatus
+
 import attrs
 
+from asoreconcile.arm import outcomes
 from asoreconcile.arm.faults import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending
 from asoreconcile.azure.accepted import AcceptedPut, digest
@@ -20,6 +24,7 @@ from asoreconcile.azure.poller import clear_poller, store_poller
 from asoreconcile.azure.prechecks import run_prechecks
 from asoreconcile.azure.progress import reconciling
 from asoreconcile.azure.success import finish
+from asoreconcile.azure.turns import Reading
 from asoreconcile.azure.valid import require_valid
 from asoreconcile.azure.wire import (
     INPUTS,
@@ -32,12 +37,22 @@ from asoreconcile.azure.work import Work
 from asoreconcile.middleware.requests import Postpone
 from asoreconcile.objects import JsonObject, status
 
+# In a row: so often only a busy neighbour can be the reason.
+_MOST_OVERTAKEN = 5
+
 
 def begin(work: Work) -> Outcome:
     """PUT the resource, unless a check says not now. One PUT at most (R1.12).
 
-    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError.
+    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError;
+    RetryError when a write of a parent or a child comes in between.
     """
+    # What is read from here on must still hold when it is put.
+    with work.operator.turns.reading(work.arm_id) as reading:
+        return _begin(work, reading)
+
+
+def _begin(work: Work, reading: Reading) -> Outcome:
     accepted = work.memory.accepted
     if accepted is not None and accepted.running is not None:
         # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
@@ -62,25 +77,26 @@ def begin(work: Work) -> Outcome:
     have = without_put(work, identity, body) if accepted is None else None
     if have is not None:
         return finish(work, have)
-    return _put(work, identity, body, put)
+    return _put(work, identity, body, put, reading)
 
 
-def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcome:
+def _put(
+    work: Work, identity: Identity, body: JsonObject, put: bytes, reading: Reading
+) -> Outcome:
     work.session.confirm()
     if work.memory.use_credential(work.connection.source):
         work.credential_event()
     work.log.info("Putting resource", armId=identity.arm_id)
-    # From here on Azure may have this body, whatever its answer and what it had before.
-    work.memory.accepted = None
     try:
-        outcome = work.connection.client.put(
-            identity.arm_id, work.version.api_version, body
-        )
+        outcome = _send(work, identity, body, reading)
     except ArmError as error:
+        if _is_overtaken(work, error):
+            return Again()
         outcome = Failed(error)
     if isinstance(outcome, Failed):
         clear_poller(work, notes=_generation_note(work.session.generation))
         raise put_failed(work, outcome.error)
+    work.memory.overtaken = 0
     accepted = AcceptedPut(
         put,
         work.session.generation,
@@ -103,6 +119,43 @@ def _put(work: Work, identity: Identity, body: JsonObject, put: bytes) -> Outcom
     if accepted.made_again:
         work.event("Warning", MADE_AGAIN, what_to_do(identity.arm_id))
     return _go_on(work, accepted)
+
+
+def _send(
+    work: Work, identity: Identity, body: JsonObject, reading: Reading
+) -> outcomes.Outcome:
+    """The PUT itself. Where the body carries what was read, it goes out only while
+    that holds: by the ETag of what was read, else by turns.
+    """
+    rests_on = work.context.rests_on
+    headers = {"If-Match": rests_on} if rests_on else {}
+    turns = work.operator.turns
+    with ExitStack() as stack:
+        if rests_on == "":
+            stack.enter_context(turns.alone(reading))
+        stack.enter_context(turns.writing(identity.arm_id))
+        # From here on Azure may have this body, whatever its answer and what it had
+        # before.
+        work.memory.accepted = None
+        return work.connection.client.put(
+            identity.arm_id, work.version.api_version, body, headers=headers
+        )
+
+
+def _is_overtaken(work: Work, error: ArmError) -> bool:
+    """Whether only somebody else's write came in between, so that the next pass reads
+    and puts at once. Who is overtaken again and again is told so, and backs off.
+    """
+    if error.status != HTTPStatus.PRECONDITION_FAILED or not work.context.rests_on:
+        return False
+    work.memory.overtaken += 1
+    if work.memory.overtaken > _MOST_OVERTAKEN:
+        return False
+    work.log.info(
+        "Resource changed since it was read; beginning anew",
+        times=work.memory.overtaken,
+    )
+    return True
 
 
 def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:

@@ -40,7 +40,8 @@ def begin_delete(work: Work) -> Outcome:
     chain = work.operator.extensions.chain(DELETE, work.kind.group_kind)
     work.log.info("Deleting resource", armId=work.arm_id)
     try:
-        result = chain(Delete(ctx=work.context, obj=work.obj))
+        with work.operator.turns.writing(work.arm_id):
+            result = chain(Delete(ctx=work.context, obj=work.obj))
     except ArmError as error:
         clear_poller(work)
         raise delete_failed(work, error) from error

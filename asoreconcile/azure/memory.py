@@ -29,6 +29,8 @@ class ObjectMemory:
     begun, drifts: see there.
     failures: reconciles that failed in a row. bad_ends: operations that Azure accepted
     and that came to nothing, in a row; a PUT that is accepted once more mends nothing.
+    overtaken: PUTs in a row that Azure refused as the resource had changed since it was
+    read.
     credential: `namespace/name` of the Secret whose credential was used last.
     misunderstood: what its annotations said that is not understood, told already.
     content: a hash of that Secret's content; "" while none is used.
@@ -42,6 +44,7 @@ class ObjectMemory:
     drifts: Drifts = attrs.field(factory=Drifts)
     failures: int = 0
     bad_ends: int = 0
+    overtaken: int = 0
     _bad_end_of: int = 0
     credential: str = ""
     misunderstood: frozenset[str] = frozenset()

@@ -23,6 +23,7 @@ from asoreconcile.azure.references import References
 from asoreconcile.azure.session import Session, WriteCache
 from asoreconcile.azure.suboperations import AnnotationOperations
 from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.turns import Turns
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.authored import AsWritten, Form
@@ -118,6 +119,7 @@ class Operator:
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
+    turns: Turns = attrs.field(factory=Turns)
 
 
 @attrs.frozen

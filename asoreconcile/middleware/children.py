@@ -12,7 +12,7 @@ from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.gates import named
 from asoreconcile.middleware.points import Middleware
 from asoreconcile.middleware.requests import ModifyPayload
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import JsonObject, dig
 
 # What may be written of an object: property -> its own shape, or True for anything.
 Shape = Mapping[str, "Shape | bool"]
@@ -38,7 +38,9 @@ def keep_children(
     of a child may be written; a version between two is like the older. rule: see Keep.
     parent_may_be_absent: Azure leaves out what holds the list when it is empty.
     One GET at the object's own api-version, shared with the other links of the pass; a
-    resource that does not exist yet (404) has no children. Raises ConditionError when
+    resource that does not exist yet (404) has no children. Those on their way out are
+    left out, or the PUT would bring them back. The PUT goes out only while Azure has
+    what was read (`ReconcileContext.require_unchanged`). Raises ConditionError when
     Azure's answer lacks the list: going on could delete what it holds.
     """
 
@@ -49,9 +51,10 @@ def keep_children(
         current = req.ctx.raw_get()
         if current is None:
             return payload
+        req.ctx.require_unchanged()
         children = _children(current, path, parent_may_be_absent=parent_may_be_absent)
         shape = _shape_at(shapes, req.ctx.version.api_version)
-        kept = [writable(child, shape) for child in children]
+        kept = [writable(child, shape) for child in children if not _is_leaving(child)]
         if rule is Keep.MERGE_BY_NAME:
             kept = _merged(_listed(payload, path), kept)
         return _with(payload, path.split("."), kept) if kept else payload
@@ -96,6 +99,10 @@ def _children(
             reason="Failed",
         )
     return children
+
+
+def _is_leaving(child: JsonObject) -> bool:
+    return str(dig(child, "properties.provisioningState")).lower() == "deleting"
 
 
 def _shape_at(shapes: Mapping[str, Shape], api_version: str) -> Shape:

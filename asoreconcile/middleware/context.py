@@ -4,6 +4,7 @@ Narrow Protocols instead of the ARM client and the cache themselves: an extensio
 needs no server, and the room below stays free to change.
 """
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Protocol
@@ -19,6 +20,8 @@ from asoreconcile.errors import AsoError, RetryError, StoppedError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 
+# As HTTP writes them. Some providers show others in bodies, which no If-Match takes.
+_ETAG = re.compile(r'(W/)?"[!#-~]+"')
 # Before looking again after an operation that Azure accepted without a monitor.
 _UNWATCHED_DELAY_SECONDS = 10.0
 
@@ -141,6 +144,8 @@ class ReconcileContext:
     arm_id: the resource's ARM id, "" while nobody knows it.
     subscription_id: the one that the credential is for.
     polls: what is remembered of running sub-operations, by name, from pass to pass.
+    rests_on: the ETag that the PUT depends on, "" for an answer without one, None when
+    the payload holds nothing that was read (`require_unchanged`).
     stop, deadline: what `check` looks at; deadline is in `clock.monotonic()` seconds.
     """
 
@@ -157,6 +162,7 @@ class ReconcileContext:
     )
     stop: threading.Event | None = attrs.field(default=None, repr=False)
     deadline: float | None = None
+    rests_on: str | None = attrs.field(default=None, init=False)
     _raw: JsonObject | _Unread | None = attrs.field(
         default=_UNREAD, init=False, repr=False
     )
@@ -181,6 +187,17 @@ class ReconcileContext:
         if isinstance(self._raw, _Unread):
             self._raw = self._read() if self.arm_id else None
         return self._raw
+
+    def require_unchanged(self) -> None:
+        """Say that the payload holds what `raw_get` answered: it must be PUT only while
+        Azure has that still, or what somebody else wrote meanwhile would be lost.
+
+        Azure sees to it where the answer has an ETag (If-Match). Without one, no other
+        write of this process below the resource comes in between.
+        """
+        etag = (self.raw_get() or {}).get("etag")
+        known = isinstance(etag, str) and _ETAG.fullmatch(etag)
+        self.rests_on = etag if known else ""
 
     @property
     def is_known_absent(self) -> bool:

@@ -271,3 +271,59 @@ def test_i6_moves_that_are_refused(session, azure, group, resources, target, sta
     refused = session.post(f"{group}/moveResources", json=wish)
     assert refused.status_code == status, refused.text
     assert session.get(f"{group}{NETWORKS}/net").status_code == 200
+
+
+NAT = "/providers/Microsoft.Network/loadBalancers/lb"
+SCALE_SET = "/providers/Microsoft.Compute/virtualMachineScaleSets/set"
+
+
+def test_h3_a_child_s_write_gives_its_parent_another_etag(azure, session, group):
+    parent = f"{group}{NAT}"
+    azure.seed(parent, BODY)
+    seen = [session.get(parent).headers["ETag"]]
+    rule = f"{parent}/inboundNatRules/r"
+    session.put(rule, json={"properties": {"frontendPort": 1}})
+    seen.append(session.get(parent).headers["ETag"])
+    azure.advance(60.0)
+    assert session.get(parent).json()["etag"] == session.get(parent).headers["ETag"]
+    seen.append(session.get(parent).headers["ETag"])
+    session.delete(rule)
+    (leaving,) = session.get(parent).json()["properties"]["inboundNatRules"]
+    assert leaving["properties"]["provisioningState"] == "Deleting"
+    seen.append(session.get(parent).headers["ETag"])
+    azure.advance(60.0)
+    assert session.get(parent).json()["properties"]["inboundNatRules"] == []
+    seen.append(session.get(parent).headers["ETag"])
+    assert len({*seen}) == len(seen) - 1  # that the child's write ended changes nothing
+    late = session.put(parent, json=BODY, headers={"If-Match": seen[-2]})
+    assert refusal(late) == (412, "PreconditionFailed")
+
+
+def test_extensions_of_a_scale_set_are_shown_where_azure_shows_them(
+    azure, session, group
+):
+    parent = f"{group}{SCALE_SET}"
+    azure.seed(parent, BODY)
+    profile = session.get(parent).json()["properties"]["virtualMachineProfile"]
+    assert "extensionProfile" not in profile
+    azure.seed(f"{parent}/extensions/e", {"properties": {"type": "T"}})
+    shown = session.get(parent).json()["properties"]["virtualMachineProfile"]
+    assert [e["name"] for e in shown["extensionProfile"]["extensions"]] == ["e"]
+    session.put(parent, json=BODY)
+    assert session.get(f"{parent}/extensions/e").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "body"),
+    [
+        ("Microsoft.Insights/components/c", False, True),
+        ("Microsoft.Network/dnsResolvers/r", False, True),
+        ("Microsoft.Communication/communicationServices/s", True, False),
+        ("Microsoft.CognitiveServices/accounts/a", True, True),
+        ("Microsoft.Compute/disks/d", False, False),
+    ],
+)
+def test_h3_etags_are_where_they_were_seen(azure, session, group, path, header, body):
+    azure.seed(f"{group}/providers/{path}", BODY)
+    found = session.get(f"{group}/providers/{path}")
+    assert ("ETag" in found.headers, "etag" in found.json()) == (header, body)

@@ -5,7 +5,7 @@ from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import Address, parse
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.estate import Estate
-from asoreconcile.testing.arm.resources import EMBEDDED, Resource
+from asoreconcile.testing.arm.resources import EMBEDDED, Resource, collection_of
 
 
 class Keeper:
@@ -39,8 +39,8 @@ class Keeper:
             address = self._resources.born(address)
         kept = copy_json(body)
         embedded = {
-            name: (kept.get("properties") or {}).pop(name, None) or []
-            for name in EMBEDDED.get(address.type, ())
+            collection_of(path): _taken_out(kept.get("properties"), path)
+            for path in EMBEDDED.get(address.type, ())
         }
         shown = outputs.shown(address, kept, tenant_id=self._tenant_id)
         if present is None:
@@ -65,6 +65,8 @@ class Keeper:
         for item in items:
             address = parse(f"{parent.id}/{collection}/{item.get('name')}")
             if address is not None:
+                # What was on its way out is there again, and nobody deletes it.
+                self._operations.drop_delete(address.key)
                 self.seed(address, item)
 
     def remove(self, resource: Resource) -> None:
@@ -73,3 +75,12 @@ class Keeper:
             self._vaults.note_removed(gone)
         self._operations.drop(key)
         self._operations.forget(f"{key}/")
+
+
+def _taken_out(properties: JsonObject | None, path: str) -> list[JsonObject]:
+    *above, leaf = path.split(".")
+    holder = properties
+    for part in above:
+        holder = holder.get(part) if isinstance(holder, dict) else None
+    found = holder.pop(leaf, None) if isinstance(holder, dict) else None
+    return found or []

@@ -128,6 +128,12 @@ class Operations:
         if operation is not None:
             operation.is_over = True
 
+    def drop_delete(self, key: str) -> None:
+        """A resource was put back: its deletion is over, without an effect."""
+        operation = self._running.get(key)
+        if operation is not None and operation.method == "DELETE":
+            self.drop(key)
+
     def forget(self, prefix: str) -> None:
         """Resources below went: their operations end without an effect."""
         for key, operation in list(self._running.items()):

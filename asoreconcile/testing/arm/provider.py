@@ -57,7 +57,7 @@ class Provider:
             if before.body is None:
                 raise self._not_found(address)
             return answer(200, before.body)
-        return self._views.response(200, self._existing(address, "GET"))
+        return self._views.response(200, self._existing(address, "GET"), is_read=True)
 
     def head(self, address: Address) -> Response:
         """Raises RefusedError 404."""

@@ -12,11 +12,21 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import Address, parse
 
+# Paths below `properties`; the last part is the collection's name.
 EMBEDDED: dict[str, tuple[str, ...]] = {
     "microsoft.network/virtualnetworks": ("subnets",),
     "microsoft.network/networksecuritygroups": ("securityRules",),
     "microsoft.network/routetables": ("routes",),
+    "microsoft.network/loadbalancers": ("inboundNatRules",),
+    "microsoft.compute/virtualmachinescalesets": (
+        "virtualMachineProfile.extensionProfile.extensions",
+    ),
 }
+
+
+def collection_of(path: str) -> str:
+    """The collection that a path of `EMBEDDED` shows."""
+    return path.rpartition(".")[2]
 
 
 @attrs.define(eq=False)

@@ -125,7 +125,8 @@ class Style:
     casing: tuple[str, ...] = ()  # W22: how parts of the id come back
     shouts_subscription: bool = False  # W22: upper case, as action groups
     other_id: str = ""  # W22: the id shown, {subscription}, {group}, {name}, {made_up}
-    etag: Literal["", "weak", "strong"] = ""  # H3
+    etag: Literal["", "weak", "strong", "bare"] = ""  # H3; bare: without quotes
+    etag_in_header: Literal["always", "reads", "never"] = "always"
     etag_in_body: bool = False
 
     # Refusals.

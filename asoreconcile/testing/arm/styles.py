@@ -25,7 +25,19 @@ _CDN = (
 # What is special beside the answers, for a provider or a type and all below it. The
 # later of two that fit wins, field by field.
 _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("network", {"etag": "weak", "etag_in_body": True}),
+    (
+        "network",
+        {"etag": "weak", "etag_in_body": True, "etag_in_header": "reads"},
+    ),
+    *(
+        (f"network/{type_}", {"etag_in_header": "never"})
+        for type_ in (
+            "dnsforwardingrulesets",
+            "dnsresolvers",
+            "networkwatchers/flowlogs",
+            "virtualnetworkgateways",
+        )
+    ),
     *(
         (f"network/{type_}", {"orphan": "ResourceNotFound"})
         for type_ in (
@@ -37,8 +49,15 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
             "virtualnetworks",
         )
     ),
-    ("network/privatednszones", {"etag": "strong", "report": "id"}),
-    ("network/dnszones", {"etag": "strong", "casing": ("dnszones",)}),
+    (
+        "network/privatednszones",
+        {"etag": "bare", "etag_in_header": "always", "report": "id"},
+    ),
+    ("network/privatednszones/virtualnetworklinks", {"etag": "strong"}),
+    (
+        "network/dnszones",
+        {"etag": "bare", "etag_in_header": "always", "casing": ("dnszones",)},
+    ),
     ("network/trafficmanagerprofiles", {"casing": ("trafficManagerProfiles",)}),
     (
         "network/frontdoorwebapplicationfirewallpolicies",
@@ -157,6 +176,25 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     ("insights", {"casing": ("microsoft.insights",)}),
+    *(
+        (
+            type_,
+            {"etag": "strong", "etag_in_body": True, "etag_in_header": "never"},
+        )
+        for type_ in (
+            "insights/components",
+            "insights/datacollectionendpoints",
+            "insights/datacollectionruleassociations",
+            "insights/datacollectionrules",
+            "insights/webtests",
+            "insights/workbooks",
+            "operationalinsights/workspaces",
+        )
+    ),
+    ("cognitiveservices", {"etag": "strong", "etag_in_body": True}),
+    ("communication", {"etag": "strong"}),
+    ("storage/storageaccounts/blobservices/containers", {"etag": "strong"}),
+    ("web/sites", {"etag": "bare"}),
     (
         "insights/actiongroups",
         {"casing": ("microsoft.insights",), "shouts_subscription": True},

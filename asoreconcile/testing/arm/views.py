@@ -11,7 +11,12 @@ from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm.outputs import made_up
 from asoreconcile.testing.arm.refusals import answer
-from asoreconcile.testing.arm.resources import EMBEDDED, Resource, Resources
+from asoreconcile.testing.arm.resources import (
+    EMBEDDED,
+    Resource,
+    Resources,
+    collection_of,
+)
 from asoreconcile.testing.arm.style import Style
 from asoreconcile.testing.arm.styles import Styles
 from asoreconcile.testing.http import Response
@@ -40,31 +45,58 @@ class Views:
             properties = body.setdefault("properties", {})
             if state:
                 properties["provisioningState"] = state
-            for name in collections:
-                children = self._resources.children(resource.address, name)
-                properties[name] = [self.body(child) for child in children]
+            for path in collections:
+                self._show_children(resource, properties, path)
         if style.etag_in_body:
             body["etag"] = self.etag(resource)
         return body
+
+    def _show_children(
+        self, resource: Resource, properties: JsonObject, path: str
+    ) -> None:
+        children = self._resources.children(resource.address, collection_of(path))
+        *above, leaf = path.split(".")
+        if above and not children:
+            return  # Azure leaves out what would hold them
+        for part in above:
+            properties = properties.setdefault(part, {})
+        properties[leaf] = [self.body(child) for child in children]
 
     def response(
         self,
         status: int,
         resource: Resource,
         headers: Mapping[str, str] | None = None,
+        *,
+        is_read: bool = False,
     ) -> Response:
-        """The resource as an answer, with its ETag if it has one."""
-        etag = self.etag(resource)
+        """The resource as an answer, with its ETag if it has one.
+
+        is_read: the answer to a GET; some types send the header then only.
+        """
+        shown_by = self._styles[resource.address.type].etag_in_header
+        is_shown = shown_by == "always" or (is_read and shown_by == "reads")
+        etag = self.etag(resource) if is_shown else ""
         extra = {"ETag": etag} if etag else {}
         return answer(status, self.body(resource), {**extra, **(headers or {})})
 
     def etag(self, resource: Resource) -> str:
-        """The tag of a resource's version; "" for types without any (H3)."""
+        """The tag of a resource's version; "" for types without any (H3).
+
+        Who shows children in its own body has another tag once one of them changes.
+        """
         kind = self._styles[resource.address.type].etag
         if not kind:
             return ""
-        tag = uuid.uuid5(_ETAGS, f"{resource.address.key}#{resource.version}")
-        return f'W/"{tag}"' if kind == "weak" else f'"{tag}"'
+        versions = [f"{resource.address.key}#{resource.version}"]
+        for path in EMBEDDED.get(resource.address.type, ()):
+            children = self._resources.children(resource.address, collection_of(path))
+            versions += [
+                f"{c.address.life or c.address.key}#{c.version}" for c in children
+            ]
+        tag = uuid.uuid5(_ETAGS, " ".join(versions))
+        quoted = {"weak": f'W/"{tag}"', "strong": f'"{tag}"', "bare": f"{tag}"}
+        return quoted[kind]
 
 
 def _shown_id(resource: Resource, style: Style) -> str:

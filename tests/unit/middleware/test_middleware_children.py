@@ -118,3 +118,36 @@ def test_an_api_version_is_like_the_older_known_one(version, fields):
 )
 def test_the_writable_part_of_a_value(value, expected):
     assert writable(value, OLD) == expected
+
+
+@pytest.mark.parametrize("state", ["Deleting", "deleting"])
+def test_children_on_their_way_out_are_not_sent(state):
+    raw = {"properties": {"kids": [child("a", provisioningState=state), child("b")]}}
+    assert kept({}, raw)["properties"]["kids"] == [child("b")]
+
+
+@pytest.mark.parametrize(
+    ("etag", "rests_on"),
+    [
+        ('W/"1"', 'W/"1"'),
+        ('"a-b"', '"a-b"'),
+        ("", ""),
+        (None, ""),
+        ("1b0d3131", ""),  # no header takes it so
+        ('"a" "b"', ""),
+        ('"a\r\nX: y"', ""),
+        (7, ""),
+    ],
+)
+def test_the_put_rests_on_what_was_read(etag, rests_on):
+    modify = keep_children("properties.kids", shapes=SHAPES, rule=Keep.REPLACE)
+    ctx = fake_ctx(raw={"etag": etag, "properties": {"kids": []}})
+    modify(ModifyPayload(ctx, {}, {}), returns({}))
+    assert ctx.rests_on == rests_on
+
+
+def test_a_put_of_what_azure_does_not_have_rests_on_nothing():
+    modify = keep_children("properties.kids", shapes=SHAPES, rule=Keep.REPLACE)
+    ctx = fake_ctx(raw=None)
+    modify(ModifyPayload(ctx, {}, {}), returns({}))
+    assert ctx.rests_on is None
