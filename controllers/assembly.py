@@ -13,6 +13,7 @@ from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.azure.dependents import Dependents
 from asoreconcile.azure.nodes import CONFIG_MAP, SECRET
+from asoreconcile.azure.waiting import Waiting
 from asoreconcile.azure.work import Operator
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
@@ -131,7 +132,8 @@ class Operation:
         self._crds = self._informers.of(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
         self._definitions = self._make_definitions()
         self._kinds = KindSet()
-        self._wakeups = Wakeups(self._kinds, Dependents())
+        self._waiting = Waiting()
+        self._wakeups = Wakeups(self._kinds, Dependents(), self._waiting)
         self._connector = self._make_connector()
         self._connections = self._connect()
         self._operator = self._make_operator()
@@ -322,6 +324,8 @@ class Operation:
             default_policy=self._settings.default_policy,
             sync_mode=self._settings.sync_mode,
             is_credential=NamedCredentials(self._kinds),
+            namesakes=self._kinds.namesakes,
+            waiting=self._waiting,
             build=f"asoreconcile-{__version__}",
         )
 

@@ -13,6 +13,7 @@ from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.authored import form_of
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.clock import Clock
+from asoreconcile.controllers.azure_ids import index_azure_ids
 from asoreconcile.controllers.credential_users import index_credentials
 from asoreconcile.controllers.kind_set import (
     RunningKind,
@@ -66,6 +67,8 @@ class KindAssembly:
     def _build(self, version: KindVersion, informer: Informer) -> RunningKind:
         definition = self.operator.catalogue.kind(version.group_kind)
         index_credentials(informer)
+        form = form_of(version, definition)
+        index_azure_ids(informer, form)
 
         def wake(key: ObjectKey) -> None:
             controller.enqueue(key)
@@ -75,7 +78,7 @@ class KindAssembly:
             version=version,
             resource=resource_of(version),
             cache=informer,
-            form=form_of(version, definition),
+            form=form,
             intervals=Intervals(
                 sync_period_seconds=self.settings.sync_period_seconds,
                 uniform=random.uniform,

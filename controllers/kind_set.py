@@ -6,10 +6,12 @@ references up in.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import attrs
 
+from asoreconcile.arm import ids
 from asoreconcile.azure import policy
 from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.memory import Memories
@@ -24,7 +26,9 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.catalogue.authored import Form
+from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.controllers.azure_ids import with_id
 from asoreconcile.errors import RetryError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
@@ -77,10 +81,7 @@ class KindSet:
         if kind is None:
             return None
         if not kind.informer.has_synced():
-            raise RetryError(
-                f"objects of {group_kind} are not listed yet",
-                after_seconds=_NOT_SYNCED_SECONDS,
-            )
+            raise _not_listed(group_kind)
         obj = kind.informer.get(key)
         return None if obj is None else kind.form.read(obj)
 
@@ -95,6 +96,24 @@ class KindSet:
         """The resource version that the cache of a kind has reached, or ""."""
         kind = self._running.get(group_kind)
         return "" if kind is None else kind.informer.synced_version
+
+    def namesakes(self, arm_id: str) -> Iterable[tuple[KindVersion, JsonObject]]:
+        """The objects that may stand for an ARM id (`azure.work.Operator`).
+
+        Raises RetryError while a kind of the id's type is not listed yet.
+        """
+        type_ = ids.parse(arm_id).type.lower()
+        for group_kind, kind in self._running.items():
+            if kind.version.arm_type.lower() != type_:
+                continue
+            if not kind.informer.has_synced():
+                raise _not_listed(group_kind)
+            for key in with_id(kind.informer, arm_id):
+                entry = kind.informer.entry(key)
+                if entry is not None:
+                    with suppress(ConversionError):  # its own pass says so
+                        obj = kind.form.read(entry.load())
+                        yield kind.form.version(obj), obj
 
     def entry(self, node: Node) -> Entry | None:
         """What is cached of an object now."""
@@ -117,6 +136,13 @@ class KindSet:
         kind = self._running.get(node.group_kind)
         if kind is not None:
             kind.under_way.changed(node.key, changed, version)
+
+
+def _not_listed(group_kind: GroupKind) -> RetryError:
+    return RetryError(
+        f"objects of {group_kind} are not listed yet",
+        after_seconds=_NOT_SYNCED_SECONDS,
+    )
 
 
 def resource_of(version: KindVersion) -> ApiResource:

@@ -11,6 +11,7 @@ from typing import Protocol
 from asoreconcile.azure import policy
 from asoreconcile.azure.dependents import Dependents, Relation, targets_of
 from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.waiting import Waiting
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
@@ -38,13 +39,22 @@ class RunningKinds(Protocol):
 class Wakeups:
     """Event handlers that keep the index of dependents and wake them."""
 
-    def __init__(self, kinds: RunningKinds, dependents: Dependents) -> None:
+    def __init__(
+        self,
+        kinds: RunningKinds,
+        dependents: Dependents,
+        waiting: Waiting | None = None,
+    ) -> None:
+        """waiting: objects that wait for an older one of the same Azure id."""
         self._kinds = kinds
         self._dependents = dependents
+        self._waiting = waiting or Waiting()
 
     def on_azure_object(self, form: Form, event: Event) -> None:
         """One of our own kinds changed: index what it names, wake who names it."""
         node = Node(form.group_kind, event.key)
+        if _may_let_go(event):
+            self._wake_younger(node, _version_now(event))
         match event:
             case Added(entry=entry):
                 self._index(form, node, entry)
@@ -89,6 +99,8 @@ class Wakeups:
         before, after = event.old.annotations, event.new.annotations
         if not policy.concerns(before, after, deleting=True):
             return
+        for older in self._waiting.awaited_in(event.key.name):
+            self._wake_younger(older, _version_now(event))
         namespace = Node(_NAMESPACE, event.key)
         for node, entry in self._kinds.entries_in(event.key.name).items():
             if RECONCILE_POLICY in entry.annotations:
@@ -110,6 +122,11 @@ class Wakeups:
             entry = self._kinds.entry(node)
             if entry is not None and _waits(entry, relation):
                 self._wake(node, target, now.resource_version)
+
+    def _wake_younger(self, older: Node, version: str) -> None:
+        """Who waits for an object of the same Azure id may take over."""
+        for node in self._waiting.behind(older):
+            self._wake(node, older, version)
 
     def _wake_unready(self, gone: Node) -> None:
         """What was polled on its way out may be found gone with its owner."""
@@ -151,6 +168,24 @@ def _waits(entry: Entry, relation: Relation) -> bool:
         # Of an older spec: its pass over the new one may be finding something missing.
         return (ready.get("observedGeneration") or 0) < entry.generation
     return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
+
+
+def _may_let_go(event: Event) -> bool:
+    """Whether an object may manage its Azure id no more."""
+    match event:
+        case Added():
+            return False
+        case Updated(old=old, new=new):
+            return (
+                old.uid != new.uid
+                or old.generation != new.generation
+                or any(
+                    old.annotations.get(name) != new.annotations.get(name)
+                    for name in (RESOURCE_ID, RECONCILE_POLICY)
+                )
+            )
+        case Deleted():
+            return True
 
 
 def _version_now(event: Event) -> str:

@@ -9,6 +9,7 @@ import os
 from contextlib import ExitStack
 from unittest import mock
 
+from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.delete import delete_resource
@@ -126,6 +127,7 @@ class World:
             namespace=namespace,
             default_policy=policy,
             build="test",
+            namesakes=self._namesakes,
         )
 
     # What the operator sees of the cluster: always fresh, no cache.
@@ -147,6 +149,14 @@ class World:
     def _namespace_annotations(self, namespace):
         found = self._read(NAMESPACES, ObjectKey("", namespace))
         return {} if found is None else annotations(found)
+
+    def _namesakes(self, arm_id):
+        """All of the type: who is left out by the caches' index is out of the question."""
+        type_ = ids.parse(arm_id).type.lower()
+        for kind in self._kinds.values():
+            if kind.version.arm_type.lower() == type_:
+                for obj in self.client.list_all(kind.resource):
+                    yield kind.version, obj
 
     def _read(self, resource, key):
         try:

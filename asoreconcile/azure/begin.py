@@ -14,6 +14,7 @@ from asoreconcile.arm.outcomes import Done, Failed, Pending
 from asoreconcile.azure.accepted import AcceptedPut, digest
 from asoreconcile.azure.claim import restore_owner
 from asoreconcile.azure.drift import note_of_put, without_put
+from asoreconcile.azure.duplicates import require_sole
 from asoreconcile.azure.faults import put_failed
 from asoreconcile.azure.identity import Identity, identify
 from asoreconcile.azure.lives import MADE_AGAIN, is_made_again, what_to_do
@@ -68,6 +69,7 @@ def _begin(work: Work, reading: Reading) -> Outcome:
         return Again(postponed.after_seconds)
     identity = identify(work, owner)
     work.require_subscription(identity.arm_id)
+    require_sole(work, identity.arm_id)
     body = payload_of(work, identity)
     put = digest(identity.arm_id, work.version.api_version, body)
     work.session.set_ready(reconciling(work.session.generation), reason_aware=True)

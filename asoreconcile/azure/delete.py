@@ -9,8 +9,10 @@ from asoreconcile.arm import ids
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
+from asoreconcile.azure.duplicates import holder
 from asoreconcile.azure.faults import delete_failed, operation_lost
 from asoreconcile.azure.identity import is_own
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.outcome import Again, Finished, Outcome
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
 from asoreconcile.azure.progress import deleting
@@ -37,6 +39,9 @@ def begin_delete(work: Work) -> Outcome:
     _require_of_kind(work)
     if not is_own(work):
         return _leave(work)
+    older = holder(work, work.arm_id)
+    if older is not None:
+        return _leave_to(work, older)
     chain = work.operator.extensions.chain(DELETE, work.kind.group_kind)
     work.log.info("Deleting resource", armId=work.arm_id)
     try:
@@ -116,6 +121,7 @@ def let_go(work: Work) -> Outcome:
     Raises ConflictError when the object changed meanwhile; the pass starts again.
     """
     work.kind.memories.forget(work.key)
+    work.operator.waiting.forget(Node(work.kind.group_kind, work.key))
     present = finalizers(work.obj)
     if FINALIZER in present:
         _name_what_stays(work)
@@ -157,6 +163,17 @@ def _leave(work: Work) -> Outcome:
         "the operator's says it. If it was this object's, delete it by hand"
     )
     work.log.warning("Nothing deleted in Azure", armId=work.arm_id, seen=seen)
+    work.event("Warning", "NotDeletedInAzure", message)
+    return let_go(work)
+
+
+def _leave_to(work: Work, older: Node) -> Outcome:
+    """Let go of an object whose resource an older one manages: it stays."""
+    message = (
+        f"{work.arm_id} is left in Azure: {older.group_kind.kind} {older.key}, which "
+        "is older, manages it"
+    )
+    work.log.warning("Nothing deleted in Azure", armId=work.arm_id)
     work.event("Warning", "NotDeletedInAzure", message)
     return let_go(work)
 

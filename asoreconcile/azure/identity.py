@@ -7,13 +7,16 @@ another id would make a second resource and leave the first behind (write-once, 
 import attrs
 
 from asoreconcile.arm import ids
-from asoreconcile.azure.owner import Owner
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.azure.owner import Owner, resolve_owner
 from asoreconcile.azure.wire import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.work import Operator, Work
+from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
+from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
 from asoreconcile.errors import ConditionError
-from asoreconcile.objects import JsonObject, is_deleting, spec, status
+from asoreconcile.objects import JsonObject, annotations, is_deleting, spec, status
 
 
 @attrs.frozen
@@ -77,6 +80,33 @@ def _is_configured(work: Work) -> bool:
         return _configured(work, reference) == work.arm_id.rpartition("/")[2]
     except ConditionError:
         return False
+
+
+def id_of(operator: Operator, version: KindVersion, obj: JsonObject) -> str:
+    """The ARM id that another object stands for, claimed or not; "" if it cannot be
+    told, or if the annotation says another: such an object sends nothing.
+
+    Raises RetryError while its owner's kind is not listed yet.
+    """
+    claimed = annotations(obj).get(RESOURCE_ID) or ""
+    seen = status(obj).get("id")
+    if claimed and isinstance(seen, str) and seen and ids.same(seen, claimed):
+        return claimed
+    made_up = is_named_by_uuid(version.group_kind) and not spec(obj).get("azureName")
+    keeps_name = claimed and (made_up or is_from_config(obj))
+    try:
+        owner = resolve_owner(version, obj, operator.objects)
+        stated = arm_id_of(
+            version,
+            name=claimed.rpartition("/")[2] if keeps_name else azure_name(version, obj),
+            owner_id="" if owner is None else owner.arm_id,
+            subscription_id=operator.connections.for_object(obj).subscription_id
+            if version.scope == "Location"
+            else "",
+        )
+    except (ConditionError, CredentialError, PathError):
+        return ""
+    return stated if not claimed or ids.same(stated, claimed) else ""
 
 
 def is_from_config(obj: JsonObject) -> bool:

@@ -18,6 +18,7 @@ from asoreconcile.azure.failures import event_text, failure_of
 from asoreconcile.azure.glances import Glances
 from asoreconcile.azure.misunderstood import tell_misunderstood
 from asoreconcile.azure.monitor import monitor
+from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
     BEGUN_PRIORITY,
@@ -93,6 +94,7 @@ class ArmReconciler:
                 self._tell_unreadable(unreadable.known, unreadable.message)
             # Whoever took it away: a deletion that we did not end comes by here, too.
             self._kind.memories.forget(request.key)
+            self._operator.waiting.forget(Node(self._kind.group_kind, request.key))
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),

@@ -4,7 +4,7 @@
 one pass.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Literal, Protocol
 
@@ -24,6 +24,7 @@ from asoreconcile.azure.session import Session, WriteCache
 from asoreconcile.azure.suboperations import AnnotationOperations
 from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.azure.turns import Turns
+from asoreconcile.azure.waiting import Waiting
 from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.authored import AsWritten, Form
@@ -101,6 +102,10 @@ class Operator:
     namespace_annotations: namespace name -> its annotations, from the cache.
     namespace: the operator's own, the mark on its objects.
     is_credential: whether some object names a Secret as its credential.
+    namesakes: an ARM id -> the objects that may stand for it, each with its version:
+    those claimed for it, and those unclaimed that are called so. Raises RetryError
+    while some are not listed yet.
+    waiting: objects that wait for an older one of the same id.
     """
 
     clock: Clock
@@ -120,6 +125,8 @@ class Operator:
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
     turns: Turns = attrs.field(factory=Turns)
+    namesakes: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = lambda _: ()
+    waiting: Waiting = attrs.field(factory=Waiting)
 
 
 @attrs.frozen

@@ -4,10 +4,12 @@ The whole way of a spec in one call: validate, name, place, map. What only Azure
 answer (child resources that a PUT has to keep) is not part of it.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import attrs
 
+from asoreconcile.arm import ids
 from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.catalogue.kinds import (
     Catalogue,
@@ -23,12 +25,15 @@ from asoreconcile.errors import AsoError
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,
+    annotations,
     gvk_of,
     key_of,
     metadata,
     spec,
 )
 
+# As `azure.wire` has it.
+_POLICY = "serviceoperator.azure.com/reconcile-policy"
 _INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 
 
@@ -54,10 +59,13 @@ class Request:
 class Rendered:
     """requests: one for each Azure manifest, in the manifests' order.
     skipped: manifests that are neither Azure's nor inputs, such as a Deployment.
+    doubles: what to say of objects that stand for one Azure resource: in one cluster
+    the older one alone would manage it.
     """
 
     requests: tuple[Request, ...]
     skipped: tuple[Manifest, ...]
+    doubles: tuple[str, ...] = ()
 
 
 class RenderError(AsoError):
@@ -93,6 +101,7 @@ def render(
     requests: list[Request] = []
     skipped: list[Manifest] = []
     found: list[str] = []
+    by_id: defaultdict[str, dict[object, Manifest]] = defaultdict(dict)
     for manifest in placed:
         gvk = gvk_of(manifest.obj)
         if gvk.group_kind in _INPUT_KINDS:
@@ -105,9 +114,21 @@ def render(
         )
         found += [f"{_label(manifest)}: {text}" for text in texts]
         requests += [request] if request else []
+        if request and annotations(manifest.obj).get(_POLICY) != "skip":
+            named = gvk.group_kind, key_of(manifest.obj)
+            by_id[ids.key(request.path)].setdefault(named, manifest)
     if found:
         raise RenderError(found)
-    return Rendered(tuple(requests), tuple(skipped))
+    doubles = [_double(several) for several in by_id.values() if len(several) > 1]
+    return Rendered(tuple(requests), tuple(skipped), tuple(doubles))
+
+
+def _double(several: Mapping[object, Manifest]) -> str:
+    first, *others = (_label(manifest) for manifest in several.values())
+    return (
+        f"{', '.join(others)}: stands for the same Azure resource as {first}: in one "
+        "cluster only the older one manages it"
+    )
 
 
 def request_of(

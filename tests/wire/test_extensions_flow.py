@@ -331,7 +331,7 @@ def test_a_load_balancer_keeps_rules_of_others(world):
         )
 
     ready(world, balancer())
-    (id_,) = [i for i in world.azure.resources() if "/loadBalancers/" in i]
+    (id_,) = [i for i in world.azure.resources() if i.endswith("/front")]
     body = world.azure.resources()[id_]
     theirs = {"name": "theirs", "properties": {"protocol": "Udp", "frontendPort": 53}}
     body["properties"]["inboundNatRules"] += [theirs]

@@ -310,3 +310,19 @@ def test_secret_answers_stay_out_of_reprs():
 
     assert "hush" not in repr(answers)
     assert "x!" not in repr(answers)
+
+
+def test_two_objects_of_one_resource_are_named():
+    other = VNET.replace("{name: vnet}", "{name: other}").replace(
+        "spec:", "spec:\n  azureName: VNET"
+    )
+    (text,) = rendered(GROUP, VNET, other).doubles
+    assert "VirtualNetwork other: stands for the same Azure resource" in text
+    assert "VirtualNetwork vnet" in text
+    # What only reads stands beside it, and the same object twice is one.
+    note = (
+        "metadata:\n  annotations: {serviceoperator.azure.com/reconcile-policy: skip}"
+    )
+    reading = other.replace("metadata: {name: other}", f"{note}\n  name: other")
+    assert rendered(GROUP, VNET, reading).doubles == ()
+    assert rendered(GROUP, VNET, VNET).doubles == ()

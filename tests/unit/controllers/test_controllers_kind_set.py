@@ -174,3 +174,16 @@ def test_each_kind_has_seen_what_its_own_cache_has_reached():
     assert kinds.seen(GroupKind("resources.azure.com", "ResourceGroup")) == "20"
     assert kinds.seen(GroupKind("network.azure.com", "VirtualNetwork")) == "7"
     assert kinds.seen(GroupKind("network.azure.com", "Subnet")) == ""
+
+
+def test_no_id_is_taken_for_free_before_its_kind_is_listed():
+    """After a restart the older one of two may be listed last."""
+    version = (
+        builtin().kind(GroupKind("resources.azure.com", "ResourceGroup")).version()
+    )
+    kinds = KindSet()
+    kinds.add(running(version, Filling(full=False)))
+    with pytest.raises(RetryError):
+        [*kinds.namesakes("/subscriptions/s/resourceGroups/rg")]
+    network = "/subscriptions/s/resourceGroups/rg/providers/M.N/virtualNetworks/v"
+    assert [*kinds.namesakes(network)] == []

@@ -1,0 +1,77 @@
+"""Two objects with one Azure id: the older one manages it, the younger one waits.
+
+Both would write it by turns, and the end of one would delete the other's resource. The
+younger one sends nothing while the older one lives; when that goes or lets go, it takes
+over. Who only reads (policy `skip`) stands beside anybody. Ids are made from what the
+objects state, so those count that are not claimed yet.
+"""
+
+from asoreconcile.arm import ids
+from asoreconcile.azure.identity import id_of
+from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.policy import policy_of
+from asoreconcile.azure.wire import RECONCILE_POLICY
+from asoreconcile.azure.work import Work
+from asoreconcile.errors import ConditionError
+from asoreconcile.objects import JsonObject, annotations, key_of, metadata, uid_of
+
+REASON = "AlreadyManaged"
+
+
+def require_sole(work: Work, arm_id: str) -> None:
+    """Raises ConditionError `AlreadyManaged` while an older object manages the id.
+
+    Raises RetryError while objects are not listed yet that may be it.
+    """
+    older = holder(work, arm_id)
+    if older is None:
+        return
+    raise ConditionError(
+        f"{arm_id} is managed by {older.group_kind.kind} {older.key}, which is older: "
+        "nothing is sent to Azure for this object. Delete one of the two, or set "
+        f"{RECONCILE_POLICY} to skip on the one that is only to read it",
+        reason=REASON,
+    )
+
+
+def holder(work: Work, arm_id: str) -> Node | None:
+    """The oldest object that manages an id and is older than this one, if any.
+
+    This one is woken when that changes. Raises RetryError as `require_sole`.
+    """
+    me = Node(work.kind.group_kind, work.key)
+    found = _oldest(work, arm_id)
+    if found is not None:
+        # It may have gone before it was noted who waits for it: look once more.
+        work.operator.waiting.note(me, found)
+        found = _oldest(work, arm_id)
+    if found is None:
+        work.operator.waiting.forget(me)
+    return found
+
+
+def _oldest(work: Work, arm_id: str) -> Node | None:
+    mine = _age(work.obj)
+    older: list[tuple[tuple[str, str], Node]] = []
+    for version, obj in work.operator.namesakes(arm_id):
+        age = _age(obj)
+        if age >= mine or not _writes(work, obj):
+            continue
+        stated = id_of(work.operator, version, obj)
+        if stated and ids.same(stated, arm_id):
+            older.append((age, Node(version.group_kind, key_of(obj))))
+    return min(older, key=lambda one: one[0])[1] if older else None
+
+
+def _age(obj: JsonObject) -> tuple[str, str]:
+    """Smaller is older."""
+    return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
+
+
+def _writes(work: Work, obj: JsonObject) -> bool:
+    policy, _ = policy_of(
+        annotations(obj),
+        work.operator.namespace_annotations(key_of(obj).namespace),
+        work.operator.default_policy,
+    )
+    return policy.writes

@@ -1,0 +1,47 @@
+"""Younger objects that wait for an older one of the same Azure id to go.
+
+In memory: after a restart each finds out again whom it waits for.
+"""
+
+import threading
+from collections import defaultdict
+
+from asoreconcile.azure.nodes import Node
+
+
+class Waiting:
+    """Who waits for whom. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._older: dict[Node, Node] = {}
+        self._younger: defaultdict[Node, set[Node]] = defaultdict(set)
+
+    def note(self, younger: Node, older: Node) -> None:
+        """One waits, for one other at a time."""
+        with self._lock:
+            self._drop(younger)
+            self._older[younger] = older
+            self._younger[older].add(younger)
+
+    def forget(self, younger: Node) -> None:
+        """One waits no more."""
+        with self._lock:
+            self._drop(younger)
+
+    def behind(self, older: Node) -> list[Node]:
+        """Who waits for an object."""
+        with self._lock:
+            return [*self._younger.get(older, ())]
+
+    def awaited_in(self, namespace: str) -> list[Node]:
+        """The objects of a namespace that others wait for."""
+        with self._lock:
+            return [node for node in self._younger if node.key.namespace == namespace]
+
+    def _drop(self, younger: Node) -> None:
+        older = self._older.pop(younger, None)
+        if older is not None:
+            self._younger[older].discard(younger)
+            if not self._younger[older]:
+                del self._younger[older]
