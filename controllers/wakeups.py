@@ -72,6 +72,7 @@ class Wakeups:
     def forget(self, group_kind: GroupKind) -> None:
         """A kind runs no more: its objects depend on nothing, and none is woken."""
         self._dependents.forget_kind(group_kind)
+        self._waiting.forget_kind(group_kind)
 
     def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
         """A Secret or ConfigMap changed: wake who reads it, or, if it went, who writes

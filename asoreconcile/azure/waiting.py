@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 
 from asoreconcile.azure.nodes import Node
+from asoreconcile.objects import GroupKind
 
 
 class Waiting:
@@ -28,6 +29,12 @@ class Waiting:
         """One waits no more."""
         with self._lock:
             self._drop(younger)
+
+    def forget_kind(self, group_kind: GroupKind) -> None:
+        """A kind is watched no more: none of its objects waits."""
+        with self._lock:
+            for younger in [n for n in self._older if n.group_kind == group_kind]:
+                self._drop(younger)
 
     def behind(self, older: Node) -> list[Node]:
         """Who waits for an object."""

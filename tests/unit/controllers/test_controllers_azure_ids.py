@@ -141,3 +141,10 @@ def test_one_waits_for_one_other_at_a_time():
     waiting.forget(node("c"))
     waiting.forget(node("c"))
     assert waiting.awaited_in("ns") == []
+
+
+def test_of_a_kind_that_runs_no_more_none_waits():
+    waiting = Waiting()
+    waiting.note(node("b"), node("a"))
+    Wakeups(Kinds(), Dependents(), waiting).forget(VERSION.group_kind)
+    assert waiting.behind(node("a")) == []
