@@ -95,14 +95,18 @@ def merge_ready(
     new: Ready,
     now: datetime,
     *,
+    stored: JsonObject | None = None,
     reason_aware: bool = False,
 ) -> list[JsonObject]:
     """`status.conditions` after offering it a new Ready condition (3b, R3.1-R3.7).
 
     The new one is taken if its generation is higher, or if it differs and matters at
     least as much as the old one. reason_aware: also if the old reason is one that the
-    pass has just found gone (before a PUT). The transition time moves only when the
-    status does (D1). Conditions of other types are kept.
+    pass has just found gone (before a PUT). Conditions of other types are kept.
+
+    The time says since when Ready reads as it does: another error has another time, the
+    same one again does not. stored: what the cluster has; a condition that comes to say
+    that again, after others in between, keeps its time.
     """
     others = [c for c in conditions or () if c.get("type") != READY]
     old = find_ready(conditions)
@@ -110,9 +114,14 @@ def merge_ready(
         return [*others, new.to_json(_stamp(now))]
     if not _replaces(old, new, reason_aware=reason_aware):
         return [*others, old]
-    moved = old.get("status") != new.status
-    time = _stamp(now) if moved else old.get("lastTransitionTime") or _stamp(now)
-    return [*others, new.to_json(time)]
+    fresh = new.to_json(_stamp(now))
+    same = stored if stored is not None and _says_the_same(stored, fresh) else None
+    return [*others, fresh if same is None else same]
+
+
+def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
+    time = {"lastTransitionTime": None}
+    return {**one, **time} == {**other, **time}
 
 
 def _replaces(old: JsonObject, new: Ready, *, reason_aware: bool) -> bool:

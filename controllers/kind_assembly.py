@@ -85,6 +85,7 @@ class KindAssembly:
             ),
             under_way=under_way,
             unreadable=lambda: informer.unreadable,
+            recorder=self.operator.recorder.named(controller_name(version)),
         )
         controller = Controller(
             controller_name(version),

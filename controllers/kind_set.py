@@ -13,9 +13,11 @@ import attrs
 
 from asoreconcile.arm import ids
 from asoreconcile.azure import policy
+from asoreconcile.azure.exported import ROTATE
 from asoreconcile.azure.glances import UnderWay
 from asoreconcile.azure.memory import Memories
 from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.wire import (
     CREDENTIAL_FROM,
     FINALIZER,
@@ -161,12 +163,17 @@ def controller_name(version: KindVersion) -> str:
     return f"{group}_{version.gvk.kind.lower()}"
 
 
+# Annotations that people write, and of which every change is to be acted on.
+_INSTRUCTIONS = (CREDENTIAL_FROM, ROTATE, SYNC_MODE)
+
+
 def wants_pass(event: Event) -> bool:
     """Whether a change of an object is a reason to reconcile it. Pure; reads headers.
 
     Its creation and end are; an update is when the spec changed, the policy changed so
-    that it matters now, another credential is named, or somebody took away what makes
-    the object ours or gave it to another operator. Rule: R6.1.
+    that it matters now, another annotation that says what to do changed (credential,
+    sync mode, rotation of exported keys), or somebody took away what makes the object
+    ours or gave it to another operator. Rule: R6.1.
     """
     if not isinstance(event, Updated):
         return True
@@ -175,7 +182,7 @@ def wants_pass(event: Event) -> bool:
         old.generation != new.generation
         or old.uid != new.uid
         or policy.concerns(old.annotations, new.annotations, deleting=new.deleting)
-        or old.annotations.get(CREDENTIAL_FROM) != new.annotations.get(CREDENTIAL_FROM)
+        or any(old.annotations.get(n) != new.annotations.get(n) for n in _INSTRUCTIONS)
         or _is_stripped(old, new)
         or _changed_hands(old, new)
     )

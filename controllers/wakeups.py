@@ -11,6 +11,7 @@ from typing import Protocol
 from asoreconcile.azure import policy
 from asoreconcile.azure.dependents import Dependents, Relation, targets_of
 from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
@@ -92,21 +93,27 @@ class Wakeups:
                 self._wake(node, changed, _version_now(event))
 
     def on_namespace(self, event: Event) -> None:
-        """A Namespace's policy changed: wake the objects that inherit it and to which
-        that matters now. Rules: R6.3, R6.4.
+        """A Namespace's policy or sync mode changed: wake the objects that inherit it
+        and to which that matters now. Rules: R6.3, R6.4.
         """
         if not isinstance(event, Updated):
             return
         before, after = event.old.annotations, event.new.annotations
-        if not policy.concerns(before, after, deleting=True):
+        other_policy = policy.concerns(before, after, deleting=True)
+        other_mode = before.get(SYNC_MODE) != after.get(SYNC_MODE)
+        if not (other_policy or other_mode):
             return
         for older in self._waiting.awaited_in(event.key.name):
             self._wake_younger(older, _version_now(event))
         namespace = Node(_NAMESPACE, event.key)
         for node, entry in self._kinds.entries_in(event.key.name).items():
-            if RECONCILE_POLICY in entry.annotations:
-                continue
-            if policy.concerns(before, after, deleting=entry.deleting):
+            by_policy = RECONCILE_POLICY not in entry.annotations and policy.concerns(
+                before, after, deleting=entry.deleting
+            )
+            by_mode = (
+                other_mode and SYNC_MODE not in entry.annotations and not entry.deleting
+            )
+            if by_policy or by_mode:
                 self._wake(node, namespace, _version_now(event))
 
     def _index(self, form: Form, node: Node, entry: Entry) -> None:

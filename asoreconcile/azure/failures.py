@@ -5,12 +5,14 @@ Most failures are born as a ConditionError; what others become is decided here, 
 
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.azure.faults import read_failed, unreachable
+from asoreconcile.azure.owner import owner_target
 from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.errors import ConditionError
 from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.objects import ObjectKey, spec
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import redact
 from asoreconcile.runtime.outcome import in_chain
@@ -19,6 +21,11 @@ from asoreconcile.runtime.outcome import in_chain
 # for first, so it is the message that is cut.
 _MAX_EVENT = 1_000
 _NOT_LET_IN = frozenset({401, 403})
+# Of what the cluster does not have yet, and of how long it may take to come.
+_MAY_BE_ON_ITS_WAY = frozenset(
+    {"ConfigMapNotFound", "ReferenceNotFound", "SecretNotFound", "WaitingForOwner"}
+)
+_PATIENCE_SECONDS = 60.0
 # The verdicts of the Kubernetes API that a person has to know; any other is trouble of
 # the moment, or a race that the next pass wins.
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
@@ -56,9 +63,31 @@ def failure_of(work: Work, error: Exception) -> ConditionError | None:
             )
 
 
-def event_text(work: Work, error: ConditionError) -> str:
+def is_worth_an_event(work: Work, error: ConditionError, *, seconds: float) -> bool:
+    """Whether a failure is a Warning, for an object that has failed for so long.
+
+    Objects that are applied together wait for each other for a moment: no trouble yet.
+    And the trouble of an owner that is there is the owner's to tell.
+    """
+    if error.reason == "WaitingForOwner" and _has_owner(work):
+        return False
+    return error.reason not in _MAY_BE_ON_ITS_WAY or seconds >= _PATIENCE_SECONDS
+
+
+def _has_owner(work: Work) -> bool:
+    kind = owner_target(work.version, work.obj)
+    if kind is None:
+        return False
+    key = ObjectKey(work.key.namespace, str(spec(work.obj)["owner"]["name"]))
+    return work.objects.get(kind, key) is not None
+
+
+def event_text(work: Work, error: ConditionError, *, again: bool = False) -> str:
     """What the event of a failure says: reason, message, and of a request that Azure
     refused, or did not answer, its id, and whose credential it does not let in.
+
+    again: the condition said so before. Such an event has no id, which is another each
+    time (the log has it): so the failure stays one event, which is counted.
     """
     # Before it is cut: half of a secret is harder to find.
     text = redact(f"{error.reason}: {error}", namespace=work.key.namespace)
@@ -69,7 +98,7 @@ def event_text(work: Work, error: ConditionError) -> str:
     if isinstance(fault, ArmError) and fault.status in _NOT_LET_IN:
         told.append(f"credential from {work.connection.source}")
     is_unsent = isinstance(fault, ArmTransportError) and fault.sent == "no"
-    if fault.correlation_id and not is_unsent:
+    if fault.correlation_id and not is_unsent and not again:
         told.append(f"correlation id {fault.correlation_id}")
     if not told:
         return text

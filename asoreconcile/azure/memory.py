@@ -16,6 +16,26 @@ from asoreconcile.azure.drifts import Drifts
 from asoreconcile.objects import ObjectKey
 
 
+@attrs.define
+class Trouble:
+    """Reconciles that failed, one after another. since: when the first did, in
+    monotonic seconds.
+    """
+
+    attempts: int = 0
+    since: float = 0.0
+
+    def goes_on(self, now: float) -> float:
+        """One more failed; for how many seconds it has been like that."""
+        if not self.attempts:
+            self.since = now
+        self.attempts += 1
+        return now - self.since
+
+    def ends(self) -> None:
+        self.attempts = 0
+
+
 @attrs.define(eq=False)
 class ObjectMemory:
     """What is known of one object beside what the cluster keeps.
@@ -27,8 +47,10 @@ class ObjectMemory:
     accepted: the PUT that Azure accepted last, until the object settled.
     poll: of its running operation. sub_polls: of its extensions' operations, by name.
     begun, drifts: see there.
-    failures: reconciles that failed in a row. bad_ends: operations that Azure accepted
-    and that came to nothing, in a row; a PUT that is accepted once more mends nothing.
+    failures: reconciles that failed in a row, for the back-off.
+    trouble: the same, for who reads of them.
+    bad_ends: operations that Azure accepted and that came to nothing, in a row; a PUT
+    that is accepted once more mends nothing.
     overtaken: PUTs in a row that Azure refused as the resource had changed since it was
     read.
     credential: `namespace/name` of the Secret whose credential was used last.
@@ -46,6 +68,7 @@ class ObjectMemory:
     bad_ends: int = 0
     overtaken: int = 0
     _bad_end_of: int = 0
+    trouble: Trouble = attrs.field(factory=Trouble)
     credential: str = ""
     misunderstood: frozenset[str] = frozenset()
     content: str = ""

@@ -14,7 +14,7 @@ from asoreconcile.arm.correlation import correlated
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, mark, restore_id
 from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
-from asoreconcile.azure.failures import event_text, failure_of
+from asoreconcile.azure.failures import event_text, failure_of, is_worth_an_event
 from asoreconcile.azure.glances import Glances
 from asoreconcile.azure.misunderstood import tell_misunderstood
 from asoreconcile.azure.monitor import monitor
@@ -40,7 +40,7 @@ from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.conditions import Ready, find_ready, succeeded
 from asoreconcile.errors import ConditionError, RetryError, StoppedError
-from asoreconcile.kube.errors import ApiError, ConflictError
+from asoreconcile.kube.errors import ApiError, ConflictError, is_too_large
 from asoreconcile.log import Logger, bound
 from asoreconcile.middleware.context import Pending
 from asoreconcile.objects import (
@@ -50,6 +50,7 @@ from asoreconcile.objects import (
     generation,
     is_deleting,
     key_of,
+    status,
     uid_of,
 )
 from asoreconcile.queue.workqueue import LOW_PRIORITY
@@ -57,7 +58,7 @@ from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
 
-_CANNOT_BE_STORED = frozenset({413, 422})
+_BREAKS_THE_SCHEMA = 422
 _STEPS: dict[Step, Callable[[Work], Outcome]] = {
     Step.BEGIN: begin,
     Step.MONITOR: monitor,
@@ -218,6 +219,7 @@ class ArmReconciler:
     def _finish(self, work: Work, outcome: Outcome) -> Result:
         intervals = self._kind.intervals
         intervals.succeeded(work.memory)
+        work.memory.trouble.ends()
         match outcome:
             case Finished():
                 return Result()
@@ -236,7 +238,7 @@ class ArmReconciler:
 
     def _fail(self, work: Work, error: ConditionError) -> Result:
         """Show the failure, and try again as its class says. Rules: 3c, 4d."""
-        before = find_ready(work.obj.get("status", {}).get("conditions"))
+        before = find_ready(status(work.obj).get("conditions"))
         work.session.set_ready(
             Ready(
                 "False",
@@ -247,16 +249,22 @@ class ArmReconciler:
             )
         )
         after = find_ready(work.session.status["conditions"])
-        if after != before:
-            # A new trouble is an event; the same one again is only a condition.
+        trouble = work.memory.trouble
+        seconds = trouble.goes_on(self._operator.clock.monotonic())
+        if is_worth_an_event(work, error, seconds=seconds):
+            # Each time: the event's count and last time are where a person reads of the
+            # latest attempt. The condition keeps the time of the first.
             action = "Delete" if is_deleting(work.obj) else "CreateOrUpdate"
-            work.event("Warning", f"{action}ActionError", event_text(work, error))
-            work.log.warning(
-                "Pass failed",
-                reason=error.reason,
-                severity=error.severity,
-                condition=str(error),
-            )
+            text = event_text(work, error, again=after == before)
+            work.event("Warning", f"{action}ActionError", text)
+        work.log.warning(
+            "Pass failed",
+            reason=error.reason,
+            severity=error.severity,
+            condition=str(error),
+            attempt=trouble.attempts,
+            failingSeconds=round(seconds, 1),
+        )
         delay = self._kind.intervals.failed(work.memory, error)
         edited = work.session.generation != generation(work.obj)
         if edited or work.inputs_changed:
@@ -273,13 +281,38 @@ class ArmReconciler:
         return result
 
     def _write_status(self, work: Work) -> None:
+        """Write the status, or what of it the cluster takes: Ready is not lost with
+        what Azure says, should that be too much or break the schema.
+        """
+        session = work.session
+        if dropped := session.fit_status():
+            names = ", ".join(f"status.{name}" for name in dropped)
+            text = (
+                f"what Azure reports is more than the cluster stores; without {names}"
+            )
+            work.event("Warning", "StatusTooLarge", text)
         try:
-            work.session.commit_status()
+            session.commit_status()
         except ApiError as error:
-            if error.status not in _CANNOT_BE_STORED:
+            if not _cannot_be_stored(error):
                 raise
-            # What Azure says may be too much, or break the schema: Ready is not lost
-            # with it.
-            work.log.error("Status refused; its conditions alone", reason=str(error))
-            work.session.drop_observed()
-            work.session.commit_status()
+            refusal = error
+        else:
+            return
+        for stored in (False, True):
+            # First beside what is stored, then in its place.
+            work.log.error("Status refused; its conditions alone", reason=str(refusal))
+            session.drop_observed(stored=stored)
+            try:
+                session.commit_status()
+            except ApiError as error:
+                if not _cannot_be_stored(error):
+                    raise
+                refusal = error
+            else:
+                return
+        raise refusal
+
+
+def _cannot_be_stored(error: ApiError) -> bool:
+    return error.status == _BREAKS_THE_SCHEMA or is_too_large(error)

@@ -16,10 +16,11 @@ from typing import Protocol
 import attrs
 
 from asoreconcile import reconcile_context
+from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
 from asoreconcile.azure.wire import FINALIZER
 from asoreconcile.catalogue.authored import Form
 from asoreconcile.clock import Clock
-from asoreconcile.conditions import Ready, merge_ready
+from asoreconcile.conditions import Ready, find_ready, merge_ready
 from asoreconcile.errors import AsoError
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
 from asoreconcile.kube.patch import merge_patch
@@ -180,6 +181,7 @@ class Session:
             self.status.get("conditions"),
             attrs.evolve(ready, reason=reason, message=message),
             self._clock.now(),
+            stored=find_ready(status(self.obj).get("conditions")),
             reason_aware=reason_aware,
         )
 
@@ -194,12 +196,23 @@ class Session:
         conditions: Sequence[JsonObject] = self.status.get("conditions") or []
         self.status = {**observed, "conditions": list(conditions)}
 
-    def drop_observed(self) -> None:
-        """Leave the stored status as it is, but for the conditions."""
+    def drop_observed(self, *, stored: bool = False) -> None:
+        """Keep the conditions alone of the working status.
+
+        stored: of what the cluster has, too; else that stays as it is.
+        """
         self.status = {
-            **copy_json(status(self.obj)),
+            **({} if stored else copy_json(status(self.obj))),
             "conditions": self.status.get("conditions") or [],
         }
+
+    def fit_status(self) -> list[str]:
+        """Leave out what makes the object larger than a cluster stores; the members of
+        the status that were left out, the largest first.
+        """
+        room = MAX_OBJECT_BYTES - json_size({**self.obj, "status": None})
+        self.status, dropped = fitted(self.status, room)
+        return dropped
 
     def commit_status(self) -> None:
         """Write the working status, if it differs from what is stored (R1.16)."""

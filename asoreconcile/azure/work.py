@@ -88,6 +88,13 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
+class NamingRecorder(Recorder, Protocol):
+    """A recorder that others record through (`kube.events.EventRecorder`)."""
+
+    def named(self, source: str) -> Recorder:
+        """The same, for events that one controller tells."""
+
+
 class ServedKinds(Objects, Protocol):
     """The Azure objects in the cluster, and the version each kind is served at."""
 
@@ -114,7 +121,7 @@ class Operator:
     objects: ServedKinds
     connections: Connections
     extensions: Extensions
-    recorder: Recorder
+    recorder: NamingRecorder
     namespace_annotations: Callable[[str], Mapping[str, str]]
     namespace: str
     default_policy: Policy
@@ -135,6 +142,7 @@ class Kind:
 
     version: the one the kind is served at; an object's own is its author's (`Work`).
     unreadable: the objects that the cache had to leave out.
+    recorder: None records in the operator's name.
     """
 
     version: KindVersion
@@ -147,6 +155,7 @@ class Kind:
     )
     memories: Memories = attrs.field(factory=Memories)
     unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
+    recorder: Recorder | None = None
 
     @property
     def group_kind(self) -> GroupKind:
@@ -241,7 +250,8 @@ class Work:
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        self.operator.recorder.event(self.obj, type_, reason, message)
+        recorder = self.kind.recorder or self.operator.recorder
+        recorder.event(self.obj, type_, reason, message)
 
     def credential_event(self) -> None:
         """Say whose credential is used."""

@@ -33,6 +33,7 @@ class Record:
     """Something that happened to an object.
 
     obj: its apiVersion, kind and metadata. action: what was being done, if it was said.
+    source: the component that says so.
     """
 
     obj: JsonObject = attrs.field(repr=False)
@@ -41,13 +42,14 @@ class Record:
     message: str
     at: datetime
     action: str = ""
+    source: str = ""
 
     @property
     def flow(self) -> Identity:
         """One reason of one object: what shares a budget and may be combined."""
         key = key_of(self.obj)
         kind = str(self.obj.get("kind"))
-        return uid_of(self.obj), str(key), kind, self.type, self.reason
+        return self.source, uid_of(self.obj), str(key), kind, self.type, self.reason
 
 
 @attrs.define

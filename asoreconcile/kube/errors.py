@@ -14,6 +14,7 @@ AsoError
     └── TooManyRequestsError  429
 """
 
+import re
 from collections.abc import Mapping
 
 from asoreconcile import jsontext
@@ -22,6 +23,8 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import redact
 
 _MAX_TEXT = 2048
+# etcd's server, and the gRPC of the API server's client to it.
+_TOO_LARGE = re.compile(r"request is too large|message larger than max", re.IGNORECASE)
 
 
 class TransportError(AsoError):
@@ -140,6 +143,17 @@ def is_another_object(error: ApiError) -> bool:
     """
     causes = error.details.get("causes") or ()
     return any(cause.get("field") == "metadata.uid" for cause in causes)
+
+
+def is_too_large(error: ApiError) -> bool:
+    """Whether the object, or the request, is more than can be stored.
+
+    The API server has a status for its own limit; etcd's it passes on as a 500, and as
+    text alone.
+    """
+    return error.status == 413 or (
+        error.status == 500 and _TOO_LARGE.search(str(error)) is not None
+    )
 
 
 def is_from_the_future(error: ApiError) -> bool:

@@ -33,9 +33,6 @@ class CoreForm:
 
     resource = EVENTS
 
-    def __init__(self, source: str) -> None:
-        self._source = source
-
     def document(self, record: Record, series: Series) -> JsonObject:
         return {
             "apiVersion": "v1",
@@ -45,8 +42,8 @@ class CoreForm:
             "type": record.type,
             "reason": record.reason,
             "message": cut(series.message),
-            "source": {"component": self._source},
-            "reportingComponent": self._source,
+            "source": {"component": record.source},
+            "reportingComponent": record.source,
             "reportingInstance": "",
             "firstTimestamp": _stamp(series.first),
             "lastTimestamp": _stamp(series.last),
@@ -66,8 +63,7 @@ class SeriesForm:
 
     resource = EVENT_SERIES
 
-    def __init__(self, source: str, instance: str) -> None:
-        self._source = source
+    def __init__(self, instance: str) -> None:
         self._instance = instance
 
     def document(self, record: Record, series: Series) -> JsonObject:
@@ -76,7 +72,7 @@ class SeriesForm:
             "kind": "Event",
             "metadata": _metadata(record, series),
             "eventTime": _precise(series.first),
-            "reportingController": self._source,
+            "reportingController": record.source,
             "reportingInstance": self._instance,
             "action": record.action or record.reason,
             "reason": record.reason,

@@ -59,7 +59,10 @@ class Client(Protocol):
 
 
 class EventRecorder:
-    """Records events; a service of the manager. Safe from any thread."""
+    """Records events; a service of the manager. Safe from any thread.
+
+    Each controller records under its own name by `named`.
+    """
 
     def __init__(
         self,
@@ -85,11 +88,11 @@ class EventRecorder:
         self._threads = threads or Threads.timed_by(clock)
         self._queue = EventQueue(clock)
         self._stopping = threading.Event()
-        self._form: Form = CoreForm(source)
+        self._form: Form = CoreForm()
         self._correlator: Correlator | SeriesCorrelator = Correlator()
         self._serieses: SeriesCorrelator | None = None
         if api == "events.k8s.io/v1":
-            self._form = SeriesForm(source, instance or socket.gethostname())
+            self._form = SeriesForm(instance or socket.gethostname())
             self._correlator = self._serieses = SeriesCorrelator()
         self._looks_again = False
         self._thread: threading.Thread | None = None
@@ -102,20 +105,32 @@ class EventRecorder:
         message: str,
         *,
         action: str = "",
+        source: str = "",
     ) -> None:
         """Record something about an object; dropped, and logged, when the queue is
         full. Cluster-scoped objects have their events in namespace `default`.
 
         Written within about a tenth of a second of the clock, or at once by `flush`.
         action: what was being done, for events.k8s.io/v1; default the reason.
+        source: the component; default the recorder's.
         """
         # Before it is cut: half of a secret is harder to find.
         shown = cut(redact(message, namespace=key_of(obj).namespace))
         record = Record(
-            _reference_of(obj), type, reason, shown, self._clock.now(), action
+            _reference_of(obj),
+            type,
+            reason,
+            shown,
+            self._clock.now(),
+            action,
+            source or self._source,
         )
         if not self._queue.put(lambda: self._write(record)):
             _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
+
+    def named(self, source: str) -> "NamedRecorder":
+        """The same recorder, for a component: one controller, say."""
+        return NamedRecorder(self, source)
 
     def start(self) -> None:
         self._thread = self._threads.start(
@@ -214,6 +229,28 @@ class EventRecorder:
         with suppress(AlreadyExistsError):
             self._client.create(resource, self._form.document(record, series))
         series.written = True
+
+
+class NamedRecorder:
+    """Records what one component has to say. Safe from any thread."""
+
+    def __init__(self, recorder: EventRecorder, source: str) -> None:
+        self._recorder = recorder
+        self._source = source
+
+    def event(
+        self,
+        obj: JsonObject,
+        type: EventType,  # noqa: A002 - the field's name
+        reason: str,
+        message: str,
+        *,
+        action: str = "",
+    ) -> None:
+        """See `EventRecorder.event`."""
+        self._recorder.event(
+            obj, type, reason, message, action=action, source=self._source
+        )
 
 
 def _name(record: Record) -> str:

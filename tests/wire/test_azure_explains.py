@@ -9,8 +9,9 @@ from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.arm.faults import ArmError
-from asoreconcile.azure.wire import POLLER_TOKEN
+from asoreconcile.azure.wire import POLLER_TOKEN, RESOURCE_ID
 from asoreconcile.conditions import MAX_MESSAGE
+from asoreconcile.kube.errors import ApiError
 from asoreconcile.log import JsonFormatter
 from asoreconcile.objects import annotations
 from asoreconcile.reconcile_context import Context, running
@@ -91,7 +92,10 @@ def test_a_bounded_message_is_the_same_message_next_time(world, network):
     world.run(network)
     assert world.ready(network)["reason"] == "Conflict"
     assert world.read(network)["metadata"]["resourceVersion"] == before
-    assert len(warnings(world)) == 1
+    first, again = warnings(world)
+    assert first.endswith(")")  # the id of that request
+    assert again.startswith("Conflict: xxx")
+    assert not again.endswith(")")
 
 
 def test_the_correlation_id_is_in_request_event_and_log(world, network, log):
@@ -135,7 +139,7 @@ def test_a_failed_operation_has_its_correlation_id_too(world, network):
 
 
 @pytest.mark.parametrize("messages", [("One.", "One."), ("One.", "Two.")])
-def test_d1_the_time_of_ready_is_that_of_its_status(world, network, messages):
+def test_d1_the_time_of_ready_is_since_when_it_says_so(world, network, messages):
     times = []
     for message in messages:
         refuse(world, message)
@@ -143,9 +147,57 @@ def test_d1_the_time_of_ready_is_that_of_its_status(world, network, messages):
         times.append(world.ready(network)["lastTransitionTime"])
         world.clock.advance(100.0)
     assert world.ready(network)["message"] == messages[1]
-    assert times[0] == times[1]
+    assert (times[0] == times[1]) is (messages[0] == messages[1])
     world.settle(network)
-    assert world.ready(network)["lastTransitionTime"] > times[0]
+    assert world.ready(network)["lastTransitionTime"] > times[1]
+
+
+def test_each_attempt_is_an_event_and_a_log_line(world, network, log):
+    refuse(world, times=3)
+    for _ in range(3):
+        world.run(network)
+        world.clock.advance(60.0)
+    first, *again = warnings(world)
+    assert first.startswith("Conflict: No. (correlation id ")
+    assert again == ["Conflict: No."] * 2  # one event, counted
+    lines = [line for line in log() if line["message"] == "Pass failed"]
+    told = [(line["attempt"], line["failingSeconds"]) for line in lines]
+    assert told == [(1, 0.0), (2, 60.0), (3, 120.0)]
+    world.settle(network)
+    refuse(world, times=1)
+    world.apply(virtual_network(tags={"a": "b"}))
+    world.run(network)
+    assert [x["attempt"] for x in log() if x["message"] == "Pass failed"][-1] == 1
+
+
+def test_a_child_that_waits_for_its_owner_has_no_warning(world):
+    child = virtual_network("early", owner="late")
+    world.apply(child)
+    world.run(child)
+    assert world.ready(child)["reason"] == "WaitingForOwner"
+    world.clock.advance(30.0)
+    owner = resource_group("late")
+    world.apply(owner)
+    world.azure.faults.answer("PUT", "resourcegroups/late", 409, code="Conflict")
+    world.run(owner)
+    world.run(child)
+    assert world.ready(child)["reason"] == "WaitingForOwner"
+    world.clock.advance(3600.0)
+    world.run(child)
+    named = [(name, type_) for name, type_, *_ in world.events]
+    assert ("late", "Warning") in named
+    assert ("early", "Warning") not in named
+
+
+def test_an_owner_that_does_not_come_is_an_event_after_a_minute(world):
+    child = virtual_network("early", owner="never")
+    world.apply(child)
+    world.run(child)
+    assert warnings(world) == []
+    world.clock.advance(61.0)
+    world.run(child)
+    (text,) = warnings(world)
+    assert text.startswith("WaitingForOwner: owner ResourceGroup 'never' does not")
 
 
 def all_said(world, obj, log):
@@ -209,10 +261,14 @@ def test_what_the_operator_may_not_read_is_said(world, server):
     world.settle(server)
 
 
-def test_a_status_that_cannot_be_stored_does_not_hide_ready(world, log):
+ETCD = refusal(500, "InternalError", "etcdserver: request is too large")
+TOO_LARGE = refusal(413, "RequestEntityTooLarge", "limit is 3145728")
+
+
+@pytest.mark.parametrize("too_large", [ETCD, TOO_LARGE], ids=["etcd", "server"])
+def test_a_status_that_cannot_be_stored_does_not_hide_ready(world, log, too_large):
     obj = resource_group(name="other")
     world.apply(obj)
-    too_large = refusal(413, "RequestEntityTooLarge", "limit is 3145728")
     world.cluster.faults.respond("PATCH", "resourcegroups/other/status", too_large)
     world.run(obj)
     present = world.read(obj)
@@ -268,3 +324,42 @@ def test_a_refusal_of_the_api_server_that_quotes_a_secret_is_redacted(
     said = all_said(world, server, log)
     assert "denied" in said
     assert quoted not in said
+
+
+def test_where_only_the_conditions_fit_they_take_the_place_of_the_rest(world, log):
+    obj = resource_group(name="other")
+    world.settled(obj)
+    world.apply(resource_group(name="other", tags={"a": "b"}))
+    world.cluster.faults.respond("PATCH", "resourcegroups/other/status", ETCD, times=2)
+    world.run(obj)
+    present = world.read(obj)
+    assert present["status"]["conditions"][0]["observedGeneration"] == 2
+    assert "id" not in present["status"]
+
+
+def test_another_trouble_of_the_server_is_not_taken_for_one_of_size(world):
+    obj = resource_group(name="other")
+    world.apply(obj)
+    broken = refusal(500, "InternalError", "etcdserver: leader changed")
+    world.cluster.faults.respond("PATCH", "resourcegroups/other/status", broken)
+    with pytest.raises(ApiError, match="leader changed"):
+        world.run(obj)
+
+
+def test_what_azure_reports_beyond_what_a_cluster_stores_is_left_out(world, log):
+    network = virtual_network("huge")
+    world.apply(network)
+    world.run(network)
+    arm_id = annotations(world.read(network))[RESOURCE_ID]
+    body = world.azure.resources()[arm_id]
+    body["properties"]["addressSpace"] = {"addressPrefixes": ["10.0.0.0/16"] * 90_000}
+    body["properties"]["provisioningState"] = "Succeeded"
+    huge = Response(200, json.dumps(body).encode())
+    world.azure.faults.respond("GET", "virtualNetworks/huge", huge, times=9)
+    world.settle(network)
+    present = world.read(network)
+    assert world.ready(network)["status"] == "True"
+    assert "addressSpace" not in present["status"]
+    assert present["status"]["id"] == arm_id
+    (text,) = warnings(world)
+    assert text.endswith("more than the cluster stores; without status.addressSpace")

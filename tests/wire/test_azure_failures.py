@@ -179,8 +179,9 @@ def test_r7_3_a_failed_action_is_an_event_and_a_condition(world, network):
     assert [e[2] for e in warned] == ["CreateOrUpdateActionError"]
     assert world.ready(network)["message"] in warned[0][3]
     refuse(world, message="Busy.")
-    world.run(network)  # the same again is no news
-    assert len([e for e in world.events if e[:2] == ("vnet", "Warning")]) == 1
+    world.run(network)
+    _, again = [e for e in world.events if e[:2] == ("vnet", "Warning")]
+    assert again[2:] == ("CreateOrUpdateActionError", "Conflict: Busy.")
 
 
 def test_r8_6_a_credential_of_another_subscription_is_an_error_and_no_put(

@@ -43,6 +43,7 @@ def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
         throttle=None,
         synced=others,
         webhooks=None,
+        threads=None,
     )
     informer = object()
     assembly.forget(SimpleNamespace(version=version, informer=informer))

@@ -64,8 +64,10 @@ def test_r6_1_no_pass_for(new):
         entry(uid="2"),
         with_notes(**{RECONCILE_POLICY: "skip"}),
         with_notes(**{CREDENTIAL_FROM: "mine"}),
+        with_notes(**{"asoreconcile/rotate-secrets": "2026-01-01"}),
+        with_notes(**{"asoreconcile/sync-mode": "compare"}),
     ],
-    ids=["spec", "successor", "skip", "credential"],
+    ids=["spec", "successor", "skip", "credential", "rotate", "sync-mode"],
 )
 def test_r6_1_a_pass_for_either_way(new):
     assert wants_pass(Updated(old=entry(), new=new))

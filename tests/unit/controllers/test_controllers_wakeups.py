@@ -5,6 +5,7 @@ import pytest
 from asoreconcile.azure.dependents import Dependents
 from asoreconcile.azure.nodes import Node
 from asoreconcile.azure.policy import Policy, policy_of
+from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.wire import POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -205,6 +206,16 @@ def namespace(version, **notes):
 def goes_to_skip(wakeups):
     new = namespace("2", **{RECONCILE_POLICY: "skip"})
     wakeups.on_namespace(Updated(old=namespace("1"), new=new))
+
+
+def test_a_namespace_s_sync_mode_wakes_who_has_none_of_their_own(wakeups, kinds):
+    add(wakeups, kinds, GROUP)
+    own = {SYNC_MODE: "put"}
+    add(wakeups, kinds, with_status(NETWORK, "True", annotations=own))
+    compares = namespace("2", **{SYNC_MODE: "compare"})
+    wakeups.on_namespace(Updated(old=namespace("1"), new=compares))
+    wakeups.on_namespace(Updated(old=compares, new=compares))
+    assert kinds.woken == ["rg"]
 
 
 def test_r6_3_objects_with_a_policy_of_their_own_are_not_woken(wakeups, kinds):

@@ -1,0 +1,42 @@
+"""What of a status fits into the cluster. Pure.
+
+etcd stores 1.5 MiB by default. A status that is more would be refused as a whole, and
+its conditions with it: nobody could read why. So the largest members are left out.
+"""
+
+from asoreconcile.jsontext import dumps
+from asoreconcile.objects import JsonObject
+
+MAX_OBJECT_BYTES = 1 << 20
+"""Of an object in JSON: what is left to 1.5 MiB is for managedFields, which we do not
+see, and for a spec that grows.
+"""
+
+# Small, and what others go by.
+_KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
+
+
+def json_size(value: JsonObject) -> int:
+    """Bytes in JSON."""
+    return len(dumps(value))
+
+
+def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
+    """The status in at most `room` bytes, and the names of the members left out.
+
+    Members are left out whole, the largest first: half of a list would be taken for all
+    of it. The conditions and the id stay, whatever the room.
+    """
+    if json_size(status) <= room:
+        return status, []
+    sizes = {name: len(dumps(value)) for name, value in status.items()}
+    # Each has its quoted name, a colon and a comma.
+    total = 2 + sum(len(name) + 4 + size for name, size in sizes.items())
+    left_out: list[str] = []
+    for name in sorted(sizes.keys() - _KEPT, key=lambda n: (-sizes[n], n)):
+        if total <= room:
+            break
+        left_out.append(name)
+        total -= len(name) + 4 + sizes[name]
+    kept = {name: value for name, value in status.items() if name not in left_out}
+    return kept, left_out
