@@ -57,7 +57,7 @@ def not_understood(
     whose = "annotation" if own.get(name) else "the Namespace's annotation"
     return (
         f"{whose} {name} is {_shown(value)!r}, which is none of {', '.join(known)}: "
-        f"{default.value} is used{hint(value.strip().lower(), known)}"
+        f"{default.value} is used{hint(_shown(value).strip().lower(), known)}"
     )
 
 
