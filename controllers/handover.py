@@ -20,7 +20,7 @@ class HandOver:
     def __init__(
         self, group_kind: GroupKind, controller: Controller, *, clock: Clock
     ) -> None:
-        """controller: asked to stop already."""
+        """controller: retired already."""
         self.group_kind = group_kind
         self.controller = controller
         self._clock = clock
@@ -37,11 +37,11 @@ class HandOver:
         """What has not ended, as `controller namespace/name (12.3 s)`; blocks for
         nothing.
         """
-        return self.controller.stop(0)
+        return self.controller.wait_until_ended(0)
 
     def wait(self) -> None:
         """Block until nothing of the controller runs; says so twice a minute."""
-        while running := self.controller.stop(_REPORT_SECONDS):
+        while running := self.controller.wait_until_ended(_REPORT_SECONDS):
             _log.warning(
                 "A kind waits for its last reconcile",
                 kind=str(self.group_kind),

@@ -102,7 +102,8 @@ class Lifecycle:
             _log.info("Stopping kind", kind=str(kind.version.gvk))
             kind.informer.ask_to_stop()
             self._forget(kind)
-            if not kind.controller.stop(_LEAVE_SECONDS):
+            kind.controller.retire()
+            if not kind.controller.wait_until_ended(_LEAVE_SECONDS):
                 return
             leaving = HandOver(group_kind, kind.controller, clock=self._clock)
             self._leaving = (*self._leaving, leaving)

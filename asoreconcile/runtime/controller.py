@@ -161,11 +161,25 @@ class Controller:
         again, to wait for longer.
         """
         spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
+        self.retire()
         self._reconciling.stopping.stop(spent)
+        return self.wait_until_ended(timeout_seconds)
+
+    def retire(self) -> None:
+        """Begin nothing more; what runs comes to its own end, and hears of nothing.
+
+        For a controller that another one follows in the same process: what is cut off
+        in the middle of a write would be written again beside it. Idempotent; `stop`
+        may follow.
+        """
+        self._reconciling.closed.set()
         self._gate.close()
         self._intake.close()
         self._workforce.close()
         self._queue.shut_down()
+
+    def wait_until_ended(self, timeout_seconds: float) -> list[str]:
+        """After `retire` or `stop`: wait for what runs, at most so long; as `stop`."""
         if self._workforce.wait_until_left(timeout_seconds):
             return []
         return self._passes.describe() or [f"{self.name} (a worker that is leaving)"]

@@ -5,6 +5,7 @@
 Rules: CT-3 - CT-6, CT-9, PQ-7.
 """
 
+import threading
 import uuid
 
 from asoreconcile.clock import Clock
@@ -61,14 +62,16 @@ class Reconciling:
             clock=clock,
             stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
         )
-        self.stopping = StopSignal()
+        self.closed = threading.Event()
         """Set it to begin nothing more."""
+        self.stopping = StopSignal()
+        """Set it to have what runs end early."""
 
     def work(self, item: Item[ObjectKey]) -> None:
         """One pass over one object: blocks for as long as it takes."""
-        if self._throttle is not None and not self._throttle.wait(self.stopping):
+        if self._throttle is not None and not self._throttle.wait(self.closed):
             return
-        if self.stopping.is_set():
+        if self.closed.is_set():
             return
         reconcile_id = str(uuid.uuid4())
         begun = self.passes.begin(item.key, reconcile_id)
