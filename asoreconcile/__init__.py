@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asoreconcile.backoff import (
-        FastSlow,
         ItemExponential,
         MaxOf,
         RateLimiter,
         TokenBucket,
-        WithMaxWait,
     )
     from asoreconcile.cache.client import CachedClient
     from asoreconcile.cache.entry import Entry
@@ -104,15 +102,9 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.options import CacheOptions, ClientOptions
     from asoreconcile.runtime.predicates import (
         Predicate,
-        and_,
-        annotations_changed,
         concerns,
         generation_changed,
         labelled,
-        labels_changed,
-        not_,
-        or_,
-        resource_version_changed,
     )
     from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
     from asoreconcile.runtime.service import Group, Service, Standby, Step, Task
@@ -175,7 +167,6 @@ __all__ = [
     "Event",
     "EventRecorder",
     "ExpiredError",
-    "FastSlow",
     "FileCertificates",
     "ForbiddenError",
     "Group",
@@ -237,14 +228,11 @@ __all__ = [
     "WebhookError",
     "WebhookMetrics",
     "WebhookServer",
-    "WithMaxWait",
     "WorkQueue",
     "Write",
     "Writes",
     "__version__",
     "add_finalizer",
-    "and_",
-    "annotations_changed",
     "change_object",
     "concerns",
     "condition_of",
@@ -258,16 +246,12 @@ __all__ = [
     "is_deleting",
     "key_of",
     "labelled",
-    "labels_changed",
     "lease_elector",
     "map_to",
     "merge_patch",
-    "not_",
-    "or_",
     "owner_reference",
     "remove_finalizer",
     "remove_owner",
-    "resource_version_changed",
     "retry_on_conflict",
     "set_condition",
     "set_owner",
@@ -276,12 +260,10 @@ __all__ = [
 
 _HOMES = {
     "backoff": (
-        "FastSlow",
         "ItemExponential",
         "MaxOf",
         "RateLimiter",
         "TokenBucket",
-        "WithMaxWait",
     ),
     "cache.client": ("CachedClient",),
     "cache.entry": ("Entry",),
@@ -357,15 +339,9 @@ _HOMES = {
     "runtime.options": ("CacheOptions", "ClientOptions"),
     "runtime.predicates": (
         "Predicate",
-        "and_",
-        "annotations_changed",
         "concerns",
         "generation_changed",
         "labelled",
-        "labels_changed",
-        "not_",
-        "or_",
-        "resource_version_changed",
     ),
     "runtime.reconciler": ("Reconcile", "Reconciler", "Request", "Result"),
     "runtime.service": ("Group", "Service", "Standby", "Step", "Task"),

@@ -98,37 +98,6 @@ class ItemExponential:
         return len(self._failures)
 
 
-class FastSlow:
-    """One delay for the first failures, a longer one from then on."""
-
-    def __init__(
-        self,
-        fast_seconds: float,
-        slow_seconds: float,
-        *,
-        fast_tries: int,
-        clock: Clock,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        self._fast_seconds = fast_seconds
-        self._slow_seconds = slow_seconds
-        self._fast_tries = fast_tries
-        if ttl_seconds is None:
-            ttl_seconds = max(_TTL_SECONDS, 4 * slow_seconds)
-        self._failures = _Failures(clock, ttl_seconds)
-
-    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
-        fast = self._failures.count(key) < self._fast_tries
-        seconds = self._fast_seconds if fast else self._slow_seconds
-        return max(seconds, asked_delay(error))
-
-    def forget(self, key: Hashable) -> None:
-        self._failures.forget(key)
-
-    def retries(self, key: Hashable) -> int:
-        return self._failures.of(key)
-
-
 class TokenBucket:
     """A rate shared by all keys: each call takes a token, and waits for it if it must.
 
@@ -175,24 +144,6 @@ class MaxOf:
 
     def retries(self, key: Hashable) -> int:
         return max(limiter.retries(key) for limiter in self._limiters)
-
-
-class WithMaxWait:
-    """Another limiter's delay, capped; what the error itself asks for is not."""
-
-    def __init__(self, limiter: RateLimiter, max_seconds: float) -> None:
-        self._limiter = limiter
-        self._max_seconds = max_seconds
-
-    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
-        seconds = min(self._limiter.delay(key, error), self._max_seconds)
-        return max(seconds, asked_delay(error))
-
-    def forget(self, key: Hashable) -> None:
-        self._limiter.forget(key)
-
-    def retries(self, key: Hashable) -> int:
-        return self._limiter.retries(key)
 
 
 class _Failures:

@@ -18,6 +18,7 @@ from asoreconcile.catalogue.render import Request
 from asoreconcile.catalogue.resolution import Resolution, answers_of
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.errors import AsoError
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
@@ -83,7 +84,7 @@ def request_of(pair: Pair, answer: JsonObject | None) -> Request:
     """What the project would send for a pair; answer: what Azure has, for children.
 
     The spec is not validated: an API server has taken it, and dropped what it did not
-    know.
+    know. Raises LookupNeededError for a pair that does not hold all there is to know.
     """
     catalogue = builtin()
     version = catalogue.version(gvk_of(pair.cr))
@@ -125,11 +126,15 @@ def _last_get(exchanges: list[JsonObject], path: str) -> JsonObject | None:
     return None
 
 
+class LookupNeededError(AsoError):
+    """The request depends on what Azure or the cluster would answer: no pair says it."""
+
+
 class _Nobody:
     """Stands where the chain could ask Azure or the cluster: here it must not."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"{name} was asked of nobody")
+        raise LookupNeededError(f"needs a lookup ({name}) that the pair does not hold")
 
 
 def _with_children(

@@ -1,10 +1,10 @@
 """Conditions as Kubernetes has them: what is the case with an object, and since when.
 
 The form is metav1.Condition's; one of a type. Programs look at `status`, people at the
-rest. Pure.
+rest.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from asoreconcile.objects import JsonObject, generation, status
@@ -25,16 +25,16 @@ def set_condition(
     reason: str,
     message: str = "",
     *,
-    now: datetime,
+    now: datetime | None = None,
 ) -> bool:
     """Put a condition on an object; whether that changed it.
 
     reason: one word in CamelCase, for programs. message: for people. now: the
-    condition's time if its status is another one than before; `app.clock.now()`.
+    condition's time if its status is another one than before; None asks the machine.
     observedGeneration is the object's.
     """
     before = condition_of(obj, type)
-    since = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     if before is not None and before.get("status") == status:
         since = before.get("lastTransitionTime") or since
     condition = {

@@ -64,11 +64,14 @@ class Writes(ABC):
         dry_run: bool = False,
     ) -> JsonObject:
         """Create an object in the namespace it names, or a subresource of that object
-        (an eviction, a token request).
+        (an eviction, a token request, which state their own kind).
+
+        obj: of the resource's apiVersion and kind where it states none.
         """
         key = key_of(obj)
         if not subresource:
             key = ObjectKey(key.namespace, "")
+            obj = _of_kind(resource, obj)
         return self.send(
             Write(
                 "POST",
@@ -90,7 +93,12 @@ class Writes(ABC):
         field_manager: str = "",
         dry_run: bool = False,
     ) -> JsonObject:
-        """Replace an object, on the resource version it holds."""
+        """Replace an object, on the resource version it holds.
+
+        obj: as `create`.
+        """
+        if subresource in ("", "status"):
+            obj = _of_kind(resource, obj)
         return self.send(
             Write(
                 "PUT",
@@ -159,6 +167,17 @@ class Writes(ABC):
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         return self.send(Write("DELETE", resource, key, options, dry_run=dry_run))
+
+
+def _of_kind(resource: ApiResource, obj: JsonObject) -> JsonObject:
+    """The object, of the resource's kind where it states none. Changes nothing."""
+    if obj.get("apiVersion") and obj.get("kind"):
+        return obj
+    return {
+        **obj,
+        "apiVersion": obj.get("apiVersion") or resource.api_version,
+        "kind": obj.get("kind") or resource.kind,
+    }
 
 
 def delete_options(propagation: str) -> JsonObject:

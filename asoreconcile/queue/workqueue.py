@@ -4,7 +4,7 @@ Watch threads and workers add keys; workers `get` a key, work on it, and call `d
 key added many times is queued once; a key added while a worker holds it is handed out
 again after `done`. The rules are client-go's dirty/processing contract (WQ-*, DQ-*) and
 controller-runtime's priority queue (PQ-*), with their defects left out: adds are
-synchronous, shutting down twice is harmless, a drain waits for queued keys too.
+synchronous, and shutting down twice is harmless.
 
     agenda.py    each key's entry from add to done, and what holds of it between calls
     ready.py     in which order those that are ready are taken
@@ -20,7 +20,7 @@ Every reconcile passes here, so `add`, `get` and `done` take the lock with `acqu
 """
 
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from asoreconcile.backoff import ItemExponential, RateLimiter
@@ -48,9 +48,7 @@ class Item(NamedTuple, Generic[Key]):
 
 
 class WorkQueue(Generic[Key]):
-    """Keys to work on. All methods are safe from any thread; only `get` and the drain
-    block.
-    """
+    """Keys to work on. All methods are safe from any thread; only `get` blocks."""
 
     def __init__(
         self,
@@ -87,7 +85,6 @@ class WorkQueue(Generic[Key]):
         self._fewest_waiting = 0
         self._dismissed = 0
         self._shutting_down = False
-        self._drainers: list[threading.Event] = []
         self._alarm = Alarm(clock, self._promote)
         if metrics is not None:
             metrics.expose(self.snapshot)
@@ -177,7 +174,6 @@ class WorkQueue(Generic[Key]):
         If it was added meanwhile, it joins the tail of its priority. A key nobody
         holds is ignored.
         """
-        drained: list[threading.Event] = []
         self._lock.acquire()
         try:
             taken_at = self._agenda.finish(key)
@@ -185,43 +181,22 @@ class WorkQueue(Generic[Key]):
                 return
             if self._waiting and self._ready:
                 self._available.notify()
-            if self._drainers and not self._is_busy():
-                drained, self._drainers = self._drainers, []
         finally:
             self._lock.release()
-        if drained:
-            _set_all(drained)
         if self._metrics is not None:
             self._metrics.work_seconds.observe(self._monotonic() - taken_at)
 
     def shut_down(self) -> None:
         """Refuse adds, drop what waits for its time, and let every `get` return.
 
-        Keys that are ready are still handed out. Does not wait. Idempotent, and
-        releases who drains. Rules: WQ-8, DQ-3, PQ-8.
+        Keys that are ready are still handed out. Does not wait. Idempotent. Rules:
+        WQ-8, DQ-3, PQ-8.
         """
-        self._close()
         with self._lock:
-            drainers, self._drainers = self._drainers, []
-        _set_all(drainers)
-
-    def shut_down_with_drain(self, timeout_seconds: float) -> bool:
-        """Shut down, and block until no key is queued and none is held by a worker.
-
-        False: the time was over, or `shut_down` was called meanwhile. Rules: WQ-9,
-        WQ-10.
-        """
-        self._close()
-        drained = threading.Event()
-        with self._lock:
-            if not self._is_busy():
-                return True
-            self._drainers.append(drained)
-        self._clock.wait(drained, timeout_seconds)
-        with self._lock:
-            if drained in self._drainers:
-                self._drainers.remove(drained)
-            return not self._is_busy()
+            self._shutting_down = True
+            self._agenda.drop_waiting()
+            self._available.notify_all()
+        self._alarm.cancel()
 
     @property
     def is_shutting_down(self) -> bool:
@@ -295,13 +270,6 @@ class WorkQueue(Generic[Key]):
         if unattended and self._on_ready is not None:
             self._on_ready()
 
-    def _close(self) -> None:
-        with self._lock:
-            self._shutting_down = True
-            self._agenda.drop_waiting()
-            self._available.notify_all()
-        self._alarm.cancel()
-
     def _offer(self, takeable: int) -> bool:
         """Wake workers for keys that became ready. Caller holds the lock.
 
@@ -322,11 +290,3 @@ class WorkQueue(Generic[Key]):
         finally:
             self._waiting -= 1
             self._fewest_waiting = min(self._fewest_waiting, self._waiting)
-
-    def _is_busy(self) -> bool:
-        return bool(self._agenda.entries)
-
-
-def _set_all(events: Iterable[threading.Event]) -> None:
-    for event in events:
-        event.set()

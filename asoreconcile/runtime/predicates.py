@@ -19,23 +19,6 @@ def generation_changed(event: Event) -> bool:
     )
 
 
-def resource_version_changed(event: Event) -> bool:
-    """Anything changed: hides resyncs only."""
-    return not isinstance(event, Updated) or (
-        event.old.resource_version != event.new.resource_version
-    )
-
-
-def labels_changed(event: Event) -> bool:
-    return not isinstance(event, Updated) or event.old.labels != event.new.labels
-
-
-def annotations_changed(event: Event) -> bool:
-    return not isinstance(event, Updated) or (
-        event.old.annotations != event.new.annotations
-    )
-
-
 def concerns(test: Callable[[Entry], bool]) -> Predicate:
     """The object passes a test, before or after the change: one that stops to pass
     is still to be looked at once.
@@ -48,20 +31,6 @@ def labelled(name: str, value: str | None = None) -> Predicate:
     if value is None:
         return concerns(lambda entry: name in entry.labels)
     return concerns(lambda entry: entry.labels.get(name) == value)
-
-
-def and_(*predicates: Predicate) -> Predicate:
-    """All say yes; asked in order, until one says no."""
-    return lambda event: all(predicate(event) for predicate in predicates)
-
-
-def or_(*predicates: Predicate) -> Predicate:
-    """At least one says yes; asked in order, until one does."""
-    return lambda event: any(predicate(event) for predicate in predicates)
-
-
-def not_(predicate: Predicate) -> Predicate:
-    return lambda event: not predicate(event)
 
 
 def states_of(event: Event) -> tuple[Entry, ...]:

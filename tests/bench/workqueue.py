@@ -236,7 +236,7 @@ def overtaking() -> None:
     added = time.perf_counter()
     for key in range(_CHANGED):
         work.add(f"changed-{key}")
-    work.shut_down_with_drain(120)
+    work.shut_down()
     workers.join()
     waited = [at - added for key, at in begun.items() if key.startswith("changed")]
     rest = max(begun.values()) - added

@@ -97,7 +97,6 @@ class Websites:
                 "True" if ready >= wanted else "False",
                 "Serving" if ready >= wanted else "Starting",
                 f"{ready} of {wanted} replicas are ready",
-                now=self.app.clock.now(),
             )
 
         change_object(self.client, WEBSITES, site, change, has_status=True)
@@ -105,7 +104,7 @@ class Websites:
 
 def fill(deployment: JsonObject, site: JsonObject) -> None:
     """What of a Deployment a Website decides; the rest is left as it is."""
-    set_owner(deployment, site, controller=True, block_deletion=True)
+    set_owner(deployment, site, block_deletion=True)
     labels = {"website": key_of(site).name}
     spec = deployment.setdefault("spec", {})
     spec["replicas"] = site["spec"].get("replicas", 1)

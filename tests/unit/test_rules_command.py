@@ -42,5 +42,5 @@ def test_each_claim_says_something_short(command):
 
 def test_citations_are_read_over_the_ends_of_lines(command):
     cited = command.cited_rules()
-    assert cited["WQ-10"] == "asoreconcile/queue/workqueue.py"
+    assert cited["CA-5"] == "asoreconcile/cache/informer.py"
     assert "DQ-3" in cited

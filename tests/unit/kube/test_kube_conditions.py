@@ -8,6 +8,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 
 
+def test_a_condition_is_of_now_where_no_time_is_given():
+    obj, before = {}, datetime.now(UTC).replace(microsecond=0)
+    set_condition(obj, "Ready", "True", "Fine")
+    since = datetime.fromisoformat(condition_of(obj, "Ready")["lastTransitionTime"])
+    assert before <= since <= datetime.now(UTC)
+
+
 def widget(*conditions):
     return {"metadata": {"generation": 3}, "status": {"conditions": [*conditions]}}
 

@@ -228,3 +228,22 @@ def test_an_answer_that_ends_inside_a_line_is_broken():
     assert next(lines) == b"one"
     with pytest.raises(TransportError, match="inside a line"):
         next(lines)
+
+
+@pytest.mark.parametrize("verb", ["create", "replace"])
+def test_an_object_that_states_no_kind_is_of_the_resources(client, noted, verb):
+    stated = {"metadata": {"namespace": "default", "name": "one"}, "data": {}}
+    getattr(client, verb)(CONFIG_MAPS, stated)
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    assert noted.calls[0][3] == {**stated, **kind}
+    assert stated.keys() == {"metadata", "data"}
+    other = {**stated, "apiVersion": "v9", "kind": "Other"}
+    getattr(client, verb)(CONFIG_MAPS, other)
+    assert noted.calls[1][3] == other
+
+
+@pytest.mark.parametrize("verb", ["create", "replace"])
+def test_a_subresource_is_of_its_own_kind(client, noted, verb):
+    stated = {"metadata": {"namespace": "default", "name": "one"}}
+    getattr(client, verb)(CONFIG_MAPS, stated, subresource="scale")
+    assert noted.calls[0][3] == stated

@@ -1,15 +1,11 @@
 """Rate limiters: how long each waits, what they count, what they forget."""
 
-from functools import partial
-
 import pytest
 
 from asoreconcile.backoff import (
-    FastSlow,
     ItemExponential,
     MaxOf,
     TokenBucket,
-    WithMaxWait,
     asked_delay,
 )
 from asoreconcile.errors import RetryError
@@ -62,14 +58,9 @@ def test_rl2_a_key_not_seen_for_its_time_to_live_is_forgotten(clock):
     assert limiter.delay("young") == 2.0
 
 
-@pytest.mark.parametrize(
-    "limiter",
-    [ItemExponential, partial(FastSlow, fast_tries=1)],
-    ids=["RL-2-exponential", "RL-2-fast-slow"],
-)
-def test_a_key_is_remembered_for_an_hour_or_four_times_the_cap(clock, limiter):
-    short = limiter(1.0, 60.0, clock=clock)
-    long = limiter(1.0, 1000.0, clock=clock)
+def test_rl2_a_key_is_remembered_for_an_hour_or_four_times_the_cap(clock):
+    short = ItemExponential(1.0, 60.0, clock=clock)
+    long = ItemExponential(1.0, 1000.0, clock=clock)
     for limiter in (short, long):
         limiter.delay("a")
     for seconds, remembered in (
@@ -98,11 +89,9 @@ def test_rl3_the_bound_may_exceed_every_cap(clock):
     error = RetryError("busy", after_seconds=500)
     limiters = (
         ItemExponential(1.0, 60.0, clock=clock),
-        FastSlow(1.0, 60.0, fast_tries=3, clock=clock),
         TokenBucket(10.0, 100, clock=clock),
-        WithMaxWait(ItemExponential(1.0, 60.0, clock=clock), 5.0),
     )
-    assert [limiter.delay("a", error) for limiter in limiters] == [500.0] * 4
+    assert [limiter.delay("a", error) for limiter in limiters] == [500.0] * 2
 
 
 def test_rl3_the_bound_is_read_from_causes_and_from_api_errors():
@@ -136,14 +125,6 @@ def test_rl3_jitter_stretches_within_its_share(clock):
     assert asked == [(1.0, 1.2)]
 
 
-def test_fast_slow_changes_after_its_fast_tries(clock):
-    limiter = FastSlow(0.005, 10.0, fast_tries=3, clock=clock)
-    assert [limiter.delay("a") for _ in range(5)] == [0.005] * 3 + [10.0] * 2
-    assert limiter.retries("a") == 5
-    limiter.forget("a")
-    assert limiter.delay("a") == 0.005
-
-
 def test_token_bucket_lets_the_burst_pass_then_spaces_by_its_rate(clock):
     limiter = TokenBucket(2.0, 3, clock=clock)
     assert [limiter.delay(key) for key in "abcde"] == [0, 0, 0, 0.5, 1.0]
@@ -162,11 +143,3 @@ def test_max_of_takes_the_longest_and_asks_everyone(clock):
     assert limiter.retries("a") == 3
     limiter.forget("a")
     assert exponential.retries("a") == 0
-
-
-def test_with_max_wait_caps_and_passes_on(clock):
-    limiter = WithMaxWait(ItemExponential(4.0, 60.0, clock=clock), 5.0)
-    assert [limiter.delay("a"), limiter.delay("a")] == [4.0, 5.0]
-    assert limiter.retries("a") == 2
-    limiter.forget("a")
-    assert limiter.delay("a") == 4.0

@@ -71,7 +71,7 @@ def test_wq1_th11_50_producers_and_10_workers():
             queue.add((number, step % 7))
 
     run_all([lambda number=number: produce(number) for number in range(50)])
-    assert queue.shut_down_with_drain(30)
+    queue.shut_down()
     queue.add("after shutdown")
     workers.join()
     assert workers.twice == []
@@ -103,7 +103,7 @@ def test_wq5_th11_mixed_adds_lose_nothing_and_never_share_a_key(seed):
             queue.add(key)
 
     run_all([lambda number=number: produce(number) for number in range(10)])
-    assert queue.shut_down_with_drain(30)
+    queue.shut_down()
     workers.join()
     assert workers.twice == []
     assert {item.key for item in workers.seen} == set(range(200))

@@ -157,67 +157,15 @@ def test_wq8_shutdown_does_not_wait_and_queued_keys_are_still_served(queue):
     assert queue.get() is None
 
 
-def test_wq9_drain_waits_for_what_is_held(queue, clock):
-    queue.add("a")
-    queue.get()
-    drained = on_thread(lambda: queue.shut_down_with_drain(60))
-    clock.until_waiting()
-    queue.done("a")
-    assert drained() is True
-
-
-def test_wq9_drain_waits_for_what_is_queued_too(queue, clock):
-    queue.add("a")
-    drained = on_thread(lambda: queue.shut_down_with_drain(60))
-    clock.until_waiting()
-    key = queue.get().key
-    queue.done(key)
-    assert drained() is True
-
-
-def test_wq9_drain_waits_for_a_key_added_while_held(queue, clock):
+def test_wq8_a_key_added_while_held_is_served_after_a_shutdown(queue):
     queue.add("a")
     queue.get()
     queue.add("a")
-    drained = on_thread(lambda: queue.shut_down_with_drain(60))
-    clock.until_waiting()
+    queue.shut_down()
     queue.done("a")
     assert queue.get().key == "a"
     queue.done("a")
-    assert drained() is True
-
-
-def test_wq9_drain_of_an_empty_queue_returns_at_once(queue):
-    queue.add_after("waiting", 10)
-    assert queue.shut_down_with_drain(60) is True
-
-
-def test_wq9_drain_gives_up_when_its_time_is_over(queue, clock):
-    queue.add("a")
-    queue.get()
-    drained = on_thread(lambda: queue.shut_down_with_drain(60))
-    clock.until_waiting()
-    clock.advance(61)
-    assert drained() is False
-    assert queue._drainers == []
-
-
-def test_wq9_a_later_shutdown_releases_the_drain(queue, clock):
-    queue.add("a")
-    queue.get()
-    drained = on_thread(lambda: queue.shut_down_with_drain(60))
-    clock.until_waiting()
-    queue.shut_down()
-    assert drained() is False
-
-
-def test_wq10_every_drainer_is_woken(queue, clock):
-    queue.add("a")
-    queue.get()
-    drained = [on_thread(lambda: queue.shut_down_with_drain(60)) for _ in range(3)]
-    clock.until_waiting(3)
-    queue.done("a")
-    assert [result() for result in drained] == [True] * 3
+    assert queue.get() is None
 
 
 def test_done_of_a_key_nobody_holds_changes_nothing(queue):
