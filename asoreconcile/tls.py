@@ -42,14 +42,19 @@ def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
 
 def load_pem(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """`load_pair` of PEM in memory: a context takes them from files only."""
-    with _as_file(certificate) as certificate_file, _as_file(key) as key_file:
+    with as_file(certificate) as certificate_file, as_file(key) as key_file:
         load_pair(context, certificate_file, key_file)
 
 
 @contextmanager
-def _as_file(content: bytes) -> Iterator[Path]:
-    """In memory, on Linux: a pod's root may be read-only, and no disk sees a key."""
-    if sys.platform == "linux":
+def as_file(content: bytes | Path) -> Iterator[Path]:
+    """A file with this content, for as long as the block lasts; a path is one already.
+
+    In memory, on Linux: a pod's root may be read-only, and no disk sees a key.
+    """
+    if isinstance(content, Path):
+        yield content
+    elif sys.platform == "linux":
         with os.fdopen(os.memfd_create("pem"), "wb", buffering=0) as file:
             file.write(content)
             yield Path(f"/proc/self/fd/{file.fileno()}")

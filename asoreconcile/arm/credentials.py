@@ -14,8 +14,9 @@ from azure.core.credentials import AccessToken, TokenCredential
 from azure.core.exceptions import AzureError
 
 from asoreconcile.arm.transport import ArmTransport, ca_bundle
-from asoreconcile.errors import ConditionError, RetryClass
+from asoreconcile.errors import ConditionError, RetryClass, StoppedError
 from asoreconcile.redaction import Vault, redact
+from asoreconcile.runtime.outcome import in_chain
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"
@@ -251,7 +252,7 @@ class Explained:
         enable_cae: bool = False,
         **options: Any,
     ) -> AccessToken:
-        """As azure-identity's; raises CredentialError only."""
+        """As azure-identity's; raises CredentialError, or StoppedError once closed."""
         try:
             return self._credential.get_token(
                 *scopes,
@@ -261,6 +262,8 @@ class Explained:
                 **options,
             )
         except AzureError as error:
+            if stopped := in_chain(error, StoppedError):
+                raise stopped from None
             # Not chained: azure-identity's exceptions hold the request and its form.
             message = self._vault.redact(redact(error.message))
         advice = f": {self._advice}" if self._advice else ""

@@ -33,7 +33,7 @@ from asoreconcile import call_limit
 from asoreconcile.arm.faults import Sent
 from asoreconcile.call_limit import Call, LimitedTlsConnection
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoError, StoppedError
 from asoreconcile.fencing import READS, Fence, FencedConnection
 from asoreconcile.tls import client_context
 
@@ -98,7 +98,12 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
         )
 
     def send(self, request: HttpRequest, **kwargs: Any) -> Any:
-        """As azure-core's, with the URL's path and query sent as they are (L19)."""
+        """As azure-core's, with the URL's path and query sent as they are (L19).
+
+        Raises StoppedError once closed: whoever asks then is being stopped, and has
+        nothing to report.
+        """
+        self._check_open()
         parts = urlsplit(request.url)
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
         reset = _SENDING.set((target, self._before_write))
@@ -108,8 +113,19 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
         try:
             with limit:
                 return super().send(request, **kwargs)
+        except (ValueError, AzureError):
+            self._check_open()
+            raise
         finally:
             _SENDING.reset(reset)
+
+    def open(self) -> None:
+        """Nothing to do; azure-core would make a session that trusts what it likes."""
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self.session is None:
+            raise StoppedError("the connections to Azure are closed") from None
 
 
 def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:

@@ -8,10 +8,11 @@ and one that could not keeps the old pair.
 import os
 import ssl
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 from asoreconcile.log import Logger
-from asoreconcile.tls import client_context
+from asoreconcile.tls import as_file, client_context
 
 _log = Logger(__name__)
 
@@ -24,12 +25,13 @@ class Certificates:
     def __init__(
         self,
         *,
-        authority: str | None,
-        pair: tuple[str, str | None] | None = None,
+        authority: Path | bytes | None,
+        pair: tuple[Path | bytes, Path | bytes | None] | None = None,
         verify: bool = True,
     ) -> None:
-        """authority: PEM file of whom to trust; None trusts the system's.
-        pair: PEM files of our own certificate and key. verify: False trusts anybody.
+        """authority: PEM of whom to trust, or its file; None trusts the system's.
+        pair: our own certificate and key, each PEM or its file; None for a key that is
+        in the certificate's file. verify: False trusts anybody.
 
         Raises OSError (ssl.SSLError is one) for files that cannot be used.
         """
@@ -39,9 +41,13 @@ class Certificates:
         self._seen = self._stamp()
         self.generation = 0
         # With a file, neither the system's nor SSL_CERT_FILE's authorities count.
-        self.context = client_context(cafile=authority)
+        if authority is None:
+            self.context = client_context()
+        else:
+            with as_file(authority) as file:
+                self.context = client_context(cafile=str(file))
         if pair is not None:
-            self.context.load_cert_chain(*pair)
+            _load(pair, self.context)
         if not verify:
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
@@ -60,12 +66,13 @@ class Certificates:
                 if stamp == self._seen:
                     return
                 if self._authority is not None:
-                    self.context.load_verify_locations(self._authority)
+                    with as_file(self._authority) as file:
+                        self.context.load_verify_locations(file)
                 if self._pair is not None:
                     # A certificate whose key is still the old one would leave the live
                     # context with neither: try the pair elsewhere first.
-                    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(*self._pair)
-                    self.context.load_cert_chain(*self._pair)
+                    tried = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                    _load(self._pair, tried, self.context)
             except OSError as error:
                 # Half written, most likely: the next connection looks again.
                 _log.warning("Keeping the old cluster certificates", error=str(error))
@@ -77,8 +84,19 @@ class Certificates:
 
     def _stamp(self) -> _Stamp:
         """What tells one content of the files from another."""
-        files = [self._authority, *(self._pair or ())]
-        return tuple(_stamp_of(Path(name)) for name in files if name is not None)
+        given = [self._authority, *(self._pair or ())]
+        return tuple(_stamp_of(file) for file in given if isinstance(file, Path))
+
+
+def _load(
+    pair: tuple[Path | bytes, Path | bytes | None], *contexts: ssl.SSLContext
+) -> None:
+    certificate, key = pair
+    with ExitStack() as files:
+        certificate_file = files.enter_context(as_file(certificate))
+        key_file = None if key is None else files.enter_context(as_file(key))
+        for context in contexts:
+            context.load_cert_chain(certificate_file, key_file)
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

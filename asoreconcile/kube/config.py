@@ -49,7 +49,7 @@ def in_cluster(
         )
     try:
         token = TokenFile(service_account / "token", clock=clock)
-        certificates = Certificates(authority=str(service_account / "ca.crt"))
+        certificates = Certificates(authority=service_account / "ca.crt")
     except (OSError, ValueError) as error:
         raise KubeConfigError(f"the pod's service account: {error}") from error
     return ClusterConfig(

@@ -7,9 +7,11 @@ the package runs without a limit and renews by the clock alone. So is impersonat
 which it ignores.
 """
 
-from collections.abc import Callable
+import base64
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 
 import attrs
@@ -65,7 +67,7 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     context, user, cluster = _current(merged.config)
     url = str(configuration.host).rstrip("/")
     secure = urlsplit(url).scheme == "https"
-    certificates = _certificates(configuration) if secure else None
+    certificates = _certificates(configuration, loader.inline) if secure else None
     config = ClusterConfig(
         url=url,
         ssl_context=None,
@@ -130,10 +132,41 @@ def _provided(loader: "_Loader", configuration: client.Configuration) -> Credent
 
 
 class _Loader(kube_config.KubeConfigLoader):
-    """The package's, but for `exec`: it would wait for a program for ever."""
+    """The package's, but for two things.
+
+    `exec`: it would wait for a program for ever. And what stands in the file itself,
+    keys too: it would write that into temporary files, which a killed process leaves.
+    """
+
+    inline: Mapping[str, bytes] = MappingProxyType({})
+    """Member (`client-key`, ...) -> PEM that the file itself holds."""
 
     def _load_from_exec_plugin(self) -> None:
         """`_run` does."""
+
+    def _load_cluster_info(self) -> None:
+        inline: dict[str, bytes] = {}
+        # Not changed in place: the package may write back what it has read.
+        self._cluster = _without_data(self._cluster, inline)
+        self._user = _without_data(self._user, inline)
+        self.inline = {**self.inline, **inline}
+        super()._load_cluster_info()  # type: ignore[no-untyped-call]
+
+
+def _without_data(
+    entry: ConfigNode | None, inline: dict[str, bytes]
+) -> ConfigNode | None:
+    """The entry without PEM of its own, and without the files that this goes before."""
+    if not entry:
+        return entry
+    kept = dict(entry.value)
+    for member in ("certificate-authority", "client-certificate", "client-key"):
+        if f"{member}-data" in kept:
+            text = str(kept.pop(f"{member}-data") or "")
+            kept.pop(member, None)
+            if text:
+                inline[member] = base64.standard_b64decode(text)
+    return ConfigNode(entry.name, kept, entry.path)  # type: ignore[no-untyped-call]
 
 
 @attrs.frozen
@@ -185,13 +218,17 @@ def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _certificates(configuration: client.Configuration) -> Certificates:
-    pair = None
-    if configuration.cert_file:
-        pair = (configuration.cert_file, configuration.key_file)
+def _certificates(
+    configuration: client.Configuration, inline: Mapping[str, bytes]
+) -> Certificates:
+    def pem(member: str, file: str | None) -> Path | bytes | None:
+        return inline.get(member) or (Path(file) if file else None)
+
+    certificate = pem("client-certificate", configuration.cert_file)
+    key = pem("client-key", configuration.key_file)
     return Certificates(
-        authority=configuration.ssl_ca_cert or None,
-        pair=pair,
+        authority=pem("certificate-authority", configuration.ssl_ca_cert),
+        pair=None if certificate is None else (certificate, key),
         # insecure-skip-tls-verify in the file: its owner's decision
         verify=bool(configuration.verify_ssl),
     )

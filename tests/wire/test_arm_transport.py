@@ -3,6 +3,7 @@
 import ipaddress
 import socket
 import ssl
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +20,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from asoreconcile.arm import transport
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.credentials import ClientSecret, CloudConfig, sign_in_transport
 from asoreconcile.arm.faults import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Pending, ReadResource
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.arm.transport import CertificateBundleError, ca_bundle
 from asoreconcile.clock import SystemClock
+from asoreconcile.errors import StoppedError
 
 ID = "/subscriptions/s/resourceGroups/g"
 
@@ -411,3 +414,52 @@ def test_a_proxy_of_the_environment_is_used_unless_excluded(monkeypatch):
     excluded = transport.ArmTransport(url="https://excluded.example")
     assert not excluded.session.proxies
     excluded.close()
+
+
+def test_a_closed_client_is_a_stop_and_nothing_else(azure, server):
+    _, client = azure
+    client.get(ID, "2024-01-01")
+    client.close()
+    before = len(server.seen)
+    for call in (client.get, client.delete, client.head):
+        with pytest.raises(StoppedError, match="are closed"):
+            call(ID, "2024-01-01")
+    assert len(server.seen) == before
+
+
+def test_a_closed_sign_in_is_a_stop_and_no_trouble_with_the_credential(azure):
+    cloud = CloudConfig(authority_host=azure[0])
+    closed = sign_in_transport(cloud)
+    closed.close()
+    source = ClientSecret("00000000-0000-0000-0000-0000000000aa", "c", "s", cloud=cloud)
+    with pytest.raises(StoppedError, match="are closed"):
+        source.credential(closed).get_token("https://a/.default")
+
+
+def test_closing_under_requests_stops_them_all(azure, server):
+    """As at a lost lease: whatever each thread was about to do."""
+    _, client = azure
+    ends, begun = [], threading.Barrier(9)
+
+    def ask():
+        client.get(ID, "2024-01-01")
+        begun.wait(10)
+        try:
+            while True:
+                client.get(ID, "2024-01-01")
+        except Exception as error:  # noqa: BLE001 - that is what is looked at
+            ends.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        begun.wait(10)
+        client.close()
+        for thread in threads:
+            thread.join(10)
+    finally:
+        sys.setswitchinterval(before)
+    assert [type(error) for error in ends] == [StoppedError] * 8

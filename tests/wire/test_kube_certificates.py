@@ -1,7 +1,10 @@
 """Certificates on disk that are renewed while the client lives."""
 
+import base64
+import json
 import socket
 import ssl
+import tempfile
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from asoreconcile.kube.certificates import Certificates
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import NAMESPACES
@@ -94,8 +97,8 @@ def test_wh7_renewed_client_certificate_serves_the_next_connection(tmp_path):
     write_pair(tmp_path, first)
     with asking_for_certificates(tmp_path, first[0], second[0]) as url:
         certificates = Certificates(
-            authority=str(tmp_path / "ca.pem"),
-            pair=(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+            authority=tmp_path / "ca.pem",
+            pair=(tmp_path / "tls.crt", tmp_path / "tls.key"),
         )
         config = ClusterConfig(
             url=url,
@@ -136,14 +139,14 @@ def test_certificates_that_are_not_there_are_refused_at_once(tmp_path, missing):
     (tmp_path / missing).unlink()
     with pytest.raises(OSError):
         Certificates(
-            authority=str(tmp_path / "ca.pem"),
-            pair=(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+            authority=tmp_path / "ca.pem",
+            pair=(tmp_path / "tls.crt", tmp_path / "tls.key"),
         )
 
 
 def test_certificates_that_vanish_leave_the_loaded_ones(tmp_path):
     (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
-    certificates = Certificates(authority=str(tmp_path / "ca.pem"))
+    certificates = Certificates(authority=tmp_path / "ca.pem")
     loaded = certificates.context.cert_store_stats()
     (tmp_path / "ca.pem").unlink()
     certificates.refresh()
@@ -155,11 +158,82 @@ def test_wh7_a_refused_certificate_is_read_again_from_its_files(tmp_path):
     write_pair(tmp_path, client_pair("first"))
     (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
     certificates = Certificates(
-        authority=str(tmp_path / "ca.pem"),
-        pair=(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+        authority=tmp_path / "ca.pem",
+        pair=(tmp_path / "tls.crt", tmp_path / "tls.key"),
     )
     assert not certificates.renew()
     write_pair(tmp_path, client_pair("second"))
     assert certificates.renew()
     assert not certificates.renew()
     assert certificates.generation == 1
+
+
+def written_kubeconfig(folder, url, pair, **user):
+    """A kubeconfig with authority, certificate and key in itself."""
+    ca, certificate, key = (
+        base64.b64encode(content).decode()
+        for content in ((folder / "ca.pem").read_bytes(), *pair)
+    )
+    inline = {"client-certificate-data": certificate, "client-key-data": key}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": url, "certificate-authority-data": ca}}
+        ],
+        "users": [{"name": "u", "user": {**inline, **user}}],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Where the process puts its temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_key_inside_a_kubeconfig_is_used_and_never_on_disk(tmp_path, temporary):
+    pair = client_pair("inline")
+    with asking_for_certificates(tmp_path, pair[0]) as url:
+        path = written_kubeconfig(tmp_path, url, pair)
+        config = load(str(path))
+        transport = Transport(config, user_agent="tests")
+        assert transport.send("GET", "/", headers={}).body == b"inline"
+        config.refresh_certificates()
+        assert transport.send("GET", "/", headers={}).body == b"inline"
+        transport.close()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_key_inside_goes_before_its_file_and_with_a_certificates(tmp_path, temporary):
+    pair = client_pair("mixed")
+    (tmp_path / "tls.crt").write_bytes(pair[0])
+    user = {"client-certificate": "tls.crt", "client-key": "not there"}
+    with asking_for_certificates(tmp_path, pair[0]) as url:
+        path = written_kubeconfig(tmp_path, url, pair, **user)
+        written = json.loads(path.read_text())
+        del written["users"][0]["user"]["client-certificate-data"]
+        path.write_text(json.dumps(written))
+        transport = Transport(load(str(path)), user_agent="tests")
+        assert transport.send("GET", "/", headers={}).body == b"mixed"
+        transport.close()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_key_that_is_no_base64_is_named_and_not_quoted(tmp_path):
+    (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
+    path = written_kubeconfig(tmp_path, "https://127.0.0.1:1", client_pair("bad"))
+    text = path.read_text().replace(
+        '"client-key-data": "', '"client-key-data": "canary-'
+    )
+    path.write_text(text)
+    with pytest.raises(KubeConfigError) as caught:
+        load(str(path))
+    assert "canary" not in str(caught.value)
