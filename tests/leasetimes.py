@@ -1,0 +1,29 @@
+"""Times of a lease that this machine can keep while it is as busy as it is now.
+
+A lease of two seconds is soon over, which is what a test waits for; on a machine with a
+load of 40 it is over before a renewal has had its turn. So it is measured first how
+long a known piece of work takes, and all times and bounds are multiples of that.
+"""
+
+import subprocess
+import sys
+import time
+
+from asoreconcile.runtime.leader import Timing
+
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 2.0, 15.0
+
+
+def short_timing():
+    """A Timing as short as it can be. Blocks for a second or so, to measure."""
+    began = time.monotonic()
+    program = "import asoreconcile.runtime.application"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    seconds = 2 * (time.monotonic() - began)  # alone on a machine: 0.5 s
+    lease = min(max(seconds, _SHORTEST_SECONDS), _LONGEST_SECONDS)
+    return Timing(lease, 0.7 * lease, 0.05 * lease)
+
+
+def at_once(timing):
+    """What takes no lease's time is over after so many seconds, however busy it is."""
+    return 10 + 5 * timing.lease_seconds
