@@ -15,7 +15,9 @@ from asoreconcile.webhooks.admission import Allowed, Denied
 from asoreconcile.webhooks.bundles import (
     MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS,
+    Address,
     Caller,
+    Trust,
     tell,
 )
 from asoreconcile.webhooks.conversion import ConversionError
@@ -129,7 +131,9 @@ def introduce(client, url, certificates):
         }
         client.create(resource, document)
     for caller in (Caller.crd(CRD), Caller.mutating("demo"), Caller.validating("demo")):
-        assert tell(client, caller, certificates.authorities)
+        address = Address(["localhost"])
+        trust, _ = tell(client, caller, certificates.authorities, address=address)
+        assert trust is Trust.TOLD
 
 
 def widget(**spec):
