@@ -2,6 +2,7 @@
 
 import base64
 import errno
+import itertools
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 
 import pytest
+import urllib3
 import yaml
 from kubeapi import Server, kube_server
 
@@ -251,3 +253,46 @@ def test_a_restart_reads_the_folder_anew(tmp_path):
 
 def _decoded(text):
     return base64.b64decode(text).decode()
+
+
+def test_restarts_under_writes_lose_and_refuse_nothing(tmp_path):
+    """A write is answered and kept, or its connection is cut: never a 500, never mute."""
+    answered, refused, stop = [], [], threading.Event()
+
+    def write(client, writer):
+        for number in itertools.count():
+            if stop.is_set():
+                return
+            name = f"w{writer}-{number}"
+            try:
+                status = client.post(CONFIG_MAPS, config_map(name)).status
+            except urllib3.exceptions.HTTPError:
+                continue
+            (answered if status == 201 else refused).append((name, status))
+
+    with kube_server(data_dir=tmp_path) as (kube, client):
+        threads = [threading.Thread(target=write, args=(client, n)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(15):
+            so_far = len(answered)
+            while len(answered) == so_far:
+                stop.wait(0.001)
+            kube.restart()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert refused == []
+        listed = client.get(CONFIG_MAPS).expect(200).json["items"]
+        assert {name for name, _ in answered} <= {i["metadata"]["name"] for i in listed}
+
+
+def test_a_folder_gives_its_descriptors_back_once(tmp_path):
+    folder = DataFolder(tmp_path)
+    folder.load()
+    folder.close()
+    with (tmp_path / "somebody").open("wb") as taken:  # the numbers are in use again
+        folder.close()
+        taken.write(b"x")
+        with pytest.raises(OSError):
+            folder.append(change(3, 1))

@@ -4,7 +4,7 @@ import logging
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import DropConnection, Request, Response
 from asoreconcile.testing.kube.access.attributes import attributes_of
 from asoreconcile.testing.kube.access.entry import Access
 from asoreconcile.testing.kube.access.users import User
@@ -56,6 +56,8 @@ class Api:
             return self._route(request, user)
         except StatusError as error:
             return answers.refusal(error)
+        except DropConnection:
+            raise
         except Exception as error:  # noqa: BLE001 - no request ends a connection
             _log.exception("Request failed: %s %s", request.method, request.path)
             why = f"Internal error occurred: {error}"

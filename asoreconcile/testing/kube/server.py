@@ -28,10 +28,11 @@ from asoreconcile.testing.kube.bootstrap import begin
 from asoreconcile.testing.kube.knobs import journal
 from asoreconcile.testing.kube.knobs.control import Control
 from asoreconcile.testing.kube.knobs.faults import KubeFaults
+from asoreconcile.testing.kube.knobs.measures import Measures
 from asoreconcile.testing.kube.store.keepsakes import Identity, kept
 from asoreconcile.testing.kube.store.persistence import DataFolder
 from asoreconcile.testing.kube.store.storage import Storage
-from asoreconcile.testing.kube.wire.answers import refusal
+from asoreconcile.testing.kube.wire.answers import compressed, refusal
 from asoreconcile.testing.kube.wire.hooks import Services
 from asoreconcile.testing.kube.wire.status import StatusError
 
@@ -64,6 +65,7 @@ class KubeServer(Server):
         self.faults = KubeFaults(self.clock)
         self.journal: list[journal.Served] = []
         self._journal_lock = threading.Lock()
+        self._measures = Measures(self._counts)
         self._services = Services(dict(services or {}))
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._fsync = fsync
@@ -178,6 +180,9 @@ class KubeServer(Server):
             return Storage()
         return Storage(folder=DataFolder(self._data_dir, fsync=self._fsync))
 
+    def _counts(self) -> Mapping[str, int]:
+        return self._storage.counts()  # of the present storage: a restart makes another
+
     def _identity(self, token: str) -> Identity:
         fresh = secrets.token_urlsafe(24)
         if self._data_dir is None:
@@ -205,7 +210,8 @@ class KubeServer(Server):
         entry = journal.entry(request, status=response.status, user=name)
         with self._journal_lock:
             self.journal.append(entry)
-        return response
+            self._measures.count(entry)
+        return compressed(response, request.headers.get("accept-encoding", ""))
 
     def _answer(self, request: Request, user: User | None) -> Response:
         try:
@@ -214,4 +220,6 @@ class KubeServer(Server):
             self.faults.check_writable(request)
         except StatusError as error:
             return refusal(error)
+        if request.path == "/metrics" and request.method == "GET":
+            return self._measures.answer()
         return self._api.handle(request, user or ADMIN)

@@ -12,6 +12,7 @@ import orjson
 
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields.fieldsets import item_step
+from asoreconcile.testing.kube.fields.formats import mistaken
 from asoreconcile.testing.kube.wire.status import Cause
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -169,6 +170,8 @@ def _check_value(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
             "FieldValueNotSupported",
             f"Unsupported value: {shown(value)}: supported values: {allowed}",
         )
+    if "format" in schema and (wanted := mistaken(schema["format"], value)):
+        yield _format_error(at, value, wanted)
     pattern = schema.get("pattern")
     if pattern and isinstance(value, str) and not re.search(pattern, value):
         yield _invalid(at, value, f"should match '{pattern}'")
@@ -279,6 +282,15 @@ def _type_error(at: str, value: Any, expected: str) -> Cause:
         "FieldValueTypeInvalid",
         f'Invalid value: "{kind}": {at} in body must be of type {expected}: "{kind}"',
     )
+
+
+def _format_error(at: str, value: Any, wanted: str) -> Cause:
+    if isinstance(value, str):
+        told = orjson.dumps(value).decode()
+        why = f"Invalid value: {told}: {at} in body must be of type {wanted}: {told}"
+        return Cause(at, "FieldValueTypeInvalid", why)
+    why = f'Invalid value: "": Checked value must be of type {wanted} in {at}'
+    return Cause("<nil>", "FieldValueInvalid", why)
 
 
 def _invalid(at: str, value: Any, why: str) -> Cause:

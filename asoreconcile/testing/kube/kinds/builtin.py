@@ -14,7 +14,7 @@ from typing import Any
 from asoreconcile.objects import JsonObject, metadata, spec
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
-from asoreconcile.testing.kube.kinds import events, webhookobjects
+from asoreconcile.testing.kube.kinds import events, secrets, webhookobjects
 from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
 from asoreconcile.testing.kube.wire.status import Cause, bad_request
 
@@ -46,6 +46,26 @@ def schema_for(kind: str, group: str = "") -> JsonObject | None:
     return schema_of(kind) if kind in MESSAGES else None
 
 
+@cache
+def _typed(kind: str, group: str) -> JsonObject:
+    """The schema without its formats: Go's types are read, and nothing is matched."""
+    found: JsonObject = _without_formats(schema_for(kind, group))
+    return found
+
+
+def _without_formats(known: Any) -> Any:
+    if isinstance(known, list):
+        return [_without_formats(one) for one in known]
+    if not isinstance(known, dict):
+        return known
+    is_format = isinstance(known.get("format"), str)
+    return {
+        name: _without_formats(value)
+        for name, value in known.items()
+        if not (is_format and name == "format")
+    }
+
+
 def take_in(
     kind: str, group: str, version: str, obj: JsonObject
 ) -> tuple[JsonObject, list[str]]:
@@ -55,7 +75,7 @@ def take_in(
         return obj, []
     result, unknown = schema.admit(known, obj)
     if (why := next(_mistyped(known, result, kind), "")) or (
-        why := next((cause.message for cause in schema.causes(known, result)), "")
+        why := next((c.message for c in schema.causes(_typed(kind, group), result)), "")
     ):
         raise _unreadable(kind, version, why)
     _drop_empty(result)
@@ -101,6 +121,7 @@ def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
         case "Secret":
             yield from _size_causes(obj, "data")
             yield from _key_causes(obj, "data")
+            yield from secrets.causes(obj)
             if before is not None and obj.get("type") != before.get("type"):
                 yield _invalid("type", str(obj.get("type")), "field is immutable")
             yield from _immutable_causes(obj, before, ("data",))

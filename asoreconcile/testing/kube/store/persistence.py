@@ -14,7 +14,6 @@ import fcntl
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,16 +108,22 @@ class DataFolder:
 
     def close(self) -> None:
         """Force all to the disk, and let another server have the folder."""
-        if self._file >= 0:
-            os.fsync(self._file)
-            os.close(self._file)
-            self._file = -1
-        with suppress(OSError):
-            os.close(self._lock)
+        file, self._file = self._file, -1
+        lock, self._lock = self._lock, -1
+        try:
+            if file >= 0:
+                os.fsync(file)
+        finally:
+            for number in (file, lock):
+                if number >= 0:
+                    os.close(number)
 
     def _open(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
+        # A number that was given back must not be used, nor given back once more: it
+        # may be somebody's connection by then.
+        before, self._file = self._file, -1
+        if before >= 0:
+            os.close(before)
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND
         self._file = os.open(self._log, flags, _PRIVATE)
         self._size = os.fstat(self._file).st_size

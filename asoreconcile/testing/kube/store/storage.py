@@ -19,6 +19,7 @@ from asoreconcile.objects import (
     owner_references,
     uid_of,
 )
+from asoreconcile.testing.http import DropConnection
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _WINDOW = 20_000
@@ -52,6 +53,10 @@ class State:
     version: int
     latest: Mapping[Table, int]
     objects: Iterable[tuple[Table, ObjectKey, JsonObject]] = attrs.field(repr=False)
+
+
+class ClosedError(DropConnection):
+    """The server is going away: a write that it cannot keep has no answer."""
 
 
 class Folder(Protocol):
@@ -108,6 +113,14 @@ class Storage:
     def tables(self) -> list[Table]:
         with self.lock:
             return list(self._tables)
+
+    def counts(self) -> dict[str, int]:
+        """How many objects there are, by `plural.group`."""
+        with self.lock:
+            return {
+                f"{at.resource}.{at.group}".rstrip("."): len(objects)
+                for at, objects in self._tables.items()
+            }
 
     def put(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
         """Store an object that holds its new resource version."""
@@ -243,7 +256,12 @@ class Storage:
         self._forgotten.update(state.latest)
 
     def _keep(self, change: Change) -> None:
-        """Have a change written down before it counts. Raises OSError when it fails."""
+        """Have a change written down before it counts.
+
+        Raises OSError when that fails, and ClosedError.
+        """
+        if self.closed:
+            raise ClosedError
         if self._folder is None:
             return
         self._folder.append(change)

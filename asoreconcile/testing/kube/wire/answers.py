@@ -1,5 +1,6 @@
 """Answers to clients: JSON or YAML, refusals, warnings. Pure."""
 
+import gzip
 import re
 from collections.abc import Sequence
 
@@ -18,6 +19,8 @@ from asoreconcile.testing.kube.wire.status import (
     not_acceptable,
 )
 
+# Shorter ones are not worth it, as on a real server.
+_LONG_BYTES = 128 * 1024
 _TEXT = "text/plain; charset=utf-8"
 _PARAMETER = re.compile(r"\b(as|g|v)=([^;\s]*)")
 _FORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
@@ -48,6 +51,22 @@ def document(
     else:
         body = deepjson.dumps(content)  # which is YAML as well
     return Response(status, body, {"Content-Type": content_type})
+
+
+def compressed(response: Response, accepted: str) -> Response:
+    """A long answer as gzip, for who asked for that; watches are never compressed.
+
+    accepted: the Accept-Encoding header.
+    """
+    body = response.body
+    encodings = [one.strip() for one in accepted.split(",")]
+    if not isinstance(body, bytes) or len(body) < _LONG_BYTES:
+        return response
+    if "gzip" not in encodings:
+        return response
+    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    packed = gzip.compress(body, compresslevel=1)
+    return Response(response.status, packed, {**response.headers, **headers})
 
 
 def refusal(error: StatusError) -> Response:

@@ -22,7 +22,9 @@ _LONGEST_PREFIX = 58
 
 def begun(resource: Resource, key: ObjectKey, obj: JsonObject, now: str) -> JsonObject:
     """A new object with what the server gives it."""
-    if resource.has_status and not (resource is NAMESPACES or resource is CRDS):
+    if resource is NAMESPACES:
+        obj["status"] = {"phase": "Active"}
+    elif resource.has_status and resource is not CRDS:
         obj.pop("status", None)
     meta = metadata(obj)
     for name in _SERVER_OWNED:
