@@ -11,6 +11,8 @@ import attrs
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 
+# What only ARM says. Further ids are set by us where an answer has none.
+_MARKS = ("x-ms-request-id", "azure-asyncoperation", "operation-location")
 PERHAPS_A_PROXY = ": see whether a proxy answers in Azure's place"
 
 
@@ -47,6 +49,23 @@ class Answer:
     @property
     def text(self) -> str:
         return self.content.decode("utf-8", "replace")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether something between Azure and us says it, such as a proxy's page.
+
+        Nothing must be concluded from it: that a resource is gone, or was written. ARM
+        marks what it says, and speaks JSON. A HEAD's answer has but a type to tell by.
+        """
+        if any(self.header(name) for name in _MARKS):
+            return False
+        if not self.content.strip():
+            return "html" in self.header("content-type").lower()
+        try:
+            _ = self.document
+        except BrokenBodyError:
+            return True
+        return False
 
     @property
     def date(self) -> datetime | None:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import attrs
 
-from asoreconcile.arm.answers import Answer, BrokenBodyError
+from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer, BrokenBodyError
 from asoreconcile.arm.delays import next_poll_delay
 from asoreconcile.arm.endpoint import Endpoint, is_same_resource
 from asoreconcile.arm.faults import parse_fault, protocol_fault
@@ -29,6 +29,7 @@ from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, TokenType
 from asoreconcile.objects import JsonObject
 
 _RUNNING = "InProgress"
+_FOREIGN = f"no JSON, and no x-ms-request-id{PERHAPS_A_PROXY}"
 _MAKERS = ("PUT", "PATCH")
 
 
@@ -45,12 +46,15 @@ def begun(
 
     method: in capitals. url: of the request, with its query. now: for dates in
     `retry-after`.
-    A refusal (status 300 and more) is Failed; a DELETE answered 404 is Done (V5).
+    A refusal (status 300 and more) is Failed, and so is what Azure did not say; a
+    DELETE answered 404 is Done (V5).
     """
-    if method == "DELETE" and answer.status == 404:
+    if method == "DELETE" and answer.status == 404 and not answer.is_foreign:
         return Done()
     if answer.status >= 300:
         return Failed(parse_fault(answer, method=method, url=url, now=now))
+    if answer.is_foreign:
+        return Failed(protocol_fault(answer, _FOREIGN, method=method, url=url))
     first = _FirstAnswer(answer, method, url, endpoint, client_request_id, now)
     outcome = first.outcome()
     if answer.status == 201 and isinstance(outcome, Done | Pending):

@@ -13,7 +13,7 @@ import attrs
 from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import HttpTransport
 
-from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer
 from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID
@@ -23,6 +23,7 @@ from asoreconcile.arm.faults import (
     ArmError,
     ArmTransportError,
     parse_fault,
+    protocol_fault,
     stated_object,
 )
 from asoreconcile.arm.metrics import ArmMetrics
@@ -103,12 +104,17 @@ class ArmClient:
     def get(self, arm_id: str, api_version: str) -> JsonObject:
         """The resource as Azure has it; 404 is an ArmError."""
         url = self.endpoint.address(arm_id, api_version)
-        return self._document("GET", url)
+        answer = self._exchanger.send("GET", url)
+        self._expect_success(answer, "GET", url)
+        return stated_object(answer, method="GET", url=url)
 
     def head(self, arm_id: str, api_version: str) -> bool:
         """Whether the resource exists: 200 and 204 say yes, 404 no (D17, V4)."""
         url = self.endpoint.address(arm_id, api_version)
         answer = self._exchanger.send("HEAD", url)
+        if answer.is_foreign:
+            message = f"a page in place of an answer{PERHAPS_A_PROXY}"
+            raise protocol_fault(answer, message, method="HEAD", url=url)
         if answer.status == 404:
             return False
         self._expect_success(answer, "HEAD", url)
@@ -260,11 +266,6 @@ class ArmClient:
             if missing is not None:
                 self._registrations.request(self.post, *missing)
 
-    def _document(self, method: str, url: str) -> JsonObject:
-        answer = self._exchanger.send(method, url)
-        self._expect_success(answer, method, url)
-        return stated_object(answer, method=method, url=url)
-
     def _expect_success(self, answer: Answer, method: str, url: str) -> None:
         if answer.status >= 300:
             now = self._clock.now()
@@ -294,7 +295,9 @@ def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
 
 
 def _unless_refused(outcome: Outcome, answer: Answer) -> Outcome:
-    """A refusal is an exception; an accepted request that failed is an outcome."""
-    if isinstance(outcome, Failed) and answer.status >= 300:
+    """A refusal is an exception, and so is what Azure did not say; an accepted request
+    that failed is an outcome.
+    """
+    if isinstance(outcome, Failed) and (answer.status >= 300 or answer.is_foreign):
         raise outcome.error
     return outcome

@@ -93,8 +93,8 @@ class Exchanger:
         """The answer, whatever its status; blocks for 210 s at most, and
         no longer than its reconcile may take.
 
-        Raises ArmTransportError without one, and ThrottledError, ForeignHostError or
-        CredentialError when nothing was sent.
+        Raises ArmTransportError without one; ThrottledError, ForeignHostError or
+        CredentialError when nothing was sent; StoppedError where a stop broke it off.
         """
         path = urlsplit(url).path
         request = self._request(method, url, body, headers, client_request_id)

@@ -25,6 +25,9 @@ from asoreconcile.redaction import redact
 
 Sent = Literal["no", "maybe"]
 
+NO_RESOURCE = f"the answer shows no resource{PERHAPS_A_PROXY}"
+_MARKS = frozenset({"id", "name", "properties"})
+
 # Codes that speak of one resource being busy, even in a 429 (E6, T5).
 _BUSY = frozenset(
     {
@@ -52,7 +55,7 @@ class ArmError(AsoError):
     request_id: Azure's own, "" without one. correlation_id, client_request_id: as the
     answer repeats them, else as they were sent (H1).
     method, url: of the request; the URL without its query, which may be signed.
-    understood: the body was JSON.
+    understood: the body was JSON. is_foreign: Azure did not say it (`Answer`).
     """
 
     def __init__(
@@ -67,7 +70,9 @@ class ArmError(AsoError):
         client_request_id: str = "",
         method: str = "",
         url: str = "",
+        is_foreign: bool = False,
     ) -> None:
+        self.is_foreign = is_foreign
         # Proxies quote what they were sent, bearer token and all.
         self.code = redact(envelope.code)
         self.message = redact(envelope.message)
@@ -85,6 +90,11 @@ class ArmError(AsoError):
         self.method = method
         self.url = without_query(url)
         super().__init__(f"{method} {self.url}: {status} {self.code}: {self.message}")
+
+    @property
+    def is_not_found(self) -> bool:
+        """Azure says that it has no such thing (404); a proxy's page does not count."""
+        return self.status == 404 and not self.is_foreign
 
     @property
     def specific_code(self) -> str:
@@ -182,6 +192,21 @@ def stated_object(answer: Answer, *, method: str, url: str) -> JsonObject:
     return document
 
 
+def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
+    """What a GET answered, if it shows a resource; raises ArmError else (L14).
+
+    A resource without a state is a success, so that `{}` must not pass for one.
+    """
+    if not is_resource(body):
+        raise protocol_fault(Answer(200), NO_RESOURCE, method="GET", url=url)
+    return body
+
+
+def is_resource(body: JsonObject | None) -> bool:
+    """Whether an answer shows a resource at all: its id, name or properties (L14)."""
+    return body is not None and not _MARKS.isdisjoint(body)
+
+
 def is_transient_status(status: int) -> bool:
     return status in _TRANSIENT or status >= 500
 
@@ -221,6 +246,7 @@ def _error(
         client_request_id=answer.header(CLIENT_REQUEST_ID),
         method=method,
         url=url,
+        is_foreign=answer.is_foreign,
     )
 
 

@@ -14,8 +14,10 @@ from asoreconcile.arm.answers import Answer, BrokenBodyError
 from asoreconcile.arm.delays import next_poll_delay
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.faults import (
+    NO_RESOURCE,
     ArmError,
     ArmTransportError,
+    is_resource,
     is_transient_status,
     operation_fault,
     parse_fault,
@@ -90,6 +92,8 @@ class _Poll:
         status = self.answer.status
         if is_transient_status(status):
             return self._trouble(self._fault())
+        if status >= 400 and self.answer.is_foreign:
+            return self._trouble(self._fault())
         if status in (404, 410):
             return self._gone()
         if status >= 400:
@@ -150,8 +154,8 @@ class _Poll:
         return isinstance(id_, str) and key(id_) == key(urlsplit(self.token.url).path)
 
     def _resource(self, body: JsonObject | None) -> Outcome:
-        if body is None and self.answer.status != 204:
-            return self._trouble(self._protocol("the resource was read as nothing"))
+        if not is_resource(body) and self.answer.status != 204:
+            return self._trouble(self._protocol(NO_RESOURCE))
         state = provisioning_state(body)
         ended = by_state(
             body, state, self.answer, url=self.token.url, method=self.token.verb

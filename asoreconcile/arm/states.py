@@ -10,7 +10,13 @@ import attrs
 
 from asoreconcile.arm.answers import Answer, BrokenBodyError
 from asoreconcile.arm.delays import next_poll_delay
-from asoreconcile.arm.faults import operation_fault, parse_fault, protocol_fault
+from asoreconcile.arm.faults import (
+    NO_RESOURCE,
+    is_resource,
+    operation_fault,
+    parse_fault,
+    protocol_fault,
+)
 from asoreconcile.arm.outcomes import (
     NO_PROGRESS,
     Done,
@@ -44,7 +50,7 @@ def judged(
 
     progress: of the operation, which goes on in what is polled instead.
     """
-    if answer.status in (404, 410):
+    if answer.status in (404, 410) and not answer.is_foreign:
         return Done() if deleting else Restart("the resource does not exist")
     if answer.status >= 300:
         return Failed(parse_fault(answer, method="GET", url=url, now=now))
@@ -52,6 +58,8 @@ def judged(
         body = answer.json_object
     except BrokenBodyError as broken:
         return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
+    if not is_resource(body):
+        return Failed(protocol_fault(answer, NO_RESOURCE, method="GET", url=url))
     state = provisioning_state(body)
     delay = next_poll_delay(answer.headers, progress.polls, now=now)
     if deleting:

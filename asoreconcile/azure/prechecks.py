@@ -76,7 +76,7 @@ def _fresh_owner(work: Work, owner: Owner, version: KindVersion) -> JsonObject:
             credential=work.connection.source,
         )
     except ArmError as error:
-        if error.status == 404:
+        if error.is_not_found:
             raise _absent(owner) from error
         raise
     return {**base, "status": status_of(version, body)}

@@ -1,6 +1,6 @@
 """What follows once Azure has what we want: read, check, export (1h)."""
 
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.faults import ArmError, is_resource, stated_resource
 from asoreconcile.azure.drift import learn
 from asoreconcile.azure.export import export
 from asoreconcile.azure.identity import is_own
@@ -96,7 +96,7 @@ def _observed(work: Work, body: JsonObject | None) -> JsonObject:
         if work.connection.client.head(work.arm_id, work.version.api_version):
             return {}
         raise _absent(work)
-    if body is None:
+    if body is None or not is_resource(body):
         body = _read(work)
     work.context.observed(body)
     return status_of(work.version, body)
@@ -104,11 +104,12 @@ def _observed(work: Work, body: JsonObject | None) -> JsonObject:
 
 def _read(work: Work) -> JsonObject:
     try:
-        return work.connection.client.get(work.arm_id, work.version.api_version)
+        body = work.connection.client.get(work.arm_id, work.version.api_version)
     except ArmError as error:
-        if error.status == 404:
+        if error.is_not_found:
             raise _absent(work) from error
         raise
+    return stated_resource(body, url=work.arm_id)
 
 
 def _absent(work: Work) -> _AbsentError:

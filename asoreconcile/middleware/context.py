@@ -12,7 +12,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.arm import outcomes
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.faults import ArmError, stated_resource
 from asoreconcile.arm.tokens import Token, TokenError, dumps, loads
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.clock import Clock
@@ -210,11 +210,12 @@ class ReconcileContext:
 
     def _read(self) -> JsonObject | None:
         try:
-            return self.arm.get(self.arm_id, self.version.api_version)
+            body = self.arm.get(self.arm_id, self.version.api_version)
         except ArmError as error:
-            if error.status == 404:
+            if error.is_not_found:
                 return None
             raise
+        return stated_resource(body, url=self.arm_id)
 
     def lro(
         self,

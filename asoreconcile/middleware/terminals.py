@@ -82,7 +82,7 @@ def delete_resource(req: Delete) -> DeleteResult:
         case outcomes.Done():
             return Deleted()
         case outcomes.Failed(error=error):
-            if error.status == 404:
+            if error.is_not_found:
                 return Deleted()
             raise error
         case outcomes.Pending(token=token, delay_seconds=delay, progress=progress):

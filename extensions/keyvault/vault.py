@@ -75,7 +75,7 @@ def _deleted(ctx: ReconcileContext, vault: str) -> JsonObject | None:
     try:
         return ctx.arm.get(vault, _API_VERSION)
     except ArmError as error:
-        if error.status == 404:
+        if error.is_not_found:
             return None
         raise
 

@@ -249,3 +249,44 @@ def test_r5_9_a_kind_without_delete_goes_when_it_is_detached(world, blobs):
     world.run(blobs)
     assert world.read(blobs) is None
     assert world.requests("DELETE", "blobServices") == []
+
+
+PAGE = "<html><body>You are offline</body></html>"
+
+
+@pytest.mark.parametrize("status", [200, 202, 404, 410])
+@pytest.mark.parametrize("method", ["DELETE", "GET"])
+def test_l16_v5_a_proxy_s_page_deletes_nothing(world, network, method, status):
+    """Else the object goes, and the resource stays and costs money."""
+    headers = {"x-ms-request-id": ""}
+    path = MONITORS if method == "GET" else "virtualNetworks"
+    world.azure.faults.answer(method, path, status, body=PAGE, headers=headers)
+    world.delete(network)
+    for _ in range(3):
+        world.run(network)
+    assert world.read(network) is not None
+    assert world.settle(network) is None
+    assert list(world.azure.resources()) == [group_id(world)]
+
+
+def test_l16_a_page_in_place_of_the_resource_deletes_nothing(world, network):
+    """The monitor is lost, and the read that is to tell meets a proxy."""
+    world.delete(network)
+    world.run(network)
+    answers = world.azure.faults.answer
+    answers("GET", MONITORS, 404)
+    for status in (404, 200):
+        answers(
+            "GET",
+            "virtualNetworks/",
+            status,
+            body=PAGE,
+            headers={"x-ms-request-id": ""},
+        )
+    for _ in range(4):
+        world.clock.advance(60)
+        world.run(network)
+        if world.read(network) is None:
+            break
+    assert world.settle(network) is None
+    assert list(world.azure.resources()) == [group_id(world)]

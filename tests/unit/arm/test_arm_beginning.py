@@ -43,7 +43,7 @@ DONE = {
     "V5-delete-404": ("DELETE", answer(404, {"error": {"code": "ResourceNotFound"}})),
     "V6-delete-null": ("DELETE", Answer(200, {}, b"null")),
     "V6-delete-object": ("DELETE", answer(200, {"id": ID})),
-    "V6-delete-html": ("DELETE", Answer(200, {}, b"<html/>")),
+    "V6-delete-html": ("DELETE", Answer(200, {"x-ms-request-id": "1"}, b"<html/>")),
     "V7-post-body": ("POST", answer(200, {"keys": [1]})),
 }
 
@@ -103,7 +103,12 @@ WATCHED = {
     "L7-201-empty": ("PUT", answer(201), Shape.BODY, URL),
     "L7-202-without-headers": ("PUT", answer(202), Shape.BODY, URL),
     "L7-202-succeeded": ("PUT", answer(202, resource("Succeeded")), Shape.BODY, URL),
-    "L7-broken-body": ("PUT", Answer(200, {}, b"<html>"), Shape.BODY, URL),
+    "L7-broken-body": (
+        "PUT",
+        Answer(200, {"x-ms-request-id": "1"}, b"<html>"),
+        Shape.BODY,
+        URL,
+    ),
     "L14-monitor-is-the-resource-with-a-query": (
         "PUT",
         answer(202, resource("Creating"), aao=f"{URL}&asyncId=1&asyncCode=201"),
