@@ -9,6 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from asoreconcile.arm.endpoint import problem_of, problem_of_name
+from asoreconcile.arm.request_headers import problem_of_header
+
 T = TypeVar("T")
 
 # Names that resemble settings and are not ours: they belong to Azure's SDKs and tools.
@@ -104,8 +107,22 @@ def rate(text: str) -> float:
 
 def https(text: str) -> str:
     """An address that bearer tokens may be sent to."""
-    if not text.startswith("https://"):
-        raise ValueError(f"{text!r} must begin with https://")
+    if problem := problem_of(text):
+        raise ValueError(f"the address {problem}")
+    return text
+
+
+def header_text(text: str) -> str:
+    """What may stand in an HTTP header."""
+    if problem := problem_of_header(text):
+        raise ValueError(f"the text {problem}")
+    return text
+
+
+def identifier(text: str) -> str:
+    """A name such as a URI, on one line and without blanks."""
+    if problem := problem_of_name(text):
+        raise ValueError(f"the name {problem}")
     return text
 
 

@@ -18,7 +18,9 @@ from asoreconcile.controllers.durations import parse_duration
 from asoreconcile.controllers.environment import (
     Environment,
     flag,
+    header_text,
     https,
+    identifier,
     rate,
     whole,
 )
@@ -139,7 +141,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         ),
         rate_limit=_rate_limit(reader),
         sync_mode=reader.parsed("SYNC_MODE", _sync_mode, SyncMode.PUT),
-        user_agent_suffix=reader.text("AZURE_USER_AGENT_SUFFIX"),
+        user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
         extensions=reader.parsed("EXTENSIONS", _names, ()),
     )
@@ -163,7 +165,7 @@ def _cloud(reader: Environment) -> CloudConfig:
         CLOUD[name]: reader.parsed(name, https, "")
         for name in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
     }
-    audience = reader.text("AZURE_RESOURCE_MANAGER_AUDIENCE")
+    audience = reader.parsed("AZURE_RESOURCE_MANAGER_AUDIENCE", identifier, "")
     return CloudConfig(**values, audience=audience)
 
 

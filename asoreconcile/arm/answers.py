@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import attrs
@@ -47,6 +48,17 @@ class Answer:
         return self.document if isinstance(self.document, dict) else None
 
     @property
+    def result(self) -> JsonObject | list[Any] | None:
+        """The body as the answer of an action, which may be a list; None for anything
+        else.
+        """
+        try:
+            document = self.document
+        except BrokenBodyError:
+            return None
+        return document if isinstance(document, dict | list) else None
+
+    @property
     def text(self) -> str:
         return self.content.decode("utf-8", "replace")
 
@@ -77,13 +89,30 @@ class Answer:
         return self.headers.get(name, "").strip()
 
     def _lenient_document(self) -> Any:
-        # A byte order mark and numbers beyond 64 bits are no reason to lose an answer.
+        # A byte order mark, NaN, and half a character are no reason to lose an answer;
+        # but what is read here must be fit to be written as a status.
         try:
-            return json.loads(self.content.decode("utf-8-sig"))
+            found = json.loads(
+                self.content.decode("utf-8-sig"),
+                parse_constant=_no_number,
+                parse_float=_finite,
+            )
+            text = json.dumps(found, ensure_ascii=False)
+            return jsontext.loads(text.encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise BrokenBodyError(
                 f"the body of {len(self.content)} bytes is not JSON{PERHAPS_A_PROXY}"
             ) from error
+
+
+def _no_number(text: str) -> None:
+    """NaN and Infinity are null, as JSON has none."""
+    del text
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if isfinite(number) else None
 
 
 def parsed_date(text: str) -> datetime | None:

@@ -111,7 +111,7 @@ class _FirstAnswer:
     def _is_monitor(self, location: str, state: str) -> bool:
         """Whether a Location alone is to be polled (L3), not the resource (L4, L9)."""
         if self.answer.status == 202:
-            return self.method != "DELETE" or not is_same_resource(location, self.url)
+            return True
         return (
             self.answer.status == 201
             and self.method in _MAKERS
@@ -135,7 +135,7 @@ class _FirstAnswer:
         if self.method == "DELETE":
             return self._read("no monitor") if self.answer.status == 202 else Done(body)
         if self.method not in _MAKERS:
-            return Done(body)
+            return Done(self.answer.result)
         ended = self._by_state(body, state)
         unread = self.answer.status == 202 or (
             self.answer.status == 201 and body is None

@@ -24,6 +24,7 @@ from asoreconcile.arm.credentials_federated import (
     ManagedIdentity,
     WorkloadIdentity,
 )
+from asoreconcile.arm.endpoint import problem_of, problem_of_name
 
 REQUIRED = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
 CLOUD = {
@@ -218,11 +219,10 @@ class _Reader:
                 f"{_listed(present)} without {_listed(absent)}: give all three or none"
             )
         for key in present:
-            # A token must not travel in the clear.
-            if key != "AZURE_RESOURCE_MANAGER_AUDIENCE" and not given[key].startswith(
-                "https://"
-            ):
-                self.problems.append(f"{key} must begin with https://")
+            is_name = key == "AZURE_RESOURCE_MANAGER_AUDIENCE"
+            problem = problem_of_name(given[key]) if is_name else problem_of(given[key])
+            if problem:
+                self.problems.append(f"{key} {problem}")
         return CloudConfig(**{CLOUD[key]: given[key] for key in present})
 
 

@@ -16,13 +16,41 @@ class EndpointError(AsoError):
     """An ARM endpoint that cannot be used."""
 
 
+def problem_of(url: str) -> str:
+    """Why a token cannot be sent to an address; "" if it can.
+
+    It follows the name of whose address it is, and quotes nothing: a password may be
+    in it. A token must not travel in the clear.
+    """
+    if problem := problem_of_name(url):
+        return problem
+    if not url.startswith("https://"):
+        return "must begin with https://"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "must be a URL with a host, and a port from 1 to 65535 if any"
+    if parts.username is not None:
+        return "must hold no user name or password"
+    if not parts.hostname or port == 0:
+        return "must be a URL with a host, and a port from 1 to 65535 if any"
+    if parts.query or parts.fragment:
+        return "must have neither a query nor a fragment"
+    return ""
+
+
+def problem_of_name(text: str) -> str:
+    """Why a text is neither an address nor part of one; "" if it may be."""
+    if not text.isascii() or not text.isprintable() or " " in text:
+        return "must be printable ASCII without blanks"
+    return ""
+
+
 def _https(instance: object, attribute: object, url: str) -> None:
     del instance, attribute
-    parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
-        raise EndpointError(
-            f"the ARM endpoint must be an https URL without a query, not {url!r}"
-        )
+    if problem := problem_of(url):
+        raise EndpointError(f"the ARM endpoint {problem}")
 
 
 def _stripped(url: str) -> str:

@@ -28,6 +28,7 @@ from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.faults import ArmTransportError, Sent, parse_fault
 from asoreconcile.arm.ids import subscription_of
 from asoreconcile.arm.metrics import ArmMetrics, resource_type
+from asoreconcile.arm.request_headers import check_headers
 from asoreconcile.arm.transport import (
     ArmTransport,
     BodyLimitError,
@@ -94,7 +95,8 @@ class Exchanger:
         no longer than its reconcile may take.
 
         Raises ArmTransportError without one; ThrottledError, ForeignHostError or
-        CredentialError when nothing was sent; StoppedError where a stop broke it off.
+        CredentialError, HeaderError when nothing was sent; StoppedError where a stop
+        broke it off.
         """
         path = urlsplit(url).path
         request = self._request(method, url, body, headers, client_request_id)
@@ -142,6 +144,7 @@ class Exchanger:
             CLIENT_REQUEST_ID: client_request_id or str(uuid.uuid4()),
             **headers,
         }
+        check_headers(members)
         correlation_id = correlation.current()
         if correlation_id:
             members[CORRELATION_ID] = correlation_id

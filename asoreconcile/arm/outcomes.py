@@ -10,7 +10,7 @@ Values, not exceptions: all five are expected. A request that ARM refused is an
 `ArmError` instead.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -61,12 +61,13 @@ class Done:
     """Finished well.
 
     body: the operation's own answer, or None: then read the resource for its status.
+    An action may answer a list.
     settled: an operation said so; the resource may still show another word (L23), and
     that does not matter.
     created: the first request was answered 201.
     """
 
-    body: JsonObject | None = attrs.field(default=None, repr=False)
+    body: JsonObject | list[Any] | None = attrs.field(default=None, repr=False)
     settled: bool = False
     created: bool = False
 

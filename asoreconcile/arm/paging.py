@@ -63,6 +63,7 @@ class Paging:
             return ""
         if not isinstance(following, str):
             raise self._fault(answer, "the list's `nextLink` is no URL")
+        following = self.endpoint.resolved(following)
         if following == self.url or following in self._seen:
             message = f"the list leads in a circle after {self.pages + 1} pages"
             raise self._fault(answer, message)

@@ -141,12 +141,22 @@ class _Poll:
         state = provisioning_state(body)
         if self.answer.status == 202:
             return self._running(state or self.token.state)
+        if self.token.type == DELETE and self._is_the_resource(body):
+            return self._still_there(state)
         if state.lower() in FAILURE or self._is_the_resource(body):
             return self._resource(body)
         word = status_word(body)
         if body and word.lower() in FAILURE and "properties" not in body:
             return Failed(self._operation_fault(body, word))
-        return Done(body, settled=True)
+        return Done(self.answer.result, settled=True)
+
+    def _still_there(self, state: str) -> Outcome:
+        """L9, L11: a DELETE whose Location is the resource has not ended while that
+        shows it, whatever the code.
+        """
+        if state.lower() == "deleting":
+            return self._running(state)
+        return self._read("no monitor")
 
     def _is_the_resource(self, body: JsonObject | None) -> bool:
         """A Location that is the resource itself answers 200 while it runs, too."""

@@ -64,7 +64,8 @@ def _resource_read(
         return None
     query = parse_qs(urlsplit(token.url).query)
     asked_at_ours = query.get("api-version") == [work.version.api_version]
-    return outcome.body if asked_at_ours else None
+    body = outcome.body if asked_at_ours else None
+    return body if isinstance(body, dict) else None
 
 
 def _came_to_nothing(work: Work) -> None:

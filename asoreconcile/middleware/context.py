@@ -7,7 +7,7 @@ needs no server, and the room below stays free to change.
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -223,7 +223,7 @@ class ReconcileContext:
         begin: Callable[[], outcomes.Outcome],
         *,
         kept_as: KeptAs | None = None,
-    ) -> JsonObject | None:
+    ) -> JsonObject | list[Any] | None:
         """The result of a long-running sub-operation; one request of it a pass.
 
         name: lower-case words joined by dashes; it names the annotation that keeps the

@@ -122,7 +122,7 @@ def _ask(
         lambda: ctx.arm.post(f"{ctx.arm_id}/{action}", api_version),
         kept_as=kept_as,
     )
-    return answer or {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _destinations(obj: JsonObject) -> Mapping[str, JsonObject]:

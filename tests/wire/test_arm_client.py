@@ -7,6 +7,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
+import orjson
 import pytest
 import requests
 import responses
@@ -29,6 +30,7 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Restart,
 )
+from asoreconcile.arm.request_headers import HeaderError
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
 from asoreconcile.errors import StoppedError
 from asoreconcile.reconcile_context import Context, running
@@ -712,3 +714,72 @@ def test_tokens_reach_no_log_no_exception_and_no_repr(azure, client, caplog):
         texts += traceback.format_exception(caught.value)
     texts += [repr(client), repr(client.poll(pending(EVIL))), caplog.text]
     assert CANARY not in "".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("If-Match", "a\r\nX-Evil: 1"),
+        ("If-Match", "a\nb"),
+        ("If-Match", "\u0430"),
+        ("If Match", "a"),
+        ("If-Match\r\nX-Evil", "a"),
+        ("", "a"),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_a_clear_error(client, credential, name, value):
+    with pytest.raises(HeaderError) as caught:
+        client.put(ID, "1", {}, headers={name: value})
+    assert "header" in str(caught.value)
+    assert len(value) == 1 or value not in str(caught.value)
+    assert credential.asked == []
+
+
+def test_v7_a_post_that_answers_a_list_keeps_it(azure, client):
+    azure.post(f"{URL}/listThem", json=[{"name": "a"}, {"name": "b"}])
+    outcome = client.post(f"{ID}/listThem", "1")
+    assert outcome == Done([{"name": "a"}, {"name": "b"}])
+
+
+def test_l10_a_list_at_the_location_of_a_post_is_kept(azure, client):
+    azure.get(MONITOR, json=["a"])
+    token = Token(Shape.LOCATION, RESOURCE, MONITOR, "InProgress")
+    assert client.poll(token) == Done(["a"], settled=True)
+
+
+@pytest.mark.parametrize("link", ["/next?page=2", "next?page=2"])
+def test_q1_a_relative_next_page_is_on_the_endpoint(azure, client, link):
+    azure.get(URL, json={"value": [{"name": "a"}], "nextLink": link})
+    azure.get(f"{HOST}/next", json={"value": [{"name": "b"}]})
+    assert [entry["name"] for entry in client.list(ID, "1")] == ["a", "b"]
+
+
+@pytest.mark.parametrize("link", ["//evil.example/next", "javascript:alert(1)"])
+def test_q1_a_next_page_of_another_host_is_not_asked(azure, client, link):
+    azure.get(URL, json={"value": [], "nextLink": link})
+    with pytest.raises(ForeignHostError):
+        list(client.list(ID, "1"))
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (b'{"id": "\\ud800x"}', {"id": "?x"}),
+        (b'{"id": "\\ud83d\\ude00"}', {"id": "\U0001f600"}),
+        (
+            b'{"id": NaN, "n": [-Infinity, 1e999, 1.5]}',
+            {"id": None, "n": [None, None, 1.5]},
+        ),
+        (b'{"id": 123456789012345678901234567890}', {"id": 1.2345678901234568e29}),
+        (
+            b'{"id": NaN, "n": 123456789012345678901234567890}',
+            {"id": None, "n": 1.2345678901234568e29},
+        ),
+        (b'\xef\xbb\xbf{"\\udc00": 1}', {"?": 1}),
+    ],
+)
+def test_what_is_read_can_be_written_as_a_status(azure, client, body, read):
+    azure.get(URL, body=body)
+    found = client.get(ID, "1")
+    assert found == read
+    assert orjson.loads(orjson.dumps(found)) == read

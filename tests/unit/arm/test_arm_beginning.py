@@ -80,6 +80,12 @@ WATCHED = {
         Shape.LOCATION,
         LOC,
     ),
+    "L3-delete-location-is-itself": (
+        "DELETE",
+        answer(202, loc=URL),
+        Shape.LOCATION,
+        URL,
+    ),
     "L3-delete-location-is-a-view-of-itself": (
         "DELETE",
         answer(202, loc=f"{URL}&asyncId=1"),
@@ -180,7 +186,6 @@ def test_first_answers_that_name_what_to_watch(method, given, shape, url):
     "given",
     [
         pytest.param(answer(202), id="L9-without-headers"),
-        pytest.param(answer(202, loc=URL), id="L9-location-is-itself"),
         pytest.param(answer(202, aao="https://evil.example/o"), id="L21-foreign"),
     ],
 )

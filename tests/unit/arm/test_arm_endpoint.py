@@ -50,7 +50,17 @@ def test_l21_further_hosts_by_setting():
 
 
 @pytest.mark.parametrize(
-    "url", ["http://a", "a.example", "", "https://", "https://a?x=1", "https://a#x"]
+    "url",
+    [
+        *("http://a", "a.example", "", "https://", "https://a?x=1", "https://a#x"),
+        *(
+            "https://a:99999",
+            "https://u:p@a",
+            "https://a b",
+            "https://a\nb",
+            "https://\u0430",
+        ),
+    ],
 )
 def test_an_endpoint_must_be_an_https_url(url):
     with pytest.raises(EndpointError):

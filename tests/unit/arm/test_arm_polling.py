@@ -396,3 +396,29 @@ def test_r1_14_l29_a_monitor_that_vanished_with_the_group_is_no_failure():
     outcome = poll(REMOVAL, gone)
     assert isinstance(outcome, ReadResource)
     assert isinstance(judge(gone, deleting=outcome.deleting), Done)
+
+
+ITSELF = Token(Shape.LOCATION, DELETE, URL, "InProgress")
+
+
+@pytest.mark.parametrize("status", [200, 204])
+def test_l11_a_deletion_whose_location_is_the_resource_ends_with_its_answer(status):
+    assert poll(ITSELF, answer(status)) == Done(settled=True)
+
+
+def test_l11_a_deletion_whose_location_is_the_resource_runs_while_it_says_so():
+    assert isinstance(poll(ITSELF, answer(202)), Pending)
+    assert isinstance(poll(ITSELF, answer(200, resource("Deleting"))), Pending)
+
+
+@pytest.mark.parametrize("state", ["Succeeded", "Updating", "Failed", None])
+def test_l9_the_resource_in_an_answer_is_still_there_whatever_the_code(state):
+    """Done here would leave it in Azure for ever: another look decides."""
+    body = resource(state) if state else resource()
+    outcome = poll(ITSELF, answer(200, body))
+    assert isinstance(outcome, ReadResource)
+    assert outcome.deleting
+
+
+def test_l16_a_deletion_whose_location_is_gone_is_looked_at():
+    assert isinstance(poll(ITSELF, answer(404)), ReadResource)

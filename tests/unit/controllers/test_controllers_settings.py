@@ -175,6 +175,53 @@ def test_all_problems_are_reported_at_once():
         assert any(p.startswith(name) for p in found), name
 
 
+ADDRESSES = ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("https://login.ex\u0430mple/", "ASCII"),
+        ("https://login.example/\nx", "ASCII"),
+        ("https://login .example/", "blanks"),
+        (f"https://user:{CANARY}@login.example/", "password"),
+        ("https://login.example:99999/", "65535"),
+        ("https://login.example:0/", "65535"),
+        ("https://login.example:port/", "65535"),
+        ("https://[::1/", "host"),
+        ("https://", "host"),
+        ("https:///x", "host"),
+        ("https://login.example/?a=b", "query"),
+    ],
+)
+def test_an_address_that_gets_tokens_is_one(name, address, what):
+    (problem,) = problems(POD_NAMESPACE="ns", **{name: address})
+    assert problem.startswith(name)
+    assert what in problem
+    assert CANARY not in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["team\nX-Evil: 1", "\u043a\u043e\u043c\u0430\u043d\u0434\u0430", "a\x00b", "a\tb"],
+)
+def test_h2_a_user_agent_s_suffix_can_be_sent(text):
+    (problem,) = problems(POD_NAMESPACE="ns", AZURE_USER_AGENT_SUFFIX=text)
+    assert problem.startswith("AZURE_USER_AGENT_SUFFIX: the text must be")
+
+
+def test_what_goes_over_the_wire_is_checked_all_at_once():
+    found = problems(
+        POD_NAMESPACE="ns",
+        AZURE_USER_AGENT_SUFFIX="a\nb",
+        AZURE_AUTHORITY_HOST="https://u@a",
+        AZURE_RESOURCE_MANAGER_ENDPOINT="https://a:99999",
+        AZURE_RESOURCE_MANAGER_AUDIENCE="https://a b",
+    )
+    assert len(found) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "namespaces"),
     [("", None), ("a", ("a",)), (" a , b-2,a,", ("a", "b-2"))],

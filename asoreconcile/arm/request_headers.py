@@ -1,0 +1,34 @@
+"""What may stand in a request's headers, be it of settings or of extensions. Pure.
+
+A line break would end the header and begin another one; text beyond Latin-1 cannot be
+sent at all. Neither is quoted: a value may be a secret.
+"""
+
+import re
+from collections.abc import Mapping
+
+from asoreconcile.errors import AsoError
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110
+
+
+class HeaderError(AsoError):
+    """A header that cannot be sent; nothing was."""
+
+
+def problem_of_header(value: str) -> str:
+    """Why a value cannot be sent in a header; "" if it can."""
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in value):
+        return "must be on one line, without control characters"
+    if any(ord(char) > 0xFF for char in value):
+        return "must be of Latin letters: HTTP headers hold nothing else"
+    return ""
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raises HeaderError, naming the header, for one that cannot be sent."""
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name):
+            raise HeaderError(f"{name!r} is no name of a header")
+        if problem := problem_of_header(value):
+            raise HeaderError(f"the value of header {name} {problem}")
