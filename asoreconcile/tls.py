@@ -7,9 +7,15 @@ import os
 import ssl
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+Pem = Path | bytes
+"""PEM, or the file that holds it."""
+Pair = tuple[Pem, Pem | None]
+"""A certificate and its key; None for a key that is in the certificate's file."""
 
 
 def client_context(
@@ -32,22 +38,75 @@ def client_context(
     return context
 
 
-def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Show this pair to who comes next. Raises OSError, and changes nothing then."""
-    # A certificate whose key is still the old one would leave a live context with
-    # neither: try the pair elsewhere first.
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    context.load_cert_chain(certificate, key)
+class FileContext:
+    """A context over files, with what is in them now. Safe from any thread.
+
+    What is loaded into it is shown to new handshakes; open connections go on with what
+    they were greeted with. What cannot be used leaves what was there.
+    """
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        *,
+        authority: Pem | None = None,
+        pair: Pair | None = None,
+    ) -> None:
+        """authority: of whom to trust. pair: what to show; see `load_pair`.
+
+        Loads both. Raises OSError (ssl.SSLError is one) for what cannot be used.
+        """
+        self.context = context
+        self._authority = authority
+        self._pair = pair
+        self._lock = threading.Lock()
+        self._seen = self._stamp()  # first: what changes while it is read is read again
+        self._load()
+
+    def refresh(self) -> bool:
+        """Load the files again if they changed; whether they had.
+
+        Raises OSError for what cannot be used: half written, most likely. The next call
+        looks again.
+        """
+        with self._lock:
+            stamp = self._stamp()
+            if stamp == self._seen:
+                return False
+            self._load()
+            self._seen = stamp
+            return True
+
+    def _load(self) -> None:
+        if self._pair is not None:
+            load_pair(self.context, *self._pair)
+        if self._authority is not None:
+            with as_file(self._authority) as file:
+                self.context.load_verify_locations(file)
+
+    def _stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """What tells one content of the files from another."""
+        given = (self._authority, *(self._pair or ()))
+        return tuple(_stamp_of(file) for file in given if isinstance(file, Path))
 
 
-def load_pem(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """`load_pair` of PEM in memory: a context takes them from files only."""
-    with as_file(certificate) as certificate_file, as_file(key) as key_file:
-        load_pair(context, certificate_file, key_file)
+def load_pair(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
+    """Show this pair to who comes next. Raises OSError, and changes nothing then.
+
+    key: None if it is in the certificate's file.
+    """
+    with ExitStack() as files:
+        certificate_file = files.enter_context(as_file(certificate))
+        key_file = None if key is None else files.enter_context(as_file(key))
+        # A certificate whose key is still the old one would leave a live context with
+        # neither: try the pair elsewhere first.
+        tried = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        for one in (tried, context):
+            one.load_cert_chain(certificate_file, key_file)
 
 
 @contextmanager
-def as_file(content: bytes | Path) -> Iterator[Path]:
+def as_file(content: Pem) -> Iterator[Path]:
     """A file with this content, for as long as the block lasts; a path is one already.
 
     In memory, on Linux: a pod's root may be read-only, and no disk sees a key.
@@ -63,3 +122,8 @@ def as_file(content: bytes | Path) -> Iterator[Path]:
             file.write(content)
             file.flush()
             yield Path(file.name)
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int]:
+    state = os.stat(path)  # noqa: PTH116 - follows the links that mounts rotate by
+    return state.st_ino, state.st_mtime_ns, state.st_size

@@ -26,7 +26,7 @@ from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.threads import Threads
-from asoreconcile.tls import load_pem
+from asoreconcile.tls import load_pair
 from asoreconcile.webhooks.bundles import Address, Caller, Trust, tell
 from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
@@ -233,7 +233,7 @@ class ManagedCertificates:
         """Raises OSError for a pair that does not fit, and goes on with the old one."""
         if kept == self._shown:
             return
-        load_pem(self._context, kept[CERTIFICATE], kept[KEY])
+        load_pair(self._context, kept[CERTIFICATE], kept[KEY])
         self._shown = kept
 
 
