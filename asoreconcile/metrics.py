@@ -157,6 +157,14 @@ class RuntimeMetrics:
         """
         self.registry.register(_Deaths(threads))
 
+    def pulse(
+        self, silent_seconds: Callable[[], float], renewed: Callable[[], int]
+    ) -> None:
+        """Show how long ago the API server last answered, and how many watches were
+        opened anew since it had not. Once a registry.
+        """
+        self.registry.register(_Pulse(silent_seconds, renewed))
+
     def forget(self, name: str) -> None:
         """Drop the scrape callbacks of a queue or informer that is gone for good."""
         self._queues.by_name.pop(name, None)
@@ -315,6 +323,32 @@ class _Deaths(Collector):
             "asoreconcile_threads_down",
             "Long-lived threads that are dead now, until they are started again",
             value=len(self._threads.down()),
+        )
+
+    def describe(self) -> list[Metric]:
+        """As in `_Queues`."""
+        return []
+
+
+class _Pulse(Collector):
+    """Reads the API server's pulse when scraped."""
+
+    def __init__(
+        self, silent_seconds: Callable[[], float], renewed: Callable[[], int]
+    ) -> None:
+        self._silent_seconds = silent_seconds
+        self._renewed = renewed
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "asoreconcile_api_server_silent_seconds",
+            "Seconds since the API server last answered a probe; asked every 15 s",
+            value=self._silent_seconds(),
+        )
+        yield CounterMetricFamily(
+            "asoreconcile_watches_renewed",
+            "Watches opened anew after the API server had been silent",
+            value=self._renewed(),
         )
 
     def describe(self) -> list[Metric]:

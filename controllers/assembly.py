@@ -78,6 +78,7 @@ from asoreconcile.runtime.health import (
     TimersAlive,
 )
 from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.pulse import pulse_of, shown
 from asoreconcile.runtime.service import Group, Step
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
@@ -138,6 +139,17 @@ class Operation:
         self._connections = self._connect()
         self._operator = self._make_operator()
         self._webhooks = self._make_webhooks()
+        self._pulse = pulse_of(
+            self._cluster,
+            self._client,
+            self._informers,
+            user_agent=self._user_agent,
+            clock=self._clock,
+            threads=self._threads,
+        )
+        self._metrics.pulse(
+            lambda: self._pulse.silent_seconds, lambda: self._pulse.renewed
+        )
         self._synced = CachesSynced(self._clock)
         self._lifecycle = self._make_lifecycle()
         self._supervisor = Supervisor(
@@ -169,6 +181,7 @@ class Operation:
         self._watch_credentials()
         self._supervisor.bring_in_line()
         self._manager.add(self._informers, group=Group.CACHES)
+        self._manager.add(self._pulse, group=Group.CACHES)
         self._manager.add(self._supervisor, group=Group.OTHERS)
         self._manager.add(self._lifecycle, group=Group.LEADER)
         if self._webhooks is not None:
@@ -198,6 +211,7 @@ class Operation:
         listening = ListenersAlive()
         alive.add("listeners", listening)
         ready.add("caches", self._synced)
+        ready.add("apiServer", shown(self._pulse))
         ready.add("definitions", self._definitions.ready)
         ready.add("kinds", self._supervisor.standing)
         ready.add("handovers", self._lifecycle.standing)

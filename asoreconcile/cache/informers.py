@@ -118,6 +118,12 @@ class Informers:
                 key: one for key, one in self._informers.items() if one is not informer
             }
 
+    def renew(self, since: float) -> int:
+        """As `Informer.renew`, of all."""
+        with self._lock:
+            informers = list(self._informers.values())
+        return sum(informer.renew(since) for informer in informers)
+
     def start(self) -> None:
         with self._lock:
             self._started = True

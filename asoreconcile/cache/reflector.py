@@ -102,6 +102,17 @@ class Reflector:
             if self._stream is not None:
                 self._stream.close()
 
+    def renew(self, since: float) -> bool:
+        """Open the watch anew, from where it is, if it has heard nothing since a moment
+        of the clock; whether that was so. Any thread.
+        """
+        with self._lock:
+            stream = self._stream
+            if stream is None or self.last_activity >= since:
+                return False
+        stream.close()
+        return True
+
     def _read(self) -> None:
         """State and watches. Returns when stopped; raises what needs the state anew."""
         watch = self._state()

@@ -16,8 +16,8 @@ from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, resource_version
 
 _VERY_SHORT_SECONDS = 1.0
-# Servers that send bookmarks do so about once a minute.
-_DEAD_SECONDS = 200.0
+# Servers that send bookmarks do so once a minute, and a second or two.
+_DEAD_SECONDS = 70.0
 
 
 @attrs.frozen

@@ -272,6 +272,12 @@ class KubeClient(Writes):
         )
         return WatchStream(stream)
 
+    def renew_connections(self) -> None:
+        """Send no further request over a connection that is open now: it may be dead,
+        and look alive. What is under way goes on.
+        """
+        self._exchange.renew_connections()
+
     def close(self) -> None:
         """End requests and watches, and refuse further ones. Idempotent."""
         self._exchange.close()

@@ -51,7 +51,8 @@ class Connections:
         self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._closed = False
         self._refresh = config.refresh_certificates
-        self._generation = config.generation
+        self._of_certificates = config.generation
+        self._renewals = 0
         self.pool = self._pool(config)
 
     def close(self) -> None:
@@ -62,6 +63,14 @@ class Connections:
         for one in sockets:
             cut(one)
         self.pool.close()
+
+    def renew(self) -> None:
+        """Use no connection of now for a further request; what is under way goes on."""
+        with self._lock:
+            self._renewals += 1
+
+    def _generation(self) -> tuple[int, int]:
+        return self._renewals, self._of_certificates()
 
     def _opened(self, connected: socket.socket) -> None:
         with self._lock:
@@ -97,7 +106,7 @@ class _Hooks:
     """
 
     before: Callable[[], None]
-    generation: Callable[[], int]
+    generation: Callable[[], object]
     after: Callable[[socket.socket], None]
     fence: Fence | None
 
@@ -110,7 +119,7 @@ class _Hooked(FencedConnection):
     def __init__(self, *args: Any, hooks: _Hooks, **options: Any) -> None:
         super().__init__(*args, **options)
         self._hooks = hooks
-        self._generation = 0
+        self._generation: object = None
         self.open_socket: socket.socket | None = None
 
     def connect(self) -> None:

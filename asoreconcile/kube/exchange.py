@@ -76,6 +76,10 @@ class Exchange:
         self._closed.set()
         self._transport.close()
 
+    def renew_connections(self) -> None:
+        """Use no connection of now for a further request."""
+        self._transport.renew_connections()
+
     def document(
         self,
         method: str,

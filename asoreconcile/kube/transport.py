@@ -21,6 +21,7 @@ from asoreconcile.redaction import know
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
+HEAD_SECONDS = 30.0
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 16 << 20
 
@@ -105,11 +106,14 @@ class Transport:
     ) -> "Stream":
         """Open an answer to be read line by line. Raises as `send`.
 
-        Its head has to come within the transport's own `read_seconds`.
+        Its head has to come within the transport's own `read_seconds`; a watch's, that
+        has no end, within half a minute: servers send it before the first event.
         read_seconds: the longest silence between two pieces of the answer.
         whole_seconds: for all of the answer; None without a limit.
         """
-        with limited(min(read_seconds, self._read_seconds), is_read=True) as call:
+        head_seconds = HEAD_SECONDS if whole_seconds is None else self._read_seconds
+        head_seconds = min(read_seconds, self._read_seconds, head_seconds)
+        with limited(head_seconds, is_read=True) as call:
             try:
                 answer = self._pool.request(
                     "GET",
@@ -134,6 +138,10 @@ class Transport:
             return True
         self._renew()
         return self._credential() != refused
+
+    def renew_connections(self) -> None:
+        """Use no connection of now for a further request."""
+        self._connections.renew()
 
     def close(self) -> None:
         """Cut all connections: who waits for an answer gets a TransportError now."""

@@ -41,6 +41,7 @@ from asoreconcile.runtime.leader import LeaderElection
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
 from asoreconcile.runtime.options import CacheOptions, ClientOptions
 from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.pulse import pulse_of, shown
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.roster import Roster
 from asoreconcile.runtime.scrapers import Scrapers
@@ -137,6 +138,17 @@ class Application:
             self.client, name, clock=self.clock, api=event_api, threads=self.threads
         )
         self.alive, self.ready = Checks("healthz"), Checks("readyz")
+        self._pulse = pulse_of(
+            cluster,
+            self.client,
+            self._informers,
+            user_agent=self._user_agent,
+            clock=self.clock,
+            threads=self.threads,
+        )
+        self.metrics.pulse(
+            lambda: self._pulse.silent_seconds, lambda: self._pulse.renewed
+        )
         self._synced = CachesSynced(self.clock)
         self.manager = Manager(
             clock=self.clock,
@@ -371,6 +383,7 @@ class Application:
         self.alive.add("listeners", self._listening)
         self.alive.add("threads", ThreadsAlive(self.threads))
         self.ready.add("caches", self._synced)
+        self.ready.add("apiServer", shown(self._pulse))
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)
             self.ready.add("leaderElection", self._elector.standing)
@@ -378,6 +391,7 @@ class Application:
         # With the servers, because those stop last: a stop is worth events too.
         self.manager.add(self.recorder, group=Group.SERVERS)
         self.manager.add(self._informers, group=Group.CACHES)
+        self.manager.add(self._pulse, group=Group.CACHES)
 
 
 def _default_name(resource: ApiResource) -> str:

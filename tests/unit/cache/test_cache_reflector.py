@@ -646,7 +646,7 @@ def test_rf13_each_event_shows_that_somebody_is_there(run):
     _, script, _ = run(events, clock=clock)
     for moment in (later, last):
         events.wait()
-        clock.advance(199.0)
+        clock.advance(69.0)
         assert len(script.calls) == 1
         moment.set()
     dry(script)

@@ -1,0 +1,81 @@
+"""A TCP proxy that falls silent: connections stay up, and nothing comes through."""
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Blackhole:
+    """Forwards to a port of this machine, until told not to. A context manager."""
+
+    def __init__(self, port):
+        self._target = ("127.0.0.1", port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._lock = threading.Lock()
+        self._open = []
+        self._silent = set()
+        self._swallows_new = False
+        self.accepted = 0
+
+    def swallow(self, *, new=False):
+        """Nothing of the connections that are open goes through any more. new: nor of
+        those to come, until `heal`.
+        """
+        with self._lock:
+            self._silent.update(self._open)
+            self._swallows_new = new
+
+    def heal(self):
+        """New connections go through; those that were swallowed stay so."""
+        with self._lock:
+            self._swallows_new = False
+
+    def __enter__(self):
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, *_):
+        self._cut(self._listener)
+        with self._lock:
+            sockets = list(self._open)
+        for one in sockets:
+            self._cut(one)
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._target)
+            with self._lock:
+                self.accepted += 1
+                self._open += [client, server]
+                if self._swallows_new:
+                    self._silent.update((client, server))
+            self._start(self._pump, client, server)
+            self._start(self._pump, server, client)
+
+    def _pump(self, source, sink):
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                with self._lock:
+                    swallowed = source in self._silent
+                if not swallowed:
+                    sink.sendall(data)
+        with self._lock:
+            swallowed = source in self._silent
+        if not swallowed:
+            self._cut(sink)
+        self._cut(source)
+
+    @staticmethod
+    def _start(target, *arguments):
+        threading.Thread(target=target, args=arguments, daemon=True).start()
+
+    @staticmethod
+    def _cut(one):
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()

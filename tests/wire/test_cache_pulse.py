@@ -1,0 +1,193 @@
+"""Connections that look alive and are not: for how long we are deaf."""
+
+import attrs
+import pytest
+from applications import until
+from blackhole import Blackhole
+
+from asoreconcile.cache.events import Added
+from asoreconcile.cache.informers import Informers
+from asoreconcile.cache.pulse import Pulse
+from asoreconcile.clock import SystemClock
+from asoreconcile.errors import StoppedError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import ForbiddenError, TransportError
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.runtime.pulse import shown
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.kube import KubeServer
+
+KINDS = (CONFIG_MAPS, SECRETS, NAMESPACES)
+
+
+class Scene:
+    """Informers behind a proxy that can fall silent, and a client that is not."""
+
+    def __init__(self, server, proxy, config):
+        through = attrs.evolve(
+            config,
+            url=config.url.replace(server.url.rpartition(":")[2], str(proxy.port)),
+        )
+        self.proxy = proxy
+        self.writer = KubeClient(config, user_agent="writer")
+        self.client = KubeClient(through, user_agent="tests")
+        self.prober = KubeClient(
+            through, user_agent="probe", read_seconds=1, max_retries=0
+        )
+        self.informers = Informers(self.client, clock=SystemClock())
+        self.pulse = Pulse(
+            lambda: self.prober.read("/version"),
+            self.renew,
+            clock=SystemClock(),
+            close=self.prober.close,
+            every_seconds=0.2,
+            again_seconds=0.05,
+        )
+        self.seen = []
+
+    def renew(self, since):
+        self.client.renew_connections()
+        return self.informers.renew(since)
+
+    def begin(self):
+        def note(event):
+            if isinstance(event, Added):
+                self.seen.append(event.entry.key.name)
+
+        made = [self.informers.of(kind) for kind in KINDS]
+        for informer in made:
+            informer.add_handler(note)
+        self.informers.start()
+        self.pulse.start()
+        until(lambda: all(informer.has_synced() for informer in made))
+        until(lambda: self.proxy.accepted > len(KINDS))  # the probe's is there, too
+
+    def write(self, name):
+        meta = {"namespace": "default", "name": name}
+        self.writer.create(CONFIG_MAPS, {"metadata": meta})
+
+    def end(self):
+        assert self.pulse.stop(10) == []
+        assert self.informers.stop(10) == []
+        for one in (self.writer, self.client, self.prober):
+            one.close()
+
+
+@pytest.fixture
+def scene(tmp_path):
+    with KubeServer() as server:
+        server.write_kubeconfig(tmp_path / "kubeconfig")
+        config = load(str(tmp_path / "kubeconfig"))
+        with Blackhole(int(server.url.rpartition(":")[2])) as proxy:
+            made = Scene(server, proxy, config)
+            try:
+                made.begin()
+                yield made
+            finally:
+                made.end()
+
+
+def test_rf8_watches_whose_connections_fell_silent_hear_again(scene):
+    """They would be silent until they were due to end, which is in 5 to 10 minutes."""
+    scene.write("before")
+    until(lambda: "before" in scene.seen)
+    scene.proxy.swallow()
+    scene.write("during")
+    until(lambda: "during" in scene.seen)
+    assert scene.pulse.renewed == len(KINDS)
+    assert scene.pulse.trouble == ""
+    assert scene.seen.count("before") == 1
+
+
+def test_rf8_an_outage_is_shown_and_ends_with_it(scene):
+    scene.proxy.swallow(new=True)
+    until(lambda: scene.pulse.trouble)
+    verdict = shown(scene.pulse)()
+    assert verdict.ok
+    assert "and does not now: " in verdict.details[0]
+    scene.write("during")
+    assert scene.pulse.renewed == 0
+    scene.proxy.heal()
+    until(lambda: "during" in scene.seen)
+    until(lambda: not scene.pulse.trouble)
+    assert shown(scene.pulse)().details[1].endswith(f": {len(KINDS)}")
+
+
+def test_requests_after_it_use_no_connection_of_before(scene):
+    """Idle ones look alive as well: each would take a request's whole time."""
+    assert scene.client.list_page(CONFIG_MAPS)
+    scene.proxy.swallow()
+    until(lambda: scene.pulse.renewed)
+    assert scene.client.list_page(CONFIG_MAPS)
+
+
+class Server:
+    """Answers a probe as the test says, and notes what is renewed."""
+
+    def __init__(self, clock):
+        self.clock, self.error, self.takes, self.renewed = clock, None, 0.0, []
+
+    def probe(self):
+        self.clock.advance(self.takes)
+        if self.error is not None:
+            raise self.error
+
+    def renew(self, since):
+        self.renewed.append(since)
+        return 2
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def server(clock):
+    return Server(clock)
+
+
+@pytest.fixture
+def pulse(server, clock):
+    return Pulse(server.probe, server.renew, clock=clock)
+
+
+def test_rf8_what_is_heard_after_the_silence_was_noticed_goes_on(pulse, server, clock):
+    pulse.beat()
+    clock.advance(15)
+    server.takes, server.error = 10, TransportError("silent")
+    pulse.beat()
+    noticed = clock.monotonic()
+    pulse.beat()
+    assert server.renewed == []
+    assert pulse.silent_seconds == 35
+    server.takes, server.error = 0, None
+    pulse.beat()
+    pulse.beat()
+    assert server.renewed == [noticed]
+    assert (pulse.renewed, pulse.silent_seconds, pulse.trouble) == (2, 0, "")
+
+
+def test_an_answer_that_refuses_is_an_answer(pulse, server):
+    server.error = ForbiddenError("no", status=403)
+    pulse.beat()
+    assert pulse.trouble == ""
+    assert server.renewed == []
+
+
+def test_the_end_of_the_client_is_the_end_of_the_pulse(pulse, server):
+    server.error = StoppedError("closed")
+    with pytest.raises(StoppedError):
+        pulse.beat()
+
+
+def test_rf8_deaf_for_less_than_a_minute():
+    """From the silence to the first event: until it is asked, until that fails, again.
+
+    A kernel that notices a dead peer, and the bookmark that a single watch misses, each
+    have their own limit; these are ours.
+    """
+    from asoreconcile.cache import pulse
+
+    assert pulse._EVERY_SECONDS + pulse.PROBE_SECONDS + 2 * pulse._AGAIN_SECONDS <= 30
