@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
@@ -145,8 +145,9 @@ def limited(seconds: float | None, *, is_read: bool) -> Iterator[Call]:
     ]
     call = Call(min(limits, default=None))
     reset = _CALL.set(call)
+    waits = nullcontext() if is_read else reconcile_context.finishing()
     try:
-        with _cut_by_stop(call, context, is_read=is_read):
+        with waits, _cut_by_stop(call, context, is_read=is_read):
             yield call
     finally:
         _CALL.reset(reset)

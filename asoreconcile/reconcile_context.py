@@ -33,7 +33,7 @@ class Context:
     reconcile_id: a UUID. deadline: when it should be over (`clock.monotonic` seconds);
     None without a limit. stop: set when its controller stops; what still runs has until
     the signal's own deadline. priority: as the queue had it. log_fields: on each of its
-    log records.
+    log records. heeds_stop: a stop ends waits at once; else they have until its end.
     """
 
     clock: Clock
@@ -42,10 +42,12 @@ class Context:
     stop: StopSignal | None = None
     priority: int = 0
     log_fields: Mapping[str, Any] = attrs.field(factory=_nothing)
+    heeds_stop: bool = True
 
     @property
     def is_stopping(self) -> bool:
-        return self.stop is not None and self.stop.is_set()
+        """Whether a stop was asked for, and is to be heeded at once."""
+        return self.heeds_stop and self._is_stopped
 
     @property
     def end(self) -> float | None:
@@ -54,6 +56,10 @@ class Context:
         if self.stop is not None and self.stop.is_set():
             ends += [self.stop.deadline] if self.stop.deadline is not None else []
         return min(ends, default=None)
+
+    @property
+    def _is_stopped(self) -> bool:
+        return _is_set(self.stop)
 
     @property
     def seconds_left(self) -> float | None:
@@ -68,9 +74,10 @@ class Context:
 
     def check(self) -> None:
         """Raises StoppedError if the controller stops, DeadlineError at the end."""
-        if self.is_stopping:
+        is_late = self.seconds_left == 0
+        if self.is_stopping or (is_late and self._is_stopped):
             raise StoppedError("the controller is stopping")
-        if self.seconds_left == 0:
+        if is_late:
             raise DeadlineError("the reconcile took longer than it may")
 
 
@@ -148,19 +155,46 @@ def wait(signal: StopSignal, at_most_seconds: float | None = None) -> bool:
     Whether it is set: False after at_most_seconds. Raises as `check` where that comes
     first; outside a reconcile it just waits.
     """
-    if signal.is_set():
-        return True
+    if signal.is_set() or at_most_seconds == 0:
+        return signal.is_set()
     context = _CURRENT.get()
     if context is None:
         return signal.wait(at_most_seconds)
-    limits = [s for s in (context.seconds_left, at_most_seconds) if s is not None]
-    wait_for_any(
-        context.clock, signal, context.stop, timeout_seconds=min(limits, default=None)
-    )
-    if signal.is_set():
-        return True
-    context.check()
-    return False
+    clock = context.clock
+    until = None if at_most_seconds is None else clock.monotonic() + at_most_seconds
+    while True:
+        limits = [] if until is None else [until - clock.monotonic()]
+        if (left := context.seconds_left) is not None:
+            limits.append(left)
+        # One that is not heeded wakes up once, because then there is less time left.
+        stop = context.stop if context.heeds_stop or not _is_set(context.stop) else None
+        wait_for_any(clock, signal, stop, timeout_seconds=min(limits, default=None))
+        if signal.is_set():
+            return True
+        context.check()
+        if until is not None and clock.monotonic() >= until:
+            return False
+
+
+def _is_set(signal: StopSignal | None) -> bool:
+    return signal is not None and signal.is_set()
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Within the block a stop ends no wait at once: it has until the stop's own end.
+
+    For writes: without their answer nobody knows what was done.
+    """
+    context = _CURRENT.get()
+    if context is None:
+        yield
+        return
+    token = _CURRENT.set(attrs.evolve(context, heeds_stop=False))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 @contextmanager

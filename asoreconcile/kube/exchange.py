@@ -225,11 +225,20 @@ class Exchange:
 
     def _wait(self, method: str, seconds: float) -> bool:
         """Whether the client closed meanwhile, or a stop came; a write, which may tell
-        of what was done, goes on until the stop's end.
+        of what was done, goes on if that is before the stop's end.
         """
         context = reconcile_context.current()
-        stop = context.stop if context and method == "GET" else None
-        return wait_for_any(self._clock, self._closed, stop, timeout_seconds=seconds)
+        stop = context.stop if context else None
+        until = self._clock.monotonic() + seconds
+        if not wait_for_any(self._clock, self._closed, stop, timeout_seconds=seconds):
+            return False
+        if self._closed.is_set() or method == "GET":
+            return True
+        rest = until - self._clock.monotonic()
+        left = reconcile_context.seconds_left()
+        if left is not None and rest > left:
+            return True
+        return wait_for_any(self._clock, self._closed, timeout_seconds=rest)
 
     def _check_open(self) -> None:
         if self._closed.is_set():

@@ -323,6 +323,22 @@ def test_a_write_under_way_at_a_stop_gets_its_answer(connect, kind, monkeypatch)
         client.write()  # and the next one, which may tell of the first
 
 
+@BOTH
+def test_a_write_after_a_stop_may_open_a_connection_to_a_name(connect, kind):
+    """What was done is to be written down, and the pool may be empty by then."""
+
+    def answering(peer, connection):
+        peer.read_request(connection)
+        body = b'{"id": "x"}'
+        connection.sendall(BEGINNING + b"Content-Length: 11\r\n\r\n" + body)
+
+    _, client = connect(kind, answering, host="localhost")
+    stop = StopSignal()
+    stop.stop(CLOCK.monotonic() + 30)
+    with running(in_reconcile(60, stop)):
+        client.write()
+
+
 def stop_once_asked(peer, stop, seconds):
     until = time.monotonic() + 10
     while not peer.requests and time.monotonic() < until:

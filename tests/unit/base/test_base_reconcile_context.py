@@ -147,3 +147,41 @@ def test_either_of_two_signals_ends_a_wait(clock):
     thread.join(10)
     assert ended == [True]
     assert not wait_for_any(clock, first, timeout_seconds=0.0)
+
+
+def finishing(context, signal):
+    with running(context), reconcile_context.finishing():
+        return reconcile_context.wait(signal)
+
+
+def test_what_is_to_be_finished_outlasts_a_stop(clock):
+    stop, signal = StopSignal(), StopSignal()
+    thread, ended = in_thread(lambda: finishing(Context(clock, stop=stop), signal))
+    clock.until_waiting()
+    stop.stop(30.0)
+    clock.until_waiting()
+    signal.set()
+    thread.join(10)
+    assert ended == [True]
+
+
+@pytest.mark.parametrize("asked", ["before", "meanwhile"])
+def test_what_is_to_be_finished_ends_with_the_stop(clock, asked):
+    stop, signal = StopSignal(), StopSignal()
+    if asked == "before":
+        stop.stop(30.0)
+    context = Context(clock, deadline=60.0, stop=stop)
+    thread, ended = in_thread(lambda: finishing(context, signal))
+    clock.until_waiting()
+    stop.stop(30.0)
+    clock.until_waiting()
+    clock.advance(30)
+    thread.join(10)
+    assert [type(error) for error in ended] == [StoppedError]
+
+
+def test_who_does_not_want_to_wait_is_not_told_of_a_stop(clock):
+    stop, signal = StopSignal(), StopSignal()
+    stop.stop()
+    with running(Context(clock, stop=stop)):
+        assert not reconcile_context.wait(signal, 0.0)
