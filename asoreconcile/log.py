@@ -28,6 +28,8 @@ _BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
 )
 _FIELDS = "asoreconcile_fields"
 _MAX_VALUE_LENGTH = 2048
+# What these warn of comes to us as an exception, and is logged with whose it is.
+_TWICE = ("azure.identity", "msal")
 _HARMLESS = (bool, int, float, NoneType)
 
 
@@ -141,24 +143,26 @@ def configure(
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("asoreconcile").setLevel(level)
+    for name in _TWICE:
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def _message(record: logging.LogRecord) -> str:
     """Ours are constants; those of other libraries quote what they like."""
     message = record.getMessage()
-    return message if hasattr(record, _FIELDS) else redact(message)
+    return message if hasattr(record, _FIELDS) else redact(message, namespace=None)
 
 
 def _stack(record: logging.LogRecord) -> str:
     """The exception that was being handled, with its stack."""
     fields = getattr(record, _FIELDS, _NOTHING)
     text = "".join(traceback.format_exception(*(record.exc_info or ())))
-    return redact(text, namespace=str(fields.get("namespace") or ""))
+    return redact(text, namespace=_namespace(fields))
 
 
 def _shown(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields without secrets. Nearly all have none: one look at all tells."""
-    namespace = str(fields.get("namespace") or "")
+    namespace = _namespace(fields)
     texts = [str(v) for v in fields.values() if not isinstance(v, _HARMLESS)]
     joined = "\n".join(texts)
     if redact(joined, namespace=namespace) == joined:
@@ -166,7 +170,12 @@ def _shown(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: _redacted(value, namespace) for name, value in fields.items()}
 
 
-def _redacted(value: Any, namespace: str) -> Any:
+def _namespace(fields: Mapping[str, Any]) -> str | None:
+    """Whose secrets may be in a record; anybody's where it does not say."""
+    return str(fields.get("namespace") or "") or None
+
+
+def _redacted(value: Any, namespace: str | None) -> Any:
     if isinstance(value, _HARMLESS):
         return value
     if isinstance(value, Mapping):

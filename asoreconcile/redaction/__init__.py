@@ -11,7 +11,8 @@ at either end. `forms` says which, and how short a piece still counts.
 
 A namespace is a boundary: what is known of one is hidden in its own texts alone, so
 nobody can blot out, or find out by guessing, what others have. Values without a
-namespace are the operator's own and are hidden everywhere.
+namespace are the operator's own and are hidden everywhere. Log records that do not say
+of which namespace they speak show nobody's.
 
 Memory is bounded (`vault`), and so is the time for one text: it is cut at
 MAX_TEXT characters, and one in which almost everything looks like a secret is hidden

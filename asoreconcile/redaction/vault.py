@@ -127,20 +127,24 @@ class Vault:
             while own.pieces > _MAX_OWN_PIECES:
                 own.forget_oldest()
 
-    def redact(self, text: str, *, namespace: str = "") -> str:
+    def redact(self, text: str, *, namespace: str | None = "") -> str:
         """The text with `***` for what is known; cut at MAX_TEXT characters.
 
-        namespace: of the object that the text is about, "" for none.
+        namespace: of the object that the text is about, "" for none. None: it may be
+        about any, and nobody reads it who may not know of all of them. Values below
+        SHORT characters of other namespaces stay then.
         """
         if len(text) > MAX_TEXT:
             text = text[:MAX_TEXT] + "..."
-        found = (self._own, self._scopes.get(namespace))
-        scopes = [scope for scope in found if scope is not None and not scope.is_empty]
-        if not scopes or not text:
+        own = [self._own]
+        if namespace and (theirs := self._scopes.get(namespace)):
+            own.append(theirs)
+        others = list(self._scopes.values()) if namespace is None else []
+        if not text or not (others or any(not scope.is_empty for scope in own)):
             return text
         spans: list[_Span] = []
         for view in views(text):
-            places = _matches(view, scopes)
+            places = _matches(view, own, others)
             if places is None:
                 return HIDDEN
             spans.extend(view.span(*span) for span in places)
@@ -170,17 +174,24 @@ class Vault:
         return "Vault(...)"
 
 
-def _matches(view: View, scopes: list[_Scope]) -> list[_Span] | None:
-    """Where one way to read a text shows a secret; None: too much to look at."""
+def _matches(view: View, own: list[_Scope], others: list[_Scope]) -> list[_Span] | None:
+    """Where one way to read a text shows a secret; None: too much to look at.
+
+    others: many, of which most have nothing in the text.
+    """
     spans: list[_Span] = []
     text = spelled(view.text)
     at = range(len(text) - GRAM + 1)
-    for scope in scopes:
+    if others:
+        pieces = {text[i : i + GRAM] for i in at}
+        others = [s for s in others if not s.index.keys().isdisjoint(pieces)]
+    for scope in (*own, *others):
         index = scope.index
         places = [i for i in at if text[i : i + GRAM] in index] if index else []
         if len(places) > _MAX_PLACES:
             return None
         spans += _extended(text, places, index)
+    for scope in own:
         if scope.short_pattern is not None:
             lower = lowered(view.text)
             spans += [m.span() for m in scope.short_pattern.finditer(lower)]

@@ -130,6 +130,14 @@ def test_a_namespace_is_a_boundary(vault):
     assert vault.redact("operators-own-41", namespace="bank") == HIDDEN
 
 
+def test_a_text_that_may_be_about_any_namespace_shows_nobodys(vault):
+    vault.know("the-shops-own-77", namespace="shop")
+    vault.know("the-banks-own-88", namespace="bank")
+    vault.know("s3cr3t", namespace="bank")
+    text = "the-shops-own-77 dGhlLWJhbmtzLW93bi04OA== s3cr3t"
+    assert vault.redact(text, namespace=None) == "*** ***== s3cr3t"
+
+
 def test_what_is_known_is_bounded_and_the_rest_pays_for_who_has_much(vault):
     vault.know("a-quiet-neighbour-99", namespace="quiet")
     letters = random.Random(1)
@@ -247,6 +255,14 @@ def test_no_stack_and_no_record_of_another_library_shows_a_secret(lines):
     assert len(lines) == 4
     assert all("canary-2" not in line for line in lines)
     assert all(HIDDEN in line and "AsoError" in line for line in lines)
+
+
+def test_a_record_that_says_no_namespace_shows_nobodys_secrets(lines):
+    know("canary-3-secret", namespace="shop")
+    Logger("asoreconcile.test").error("It failed", error="canary-3-secret")
+    logging.getLogger("azure.identity").warning("failed: %s", "canary-3-secret")
+    assert len(lines) == 4
+    assert all("canary-3" not in line and HIDDEN in line for line in lines)
 
 
 def test_nothing_known_costs_nothing():
