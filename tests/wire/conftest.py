@@ -1,6 +1,29 @@
-"""What tests of the simulated Azure begin with; they bring `azure`, the server."""
+"""What tests over real HTTP begin with.
+
+Those of the simulated Azure bring `azure`, the server, themselves.
+"""
 
 import pytest
+
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.testing.kube import KubeServer
+
+
+@pytest.fixture
+def server():
+    """The embedded API server, empty."""
+    with KubeServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server, tmp_path):
+    """Of `server`, as its administrator."""
+    server.write_kubeconfig(tmp_path / "kubeconfig")
+    client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests/1")
+    yield client
+    client.close()
 
 
 @pytest.fixture

@@ -8,29 +8,12 @@ from asoreconcile.cache.informer import NotCachedError
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import OTHERS, Scope, Selector
 from asoreconcile.clock import SystemClock
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.kube.conflicts import create_or_patch
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.objects import ObjectKey
-from asoreconcile.testing.kube import KubeServer
 
 KEY = ObjectKey("default", "one")
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server, tmp_path):
-    server.write_kubeconfig(tmp_path / "kubeconfig")
-    client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests")
-    yield client
-    client.close()
 
 
 @pytest.fixture

@@ -17,31 +17,14 @@ from asoreconcile.cache.events import Added, Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.overlay import version
 from asoreconcile.cache.state import StreamingSupport
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
-from asoreconcile.testing.kube import KubeServer
 
 SEEDS = range(5)
 # A list brings it after all others, as does a stream.
 LAST = "zz-last"
 WRITES = 40
 NAMES = [f"m{number}" for number in range(6)]
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server, tmp_path):
-    server.write_kubeconfig(tmp_path / "kubeconfig")
-    client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests")
-    yield client
-    client.close()
 
 
 class Writer:

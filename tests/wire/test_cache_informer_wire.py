@@ -8,26 +8,9 @@ from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.errors import StoppedError
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import Response
-from asoreconcile.testing.kube import KubeServer
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server, tmp_path):
-    server.write_kubeconfig(tmp_path / "kubeconfig")
-    client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests")
-    yield client
-    client.close()
 
 
 @pytest.fixture(params=["streamed", "listed"])

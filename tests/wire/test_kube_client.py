@@ -31,7 +31,6 @@ from asoreconcile.kube.selection import Place, Selection
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
-from asoreconcile.testing.kube import KubeServer
 
 KEY = ObjectKey("default", "one")
 WIDGETS = ApiResource("example.com", "v1", "widgets", "Widget")
@@ -76,20 +75,6 @@ class Counts:
 
     def kube_request(self, code, method, host):
         self.seen.append((code, method, host))
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server, tmp_path):
-    server.write_kubeconfig(tmp_path / "kubeconfig")
-    client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests/1")
-    yield client
-    client.close()
 
 
 @pytest.fixture

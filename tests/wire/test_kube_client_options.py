@@ -15,7 +15,6 @@ from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import Write
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.kube import KubeServer
 
 KEY = ObjectKey("default", "one")
 WIDGETS = {
@@ -37,12 +36,6 @@ WIDGETS = {
         ],
     },
 }
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
 
 
 @pytest.fixture

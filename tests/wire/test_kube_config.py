@@ -18,7 +18,6 @@ from asoreconcile.kube.errors import TransportError, UnauthorizedError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.kube import KubeServer
 
 VARIABLES = (
     "KUBECONFIG",
@@ -27,12 +26,6 @@ VARIABLES = (
     "HTTPS_PROXY",
     "https_proxy",
 )
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,6 @@
 import pytest
 
 from asoreconcile.clock import SystemClock
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.kube.eventqueue import GATHER_SECONDS
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
@@ -12,21 +10,6 @@ from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import key_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
-from asoreconcile.testing.kube import KubeServer
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server, tmp_path):
-    server.write_kubeconfig(tmp_path / "kubeconfig")
-    client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests")
-    yield client
-    client.close()
 
 
 @pytest.fixture

@@ -29,16 +29,9 @@ from asoreconcile import (
 from asoreconcile.kube.resources import EVENTS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.kube import KubeServer
 
 ONE = ObjectKey("default", "one")
 OTHER = ObjectKey("kube-public", "other")
-
-
-@pytest.fixture
-def server():
-    with KubeServer() as server:
-        yield server
 
 
 @pytest.fixture
