@@ -65,7 +65,7 @@ class Interleaving:
         """Locks that are made meanwhile belong to this schedule."""
         with (
             mock.patch("threading.Lock", partial(_Lock, self, _Real)),
-            mock.patch("threading.RLock", partial(_Lock, self, _RealAgain)),
+            mock.patch("threading.RLock", partial(_ReentrantLock, self, _RealAgain)),
         ):
             yield
 
@@ -141,3 +141,9 @@ class _Lock:
 
     def __exit__(self, *error):
         self.release()
+
+
+class _ReentrantLock(_Lock):
+    def _is_owned(self):
+        """What a Condition asks; nobody of a schedule may wait on one."""
+        return self._real._is_owned()

@@ -1,0 +1,184 @@
+"""Reads without a lock in the runtime: vacancies, gates, tenures, lists of handlers."""
+
+import random
+import threading
+from functools import partial
+
+import pytest
+from interleaving import Interleaving, seeds
+
+from asoreconcile.cache.contents import Contents
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added
+from asoreconcile.cache.scope import parts
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.queue.workqueue import WorkQueue
+from asoreconcile.runtime.syncing import SyncGate
+from asoreconcile.runtime.tenure import NotLeadingError, Tenure
+from asoreconcile.runtime.workforce import Workforce, start_daemon
+from asoreconcile.testing.clock import FakeClock
+
+(PART,) = parts(CONFIG_MAPS)
+
+
+def entry(version):
+    meta = {"namespace": "n", "name": "a", "uid": "u", "resourceVersion": str(version)}
+    return Entry({"metadata": meta})
+
+
+class LateClock(FakeClock):
+    """Its timers do not come: what they would do is seen by who looks."""
+
+    def call_at(self, deadline, call):
+        return super().call_at(deadline + 1e6, call)
+
+
+def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
+    for seed in seeds(25):
+        interleaving = Interleaving(seed, every=4)
+        with interleaving.locks():
+            contents = Contents(FakeClock(), synced=lambda: True)
+        told, dice = {"first": [], "second": []}, random.Random(seed)
+
+        contents.take("ADDED", entry(1), PART)
+
+        def come_and_go(name, contents=contents, told=told, dice=dice):
+            removed = False
+
+            def handler(event):
+                assert not removed
+                seen = event.entry if isinstance(event, Added) else event.new
+                version = int(seen.resource_version)
+                told[name].append(version)
+
+            for _ in range(dice.randrange(20)):
+                contents.entry(entry(1).key)
+            registration = contents.add_handler(
+                handler, resync_seconds=0, own_thread=False
+            )
+            for _ in range(20):
+                contents.entry(entry(1).key)
+            registration.remove()
+            registration.remove()
+
+        def watch(contents=contents):
+            for version in range(2, 13):
+                contents.take("MODIFIED", entry(version), PART)
+
+        interleaving.run(watch, *(partial(come_and_go, name) for name in told))
+        for versions in told.values():
+            if versions:
+                wanted = [*range(versions[0], versions[-1] + 1)]
+                assert versions == wanted, f"seed {seed}"
+
+
+def test_le5_a_tenure_that_was_seen_over_is_over_and_no_earlier():
+    for seed in seeds(25):
+        interleaving = Interleaving(seed)
+        dice = random.Random(seed)
+        with interleaving.locks():
+            clock = LateClock()
+            tenure = Tenure(clock, lambda: None)
+        assert tenure.extend(clock.monotonic() + 1)
+        until = [clock.monotonic() + 1]
+
+        def renew(clock=clock, tenure=tenure, until=until, dice=dice):
+            for _ in range(6):
+                clock.advance(dice.choice([0.2, 0.5, 1.2]))
+                wanted = clock.monotonic() + 1
+                if tenure.extend(wanted):
+                    until.append(wanted)
+
+        def write(clock=clock, tenure=tenure, until=until):
+            over = False
+            for _ in range(8):
+                known = until[-1]
+                try:
+                    tenure.check()
+                except NotLeadingError:
+                    over = True
+                    assert clock.monotonic() >= known
+                else:
+                    assert not over
+                assert not (over and tenure.holds)
+
+        interleaving.run(renew, write, write)
+
+
+def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
+    for seed in seeds(25):
+        interleaving = Interleaving(seed)
+        hired = []
+        with interleaving.locks():
+            clock = FakeClock()
+            queue = WorkQueue("race", clock=clock)
+            workforce = Workforce(
+                queue,
+                lambda _: None,
+                clock=clock,
+                most=2,
+                idle_seconds=30,
+                start_thread=lambda name, _, hired=hired: hired.append(name),
+            )
+            gate = SyncGate(clock, workforce.open, timeout_seconds=60)
+        queue.add("a")
+
+        def stop(gate=gate, workforce=workforce):
+            gate.close()
+            workforce.close()
+
+        interleaving.run(partial(gate.start, []), stop)
+        # Who was counted before the end has been started; nobody comes later.
+        workforce.hire()
+        clock.advance(120)
+        assert len(hired) == workforce.workers <= 1, f"seed {seed}"
+        assert not workforce._has_vacancy()
+
+
+@pytest.mark.usefixtures("impatient_interpreter")
+def test_th8_every_key_finds_a_worker_on_a_machine_that_refuses_most_threads():
+    (seed,) = seeds(1)
+    dice, clock = random.Random(seed), FakeClock()
+    lock, done, most_at_once = threading.Lock(), set(), [0]
+
+    def start(name, target):
+        if dice.random() < 0.7:
+            raise RuntimeError("can't start new thread")
+        start_daemon(name, target)
+
+    def work(item):
+        with lock:
+            done.add(item.key)
+            most_at_once[0] = max(most_at_once[0], workforce.workers)
+
+    def hire():
+        workforce.hire()
+
+    queue = WorkQueue("race", clock=clock, on_ready=hire)
+    workforce = Workforce(
+        queue, work, clock=clock, most=4, idle_seconds=0.5, start_thread=start
+    )
+    workforce.open()
+
+    def add(number):
+        for key in range(300):
+            queue.add((number, key))
+
+    adders = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+    for thread in adders:
+        thread.start()
+    pause = threading.Event()
+    for _ in range(10_000):
+        if len(done) == 4 * 300 and not any(map(threading.Thread.is_alive, adders)):
+            break
+        clock.advance(0.3)
+        pause.wait(0.001)
+    assert len(done) == 4 * 300, f"seed {seed}"
+    assert most_at_once[0] <= 4
+    workforce.close()
+    queue.shut_down()
+    for _ in range(10_000):
+        if workforce.wait_until_left(0):
+            break
+        pause.wait(0.001)
+    assert workforce.workers == 0
