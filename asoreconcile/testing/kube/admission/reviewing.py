@@ -1,7 +1,8 @@
 """Admission: each write is shown to the webhooks it concerns before it is stored.
 
 Mutating ones first, by configuration name and then as listed, each seeing what the one
-before made; then validating ones. Raises StatusError with the API server's words.
+before made; then policies have their say, and then validating webhooks. Raises
+StatusError with the API server's words.
 """
 
 import base64
@@ -12,12 +13,13 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.objects import JsonObject, ObjectKey, spec
+from asoreconcile.testing.kube.admission.policies import Bound, bound
 from asoreconcile.testing.kube.admission.webhooks import Admitted, Write, wanted
 from asoreconcile.testing.kube.fields import patches
 from asoreconcile.testing.kube.kinds import versions
 from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds, Resource
-from asoreconcile.testing.kube.rules import conditions
+from asoreconcile.testing.kube.rules import conditions, policies
 from asoreconcile.testing.kube.rules.authorizer import Decide
 from asoreconcile.testing.kube.store.storage import Storage, Table
 from asoreconcile.testing.kube.wire import deepjson
@@ -27,6 +29,8 @@ from asoreconcile.testing.kube.wire.status import StatusError
 GROUP = "admissionregistration.k8s.io"
 MUTATING = Table(GROUP, "mutatingwebhookconfigurations")
 VALIDATING = Table(GROUP, "validatingwebhookconfigurations")
+POLICIES = Table(GROUP, "validatingadmissionpolicies")
+BINDINGS = Table(GROUP, "validatingadmissionpolicybindings")
 _API_VERSION = "admission.k8s.io/v1"
 
 
@@ -47,7 +51,8 @@ class Admission:
         if write.resource.group == GROUP:
             return Admitted(write.obj)
         mutating, validating = self._listed(MUTATING), self._listed(VALIDATING)
-        if not mutating and not validating:
+        bindings = self._objects(BINDINGS)
+        if not mutating and not validating and not bindings:
             return Admitted(write.obj)
         write = attrs.evolve(write, versions=self._kinds.versions(write.resource))
         warnings: list[str] = []
@@ -59,16 +64,37 @@ class Admission:
                 again += [w for w in mutating[: mutating.index(webhook)] if _again(w)]
         for webhook in again:
             write = self._mutated(webhook, write, warnings)
+        for policy in bound(
+            self._objects(POLICIES), bindings, write, self._namespace(write)
+        ):
+            self._judge(policy, write, warnings)
         for webhook in validating:
             self._call(webhook, write, warnings)
         return Admitted(write.obj, tuple(warnings))
 
+    def _objects(self, table: Table) -> list[JsonObject]:
+        return [obj for _, obj in self._storage.items(table)]
+
     def _listed(self, table: Table) -> list[Mapping[str, Any]]:
         return [
             webhook
-            for _, configuration in self._storage.items(table)
+            for configuration in self._objects(table)
             for webhook in configuration.get("webhooks") or ()
         ]
+
+    def _judge(self, policy: Bound, write: Write, warnings: list[str]) -> None:
+        """Raises StatusError for what a policy denies."""
+        found = policies.failures(
+            spec(policy.policy),
+            self._request(write, policy.version),
+            self._namespace(write),
+            write.user,
+            self._decide,
+        )
+        if found and "Deny" in policy.actions:
+            raise policy.denied(write, *found[0])
+        if "Warn" in policy.actions:
+            warnings += [policy.warning(why) for why, _ in found]
 
     def _mutated(
         self, webhook: Mapping[str, Any], write: Write, warnings: list[str]

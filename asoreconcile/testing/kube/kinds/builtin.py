@@ -14,7 +14,12 @@ from typing import Any
 from asoreconcile.objects import JsonObject, metadata, spec
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
-from asoreconcile.testing.kube.kinds import events, secrets, webhookobjects
+from asoreconcile.testing.kube.kinds import (
+    events,
+    policyobjects,
+    secrets,
+    webhookobjects,
+)
 from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
 from asoreconcile.testing.kube.wire.status import Cause, bad_request
 
@@ -41,8 +46,9 @@ def schema_for(kind: str, group: str = "") -> JsonObject | None:
     """The OpenAPI schema of a built-in kind, None where there is none."""
     if group == events.GROUP:
         return schema_of(f"{group}/{kind}")
-    if kind in webhookobjects.SCHEMAS:
-        return webhookobjects.SCHEMAS[kind]
+    for known in (webhookobjects.SCHEMAS, policyobjects.SCHEMAS):
+        if kind in known:
+            return known[kind]
     return schema_of(kind) if kind in MESSAGES else None
 
 
@@ -91,6 +97,8 @@ def take_in(
             result = events.with_all_fields(result)
         case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
             webhookobjects.take_in(result)
+        case policyobjects.POLICY | policyobjects.BINDING:
+            policyobjects.take_in(result)
         case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
             rbacobjects.take_in(result)
         case "Namespace":
@@ -107,6 +115,8 @@ def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
     match obj.get("kind"):
         case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
             yield from webhookobjects.causes(obj)
+        case policyobjects.POLICY | policyobjects.BINDING:
+            yield from policyobjects.causes(obj)
         case "ClusterRole" | "Role" | "ClusterRoleBinding" | "RoleBinding":
             yield from rbacobjects.causes(obj, before)
         case "ConfigMap":

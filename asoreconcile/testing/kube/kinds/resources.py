@@ -147,7 +147,7 @@ def _rbac(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
     )
 
 
-def _webhooks(plural: str, kind: str) -> Resource:
+def _admission(plural: str, kind: str, *, has_status: bool = False) -> Resource:
     return Resource(
         "admissionregistration.k8s.io",
         "v1",
@@ -156,6 +156,7 @@ def _webhooks(plural: str, kind: str) -> Resource:
         namespaced=False,
         singular=kind.lower(),
         categories=("api-extensions",),
+        has_status=has_status,
     )
 
 
@@ -201,8 +202,12 @@ BUILT_IN = (
     _rbac("rolebindings", "RoleBinding"),
     _rbac("clusterroles", "ClusterRole", namespaced=False),
     _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
-    _webhooks("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
-    _webhooks("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    _admission("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    _admission("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    _admission(
+        "validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True
+    ),
+    _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
     CRDS,
     Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
 )

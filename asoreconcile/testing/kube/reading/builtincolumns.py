@@ -49,6 +49,10 @@ def _size(*fields: str) -> _Show:
     return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
 
 
+def _validations(obj: JsonObject, _: datetime) -> int:
+    return len(dig(obj, "spec.validations") or ())
+
+
 def _involved(obj: JsonObject, _: datetime) -> str:
     found = obj.get("involvedObject") or {}
     kind, name = str(found.get("kind") or "").lower(), found.get("name")
@@ -112,6 +116,16 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
     "ClusterRoleBinding": _BINDING,
     "MutatingWebhookConfiguration": _WEBHOOKS,
     "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingAdmissionPolicy": (
+        Column("Validations", _validations, "integer"),
+        Column("ParamKind", _at("spec.paramKind.kind")),
+        _AGE,
+    ),
+    "ValidatingAdmissionPolicyBinding": (
+        Column("PolicyName", _at("spec.policyName")),
+        Column("ParamRef", _at("spec.paramRef.name")),
+        _AGE,
+    ),
     "Event": (
         Column("Last Seen", _last_seen),
         Column("Type", _at("type")),

@@ -1,0 +1,95 @@
+"""ValidatingAdmissionPolicies: which a write concerns, by which bindings. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from asoreconcile.objects import JsonObject, metadata, spec
+from asoreconcile.testing.kube.admission.webhooks import Write, wanted
+from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.wire.status import StatusError
+
+_CODES = {"Invalid": 422, "Forbidden": 403, "RequestEntityTooLarge": 413}
+
+
+@attrs.frozen
+class Bound:
+    """A policy that has a say in a write. version: the one it sees the object at."""
+
+    policy: JsonObject = attrs.field(repr=False)
+    name: str
+    binding: str
+    actions: Sequence[str]
+    version: Resource
+
+    def denied(self, write: Write, why: str, reason: str) -> StatusError:
+        resource = write.resource
+        full = f"{resource.plural}.{resource.group}".rstrip(".")
+        told = f"{self._who} denied request: {why}"
+        details: JsonObject = {"name": write.name, "kind": resource.plural}
+        if resource.group:
+            details["group"] = resource.group
+        return StatusError(
+            _CODES[reason],
+            reason,
+            f'{full} "{write.name}" is forbidden: {told}',
+            details={**details, "causes": [{"message": told}]},
+        )
+
+    def warning(self, why: str) -> str:
+        return f"Validation failed for {self._who}: {why}"
+
+    @property
+    def _who(self) -> str:
+        return f"ValidatingAdmissionPolicy '{self.name}' with binding '{self.binding}'"
+
+
+def bound(
+    policies: Sequence[JsonObject],
+    bindings: Sequence[JsonObject],
+    write: Write,
+    namespace: JsonObject | None,
+) -> Iterator[Bound]:
+    """The policies that a write concerns, by their bindings' names."""
+    by_name = {metadata(policy)["name"]: policy for policy in policies}
+    for binding in bindings:
+        stated = spec(binding)
+        policy = by_name.get(stated.get("policyName"))
+        if policy is None:
+            continue
+        version = _version(spec(policy)["matchConstraints"], write, namespace)
+        match = stated.get("matchResources")
+        if version is None or (
+            match is not None and _version(match, write, namespace) is None
+        ):
+            continue
+        yield Bound(
+            policy,
+            metadata(policy)["name"],
+            metadata(binding)["name"],
+            stated.get("validationActions") or (),
+            version,
+        )
+
+
+def _version(
+    match: Mapping[str, Any], write: Write, namespace: JsonObject | None
+) -> Resource | None:
+    """The version at which it matches; without rules, everything does."""
+    everything = {
+        name: ["*"] for name in ("operations", "apiGroups", "apiVersions")
+    } | {"resources": ["*", "*/*"]}
+    rules = match.get("resourceRules")
+    named = [rule for rule in rules or [everything] if _has_name(rule, write)]
+    excluded = [
+        r for r in match.get("excludeResourceRules") or () if _has_name(r, write)
+    ]
+    if excluded and wanted({**match, "rules": excluded}, write, namespace) is not None:
+        return None
+    return wanted({**match, "rules": named}, write, namespace)
+
+
+def _has_name(rule: Mapping[str, Any], write: Write) -> bool:
+    names = rule.get("resourceNames")
+    return not names or write.name in names
