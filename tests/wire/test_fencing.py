@@ -118,11 +118,13 @@ def test_le5_who_pauses_while_a_request_is_made_sends_nothing(
     assert b"before" in seen[0]
 
 
-def test_le5_large_requests_arrive_whole_and_ask_on_their_way(write, gate, seen):
+def test_le5_large_requests_arrive_whole_and_leave_the_connection_good(
+    write, gate, seen
+):
     write(LARGE)
     write("small")
     assert LARGE.encode() in seen[0]
-    assert gate.asked > 3
+    assert gate.asked >= 2  # each at least once; how often is up to the buffers
     assert len(seen) == 2
 
 
