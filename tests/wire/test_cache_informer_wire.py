@@ -4,11 +4,16 @@ import pytest
 from heard import WAIT_SECONDS, Heard
 from quickclock import QuickClock
 
+from asoreconcile import jsontext
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.errors import StoppedError
-from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.kube.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    ApiResource,
+)
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import Response
 
@@ -295,3 +300,62 @@ def test_ca5_metadata_only_keeps_the_kind_and_no_content(client, run):
     change(client, "a", v="3")
     heard.until(lambda events: isinstance(events[-1], Updated))
     assert "data" not in heard.events[-1].new.load()
+
+
+ANYTHING = ApiResource("deep.example.com", "v1", "anythings", "Anything")
+
+
+@pytest.fixture
+def anythings(client):
+    """A kind of objects that hold any JSON."""
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": free}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    names = {"kind": ANYTHING.kind, "plural": ANYTHING.plural}
+    spec = {
+        "group": ANYTHING.group,
+        "names": names,
+        "scope": "Namespaced",
+        "versions": [version],
+    }
+    meta = {"name": f"{ANYTHING.plural}.{ANYTHING.group}"}
+    client.create(CUSTOM_RESOURCE_DEFINITIONS, {"metadata": meta, "spec": spec})
+    return ANYTHING
+
+
+@pytest.mark.parametrize("levels", [100, 240, 300, 1100, 9000])
+def test_an_object_nested_deep_is_cached_and_holds_up_nobody(
+    client, run, anythings, levels
+):
+    """By a list, and by the watch."""
+    text = '{"a":' * levels + "1" + "}" * levels
+
+    def put(name, free):
+        obj = {
+            "apiVersion": anythings.api_version,
+            "kind": anythings.kind,
+            "metadata": {"name": name, "namespace": "default"},
+        }
+        return client.create(anythings, {**obj, "spec": {"x": free}})
+
+    put("a-listed", jsontext.loads(text))
+    put("b-neighbour", 1)
+    informer, heard = run(anythings, synced=False)
+    heard.until_named("b-neighbour")
+    put("c-watched", jsontext.loads(text))
+    put("d-neighbour", 2)
+    heard.until_named("d-neighbour")
+    names = [one["metadata"]["name"] for one in informer.list()]
+    assert names == ["a-listed", "b-neighbour", "c-watched", "d-neighbour"]
+    for name in ("a-listed", "c-watched"):
+        key = ObjectKey("default", name)
+        cached = informer.get(key)
+        assert jsontext.dumps(cached["spec"]["x"]).decode() == text
+        assert cached["spec"] == client.get(anythings, key)["spec"]
+    assert not informer.last_error
+    assert not informer.unreadable
