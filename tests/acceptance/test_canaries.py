@@ -217,7 +217,8 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
     faults.respond("PUT", "flexibleServers/short", proxy)
     for obj, _ in servers.values():
         operation.edit(obj, edit)
-        operation.wait_event(obj, "CreateOrUpdateActionError")
+        event = operation.wait_event(obj, "CreateOrUpdateActionError")
+        assert event["source"] == {"component": "dbforpostgresql_flexibleserver"}
 
     # The API server passes on what an admission webhook said.
     denied = {"kind": "Status", "reason": "Forbidden", "message": text, "code": 403}

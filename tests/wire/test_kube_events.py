@@ -66,6 +66,16 @@ def test_event_names_its_object_and_its_source(client, recorder, obj):
     }
 
 
+def test_each_controller_records_under_its_own_name(client, recorder, obj):
+    recorder.named("network_virtualnetwork").event(obj, "Warning", "Failed", "no")
+    recorder.named("cache_redis").event(obj, "Warning", "Failed", "no")
+    assert recorder.flush(10)
+    found = {event["source"]["component"]: event for event in events(client)}
+    assert sorted(found) == ["cache_redis", "network_virtualnetwork"]
+    for name, event in found.items():
+        assert (event["reportingComponent"], event["count"]) == (name, 1)
+
+
 def test_same_event_again_raises_its_count(client, clock, recorder, obj):
     for _ in range(3):
         recorder.event(obj, "Warning", "Failed", "no")
