@@ -1,0 +1,135 @@
+{{/* Every object's name begins like ASO's, so that an upgrade in place finds it. */}}
+
+{{- define "asoreconcile.labels" -}}
+app.kubernetes.io/name: asoreconcile
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* ASO's selector: a Deployment's cannot be changed. */}}
+{{- define "asoreconcile.selector" -}}
+control-plane: controller-manager
+{{- end }}
+
+{{- define "asoreconcile.mode" -}}
+{{ .Values.azureOperatorMode | default "watchers-and-webhooks" | lower }}
+{{- end }}
+
+{{/* "true" or "": does it reconcile? does it answer webhooks and see to CRDs? */}}
+{{- define "asoreconcile.watches" -}}
+{{- if ne (include "asoreconcile.mode" .) "webhooks" }}true{{ end }}
+{{- end }}
+
+{{- define "asoreconcile.answers" -}}
+{{- if and .Values.webhook.enable (ne (include "asoreconcile.mode" .) "watchers") }}true{{ end }}
+{{- end }}
+
+{{- define "asoreconcile.managesCRDs" -}}
+{{- if and .Values.installCRDs (eq .Values.crdManagement "auto") (ne (include "asoreconcile.mode" .) "watchers") }}true{{ end }}
+{{- end }}
+
+{{/* It writes into CRDs at all: also whom to trust, of a certificate of its own making. */}}
+{{- define "asoreconcile.writesCRDs" -}}
+{{- if or (include "asoreconcile.managesCRDs" .) (and (include "asoreconcile.answers" .) (not (include "asoreconcile.webhookSecret" .))) }}true{{ end }}
+{{- end }}
+
+{{/* One of several tenants: what the cluster has once is another release's. */}}
+{{- define "asoreconcile.tenant" -}}
+{{- if and .Values.multitenant.enable (eq (include "asoreconcile.mode" .) "watchers") }}true{{ end }}
+{{- end }}
+
+{{/* What tells cluster-wide bindings of several releases apart. */}}
+{{- define "asoreconcile.suffix" -}}
+{{- if .Values.multitenant.enable }}-{{ .Release.Namespace }}{{ end }}
+{{- end }}
+
+{{- define "asoreconcile.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- .Values.serviceAccount.name | default "azureserviceoperator-default" }}
+{{- else }}
+{{- .Values.serviceAccount.name | default "default" }}
+{{- end }}
+{{- end }}
+
+{{- define "asoreconcile.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "asoreconcile.serviceAccount" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- define "asoreconcile.webhookSecret" -}}
+{{- if .Values.webhook.certManager }}
+{{- .Values.webhook.certSecret | default "webhook-server-cert" }}
+{{- else }}
+{{- .Values.webhook.certSecret }}
+{{- end }}
+{{- end }}
+
+{{/* The image; never ASO's own, which values of its release may name. */}}
+{{- define "asoreconcile.image" -}}
+{{- $image := tpl .Values.image.repository . }}
+{{- $name := regexReplaceAll "[:@].*$" (last (splitList "/" $image)) "" }}
+{{- if or (eq $name "azureserviceoperator") (hasPrefix "v2." .Values.image.tag) }}
+{{- fail (printf "\nthe image %s is Azure Service Operator's own: set image.repository to the whole reference of an asoreconcile image, and image.tag to \"\"" $image) }}
+{{- end }}
+{{- $image }}
+{{- end }}
+
+{{- define "asoreconcile.crdLabels" -}}
+{{- if kindIs "slice" .Values.crdLabels }}{{ join "," .Values.crdLabels }}{{ else }}{{ .Values.crdLabels }}{{ end }}
+{{- end }}
+
+{{/* Settings that are no secrets, as variables: those that have a value. */}}
+{{- define "asoreconcile.settings" -}}
+{{- $set := dict
+  "AZURE_SYNC_PERIOD" .Values.azureSyncPeriod
+  "AZURE_USER_AGENT_SUFFIX" .Values.azureUserAgentSuffix
+  "AZURE_AUTHORITY_HOST" .Values.azureAuthorityHost
+  "AZURE_RESOURCE_MANAGER_ENDPOINT" .Values.azureResourceManagerEndpoint
+  "AZURE_RESOURCE_MANAGER_AUDIENCE" .Values.azureResourceManagerAudience
+  "AZURE_TARGET_NAMESPACES" (join "," .Values.azureTargetNamespaces)
+  "AZURE_OPERATOR_MODE" .Values.azureOperatorMode
+  "ALLOW_MULTI_ENV_MANAGEMENT" (ternary "true" "" .Values.allowMultiEnvManagement)
+  "DEFAULT_RECONCILE_POLICY" .Values.defaultReconcilePolicy
+  "SYNC_MODE" .Values.syncMode
+  "EXTENSIONS" (join "," .Values.extensions)
+}}
+{{- range $name, $value := $set }}
+{{- if $value }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- if .Values.useWorkloadIdentityAuth }}
+- name: USE_WORKLOAD_IDENTITY_AUTH
+  value: "true"
+{{- end }}
+{{- with .Values.maxConcurrentReconciles }}
+{{- if ne (int .) 4 }}
+- name: MAX_CONCURRENT_RECONCILES
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- if eq .Values.rateLimit.mode "bucket" }}
+- name: RATE_LIMIT_MODE
+  value: bucket
+- name: RATE_LIMIT_QPS
+  value: {{ .Values.rateLimit.qps | quote }}
+- name: RATE_LIMIT_BUCKET_SIZE
+  value: {{ .Values.rateLimit.bucketSize | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Values that cannot work together; the schema sees to each alone. */}}
+{{- define "asoreconcile.check" -}}
+{{- if .Values.aadPodIdentity.enable }}
+{{- fail "\naadPodIdentity: Azure has retired pod identity: set useWorkloadIdentityAuth to true, or leave both out for the node's managed identity" }}
+{{- end }}
+{{- if and .Values.multitenant.enable (eq (include "asoreconcile.mode" .) "watchers-and-webhooks") }}
+{{- fail "\nmultitenant.enable needs azureOperatorMode: webhooks for the one release that has the CRDs, watchers for each tenant's" }}
+{{- end }}
+{{- if and .Values.azureTargetNamespaces (not (include "asoreconcile.watches" .)) }}
+{{- fail "\nazureTargetNamespaces needs an azureOperatorMode with watchers" }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,83 @@
+"""The chart rendered by the real helm, and what is kept of that to compare.
+
+    python tests/deploy/charts.py     writes golden/ anew
+
+The kept files have the rules that `hack/rbac` makes by the number of their lines: they
+are compared with their source elsewhere.
+"""
+
+import sys
+from pathlib import Path
+
+import yaml
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+from tools import CHART, attempt, objects, program, run
+
+HERE = Path(__file__).parent
+NAMESPACE = "azureserviceoperator-system"
+CASES = ("default", "theirs", "webhooks", "tenant", "light", "everything")
+_LONG_RULES = 8
+
+
+def values(case):
+    """helm's options for a case."""
+    return () if case == "default" else ("--values", HERE / "values" / f"{case}.yaml")
+
+
+def command(*arguments):
+    return (program("helm", "helm"), *arguments)
+
+
+def rendered(case, *options):
+    """The objects of a case."""
+    return objects(text(case, *options))
+
+
+def text(case, *options):
+    return run(
+        *command("template", "aso2", CHART, "--namespace", NAMESPACE),
+        *(*values(case), *options),
+    )
+
+
+def refusal(*options):
+    """What helm says of values that it does not take."""
+    done = attempt(*command("template", "aso2", CHART, *options))
+    assert done.returncode, done.stdout[-500:]
+    return done.stderr
+
+
+def golden_path(case):
+    return HERE / "golden" / f"{case}.yaml"
+
+
+def golden(found):
+    """Objects as the kept text."""
+    ordered = sorted(found, key=lambda o: (o["kind"], o["metadata"]["name"]))
+    return yaml.safe_dump_all([_short(one) for one in ordered], sort_keys=False)
+
+
+def _short(value):
+    if isinstance(value, dict):
+        return {key: _member(key, one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_short(one) for one in value]
+    return value
+
+
+def _member(key, value):
+    if key == "rules" and isinstance(value, list) and len(value) > _LONG_RULES:
+        return f"{len(value)} rules that hack/rbac makes"
+    if key in {"groups", "asoreconcile.json"}:
+        return "a file of the chart"
+    if key == "resourceNames" and len(value) > _LONG_RULES:
+        return f"{len(value)} names"
+    return _short(value)
+
+
+if __name__ == "__main__":
+    for one in CASES:
+        golden_path(one).parent.mkdir(exist_ok=True)
+        golden_path(one).write_text(golden(rendered(one)))

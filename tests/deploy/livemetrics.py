@@ -1,0 +1,66 @@
+"""What a manager says of itself while it works: the text of /metrics, more than once.
+
+It leads, answers webhooks in several versions, and meets an Azure that refuses, throttles
+and hangs up, so that what is counted only then is there as well.
+"""
+
+import urllib.request
+from contextlib import closing
+
+from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
+from world import resource_group, virtual_network
+
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from asoreconcile.objects import dig, key_of
+
+
+def scrapes(folder):
+    """Two texts of /metrics, with some work before each."""
+    with Operation(folder) as operation:
+        group = resource_group()
+        operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        operation.start_manager(
+            f"--metrics-addr=127.0.0.1:{(metrics := free_port())}",
+            f"--webhook-port={(hooks := free_port())}",
+            f"--webhook-url=https://127.0.0.1:{hooks}",
+            "--enable-leader-election",
+            "--all-versions",
+            "--crd-pattern=resources.azure.com/*;network.azure.com/VirtualNetwork",
+        )
+        _wait_told(operation.client, 2)
+        operation.apply(group)
+        operation.wait_ready(group)
+        _work(operation, "vnet")
+        first = _read(metrics)
+        _work(operation, "other")
+        return first, _read(metrics)
+
+
+def _work(operation, name):
+    """Make a network; Azure takes it at the fourth try."""
+    vnet, faults = virtual_network(name), operation.azure.faults
+    path = f"virtualNetworks/{name}"
+    faults.answer("PUT", path, 409, code="Conflict", message="Busy.")
+    faults.answer("PUT", path, 429, code="TooManyRequests", message="Wait.")
+    faults.drop("PUT", path)
+    operation.apply(vnet)
+    operation.wait_ready(vnet)
+
+
+def _wait_told(client, count):
+    """Block until so many CRDs know whom to trust."""
+    told = set()
+    stream = client.watch(CUSTOM_RESOURCE_DEFINITIONS, timeout_seconds=WAIT_SECONDS)
+    with closing(stream):
+        for type_, obj in stream:
+            path = "spec.conversion.webhook.clientConfig.caBundle"
+            if type_ != "BOOKMARK" and dig(obj, path):
+                told.add(key_of(obj))
+            if len(told) == count:
+                return
+    raise AssertionError("the CRDs were not told whom to trust")
+
+
+def _read(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        return answer.read().decode()
