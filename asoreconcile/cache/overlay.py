@@ -82,8 +82,9 @@ class Overlay:
         """What a reader of a key is to see. Takes no lock."""
         # In this order: `_forget` drops an answer before the deletion that hides it,
         # and both after the cache has changed.
-        gone = self._gone.get(key)
-        answer = self._answers.get(key)
+        # Most often both are empty, and hashing a key twice costs more than the rest.
+        gone = self._gone.get(key) if self._gone else None
+        answer = self._answers.get(key) if self._answers else None
         newest = self._stored(key)
         if answer is not None and (newest is None or version(answer) > version(newest)):
             newest = answer
