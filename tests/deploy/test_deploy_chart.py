@@ -231,3 +231,8 @@ def test_ports_that_are_named_are_open_in_the_network_policy():
         for service in [o for o in found if o["kind"] == "Service"]:
             (port,) = service["spec"]["ports"]
             assert port["targetPort"] in {p["name"] for p in container(found)["ports"]}
+
+
+def test_a_single_replica_keeps_no_node_from_being_drained():
+    kinds = {o["kind"] for o in rendered("default", "--set", "replicaCount=1")}
+    assert "PodDisruptionBudget" not in kinds

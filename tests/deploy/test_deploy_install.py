@@ -9,10 +9,10 @@ from base64 import b64decode
 
 import pytest
 import yaml
-from charts import HERE, command, rendered
+from charts import CASES, HERE, command, rendered
 from clusters import HAS_REAL, cluster
 from operation import NAMESPACE, Operation, free_port
-from tools import CHART, attempt, program, run
+from tools import CHART, attempt, one, program, run
 from world import resource_group
 
 ACCOUNT = "azureserviceoperator-default"
@@ -142,11 +142,31 @@ def test_a_release_is_installed_runs_is_upgraded_and_goes(operation, helm, kubec
     assert operation.read(group)["metadata"]["name"] == "rg"
 
 
+def test_pods_are_let_into_a_namespace_that_restricts_them(kubectl):
+    kubectl("create", "namespace", NAMESPACE)
+    level = "pod-security.kubernetes.io/enforce=restricted"
+    kubectl("label", "namespace", NAMESPACE, level)
+    for case in CASES:
+        template = one(rendered(case), "Deployment")["spec"]["template"]
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": case, "namespace": NAMESPACE, **template["metadata"]},
+            "spec": template["spec"],
+        }
+        # Of admission's plug-ins one wants this class to be there.
+        pod["spec"].pop("priorityClassName", None)
+        apply = ("create", "--dry-run=server", "--filename", "-")
+        assert kubectl(*apply, given=json.dumps(pod))
+        pod["spec"]["securityContext"].pop("seccompProfile")
+        assert not kubectl(*apply, given=json.dumps(pod), may_fail=True)
+
+
 def test_every_case_is_taken_by_server_side_apply_and_again(kubectl):
     kubectl("create", "namespace", NAMESPACE)
     for namespace in ("red", "blue"):
         kubectl("create", "namespace", namespace)
-    for case in ("default", "theirs", "webhooks", "tenant", "light", "everything"):
+    for case in CASES:
         found = [
             o
             for o in rendered(case)

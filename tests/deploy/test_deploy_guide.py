@@ -1,0 +1,93 @@
+"""Each command of the guide's parts on Helm and Kustomize, in a real cluster's API."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from clusters import HAS_REAL, cluster
+from operation import NAMESPACE, Operation
+from tools import CHART, DEPLOY, program, run
+
+GUIDE = (DEPLOY / "README.md").read_text()
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(
+        not HAS_REAL, reason="KUBEBUILDER_ASSETS names no kube-apiserver"
+    ),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Runs commands beside a copy of deploy/, as in a checkout, as the administrator."""
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    folders = [Path(program("helm", "helm")).parent]
+    folders.append(Path(program("envtest", "kubectl")).parent)
+    path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
+    with Operation(tmp_path, cluster=cluster("real")) as operation:
+        kubeconfig = operation.folder / "kubeconfig"
+        head = f"set -euo pipefail; cd {tmp_path}; export PATH={path}\n"
+        head += f"export KUBECONFIG={kubeconfig}\n"
+        yield lambda commands: run("bash", "-c", head + commands)
+
+
+def commands(title):
+    """The blocks of a section, with what a reader puts in."""
+    section = GUIDE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for name, value in (
+        ("REGISTRY", "registry.example"),
+        ("NAMESPACE/NAME", "system/name"),
+        ("RELEASE", "asoreconcile"),
+        ("-n NAMESPACE", f"-n {NAMESPACE}"),
+        ("=...", "=some"),
+    ):
+        blocks = [block.replace(name, value) for block in blocks]
+    return blocks
+
+
+def test_the_commands_of_helm(shell):
+    install, upgrade, several = commands("By Helm")
+    shell(install)
+    shell(upgrade)
+    shell(f"helm uninstall asoreconcile -n {NAMESPACE}; kubectl create namespace red")
+    shell(several)
+    found = shell("kubectl get deployments --all-namespaces --output name")
+    assert found.count("deployment.apps/") == 2
+
+
+def test_what_was_applied_becomes_a_release(shell):
+    shell("kubectl apply -f deploy/operator.yaml -f deploy/rbac.yaml")
+    assert "--take-ownership" in GUIDE
+    shell(
+        f"helm install asoreconcile deploy/helm/asoreconcile -n {NAMESPACE} "
+        "--take-ownership"
+    )
+
+
+def test_the_commands_of_kustomize(shell):
+    own, team = commands("By Kustomize")
+    shell(own)
+    shell("kubectl create namespace red")
+    shell(team)
+    shown = "jsonpath={.items[*].spec.template.spec.containers[0].image}"
+    found = shell(f"kubectl get deployments --all-namespaces --output '{shown}'")
+    assert found.split() == ["registry.example/asoreconcile:0.1.0", "asoreconcile"] or (
+        found.split() == ["asoreconcile", "registry.example/asoreconcile:0.1.0"]
+    )
+
+
+def test_the_command_that_brings_alerts(shell):
+    """Where the kinds of the Prometheus operator are not there it says so."""
+    (install, *_), (_, monitoring) = commands("By Helm"), commands("Metrics")
+    shell(install)
+    flags = ("serviceMonitor", "prometheusRule")
+    for flag in flags:
+        monitoring = monitoring.replace(f"metrics.{flag}.enable=true", "replicaCount=2")
+    shell(monitoring)
+    shell(f"kubectl get configmap -n {NAMESPACE} azureserviceoperator-dashboard")
+    assert (CHART / "files" / "dashboard.json").is_file()
