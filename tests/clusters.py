@@ -24,11 +24,13 @@ TARGETS = ("embedded", _REAL) if HAS_REAL else ("embedded",)
 class RealCluster:
     """A kube-apiserver as `Operation` takes one. Use as a context manager.
 
-    Nothing collects garbage, and it keeps no journal and knows no faults.
+    Nothing collects garbage, and it keeps no journal and knows no faults. options: more
+    of kube-apiserver's.
     """
 
-    def __init__(self):
+    def __init__(self, *options):
         self.faults = self
+        self._options = options
         self._stack = ExitStack()
         self._server = None
 
@@ -36,7 +38,9 @@ class RealCluster:
         folder = Path(os.environ[_ASSETS])
         if lacking := realserver.missing(folder):
             pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}")
-        self._server = self._stack.enter_context(realserver.running(folder))
+        self._server = self._stack.enter_context(
+            realserver.running(folder, *self._options)
+        )
         return self
 
     def __exit__(self, *exc):

@@ -5,15 +5,19 @@ started here, with what the Deployment that is stored says and as its service ac
 """
 
 import json
+import socket
+import time
 from base64 import b64decode
 
 import pytest
 import yaml
 from charts import CASES, HERE, command, rendered
-from clusters import HAS_REAL, cluster
-from operation import NAMESPACE, Operation, free_port
+from clusters import HAS_REAL, RealCluster, cluster
+from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
 from tools import CHART, attempt, one, program, run
-from world import resource_group
+from world import resource_group, virtual_network
+
+from asoreconcile.kube.errors import ApiError
 
 ACCOUNT = "azureserviceoperator-default"
 DEPLOYMENT = "azureserviceoperator-controller-manager"
@@ -36,27 +40,31 @@ def operation(tmp_path):
 @pytest.fixture
 def helm(operation):
     """Runs helm on the cluster: `helm("install", ...)`; its output."""
-
-    def go(verb, release, *arguments, namespace=NAMESPACE):
-        kubeconfig = operation.folder / "kubeconfig"
-        return run(
-            *command(verb, release, *arguments, "--namespace", namespace),
-            *("--kubeconfig", kubeconfig),
-        )
-
-    return go
+    return programs(operation)[1]
 
 
 @pytest.fixture
 def kubectl(operation):
-    def go(*arguments, given=None, may_fail=False):
-        kubeconfig = operation.folder / "kubeconfig"
+    return programs(operation)[0]
+
+
+def programs(operation):
+    """kubectl and helm on the cluster, as functions."""
+    kubeconfig = operation.folder / "kubeconfig"
+
+    def kubectl(*arguments, given=None, may_fail=False):
         line = (program("envtest", "kubectl"), "--kubeconfig", kubeconfig, *arguments)
         if may_fail:
             return attempt(*line, given=given).stdout.strip()
         return run(*line, given=given)
 
-    return go
+    def helm(verb, release, *arguments, namespace=NAMESPACE):
+        return run(
+            *command(verb, release, *arguments, "--namespace", namespace),
+            *("--kubeconfig", kubeconfig),
+        )
+
+    return kubectl, helm
 
 
 def values_file(operation, name="values", **values):
@@ -140,6 +148,82 @@ def test_a_release_is_installed_runs_is_upgraded_and_goes(operation, helm, kubec
     assert "azureserviceoperator" not in left
     # CRDs, and with them the users' objects, are no part of a release.
     assert operation.read(group)["metadata"]["name"] == "rg"
+
+
+def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
+    """The chart as it is by default: every version, and a certificate of our own making.
+
+    The API server finds what a Service leads to by its endpoints, made here as no
+    controller does: they must be of an address that is not the loopback's.
+    """
+    address = own_address()
+    routed = RealCluster("--enable-aggregator-routing=true")
+    with Operation(tmp_path, cluster=routed) as operation:
+        kubectl, helm = programs(operation)
+        port = free_port()
+        given = values_file(
+            operation,
+            **of_azure(operation),
+            crdPattern=f"{GROUPS_ONLY};network.azure.com/VirtualNetwork",
+            webhook={"port": port},
+        )
+        helm("install", "aso2", CHART, "--create-namespace", *given)
+        kubectl("apply", "-f", "-", given=json.dumps(endpoints(address, port)))
+        start_as_stored(operation, kubectl)
+        group = resource_group()
+        old = virtual_network() | {"apiVersion": "network.azure.com/v1api20240301"}
+        operation.wait_served(group, old)
+        apply_once_trusted(operation, group)
+        apply_once_trusted(operation, old)
+        assert operation.wait_ready(old)["spec"]["azureName"] == "vnet"
+        (put,) = operation.requests("PUT", "virtualNetworks/vnet")
+        assert put.api_version == "2024-03-01"
+        expressions = [{"name": "out", "key": "it", "value": "self.spec.nosuch"}]
+        wrong = virtual_network(operatorSpec={"configMapExpressions": expressions})
+        with pytest.raises(ApiError, match=r"validate\.azure\.com.*nosuch"):
+            operation.apply(wrong)
+        assert " is forbidden: " not in operation.logs()
+
+
+def endpoints(address, port):
+    """What a controller makes of a Service and its pods."""
+    name = "azureserviceoperator-webhook-service"
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {"kubernetes.io/service-name": name},
+        },
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [{"name": "webhooks", "port": port, "protocol": "TCP"}],
+    }
+
+
+def apply_once_trusted(operation, obj):
+    """Until it is told of the certificate the API server calls in vain."""
+    end = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return operation.apply(obj)
+        except ApiError as error:
+            if time.monotonic() > end or "webhook" not in str(error):
+                raise
+
+
+def own_address():
+    """An IPv4 address of this machine's that others could have; skips without one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine has no address but the loopback's")
+        address = probe.getsockname()[0]
+    if address.startswith("127."):
+        pytest.skip("this machine has no address but the loopback's")
+    return address
 
 
 def test_pods_are_let_into_a_namespace_that_restricts_them(kubectl):
