@@ -67,6 +67,9 @@ def test_what_was_applied_becomes_a_release(shell):
         f"helm install asoreconcile deploy/helm/asoreconcile -n {NAMESPACE} "
         "--take-ownership"
     )
+    # Of two that select the same pods neither lets a node be drained.
+    names = shell(f"kubectl get poddisruptionbudgets -n {NAMESPACE} --output name")
+    assert len(names.split()) == 1
 
 
 def test_the_commands_of_kustomize(shell):
