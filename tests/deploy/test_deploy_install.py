@@ -4,10 +4,10 @@ That API server has no controllers, so nothing makes pods: where a manager is to
 started here, with what the Deployment that is stored says and as its service account.
 """
 
+import base64
 import json
 import socket
 import time
-from base64 import b64decode
 
 import pytest
 import yaml
@@ -17,7 +17,13 @@ from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
 from tools import CHART, attempt, one, program, run
 from world import resource_group, virtual_network
 
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.webhookclient import WebhookClient
+from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.kube.errors import ApiError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.objects import gvk_of
+from asoreconcile.testing.certificates import certificate_authority
 
 ACCOUNT = "azureserviceoperator-default"
 DEPLOYMENT = "azureserviceoperator-controller-manager"
@@ -98,7 +104,7 @@ def start_as_stored(operation, kubectl, namespace=NAMESPACE):
     (container,) = pod["containers"]
     (source,) = container["envFrom"]
     secret = read(kubectl, "secret", source["secretRef"]["name"], namespace)
-    environment = {k: b64decode(v).decode() for k, v in secret["data"].items()}
+    environment = {k: base64.b64decode(v).decode() for k, v in secret["data"].items()}
     for variable in container["env"]:
         environment[variable["name"]] = variable.get("value", namespace)
     arguments = [
@@ -182,6 +188,45 @@ def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
         wrong = virtual_network(operatorSpec={"configMapExpressions": expressions})
         with pytest.raises(ApiError, match=r"validate\.azure\.com.*nosuch"):
             operation.apply(wrong)
+        assert " is forbidden: " not in operation.logs()
+
+
+def test_aso_s_crds_are_run_as_they_are_after_the_upgrade(tmp_path):
+    """Each with ASO's stored form, and the trust in a certificate that is gone."""
+    address = own_address()
+    routed = RealCluster("--enable-aggregator-routing=true")
+    with Operation(tmp_path, cluster=routed) as operation:
+        kubectl, helm = programs(operation)
+        gone = base64.b64encode(certificate_authority().pem).decode()
+        client = WebhookClient(
+            namespace=NAMESPACE,
+            name="azureserviceoperator-webhook-service",
+            ca_bundle=gone,
+        )
+        group, old = resource_group(), virtual_network()
+        old |= {"apiVersion": "network.azure.com/v1api20240301"}
+        for gvk in (gvk_of(group), gvk_of(old)):
+            kind = builtin().kind(gvk.group_kind)
+            stored = [f"{version}storage" for version in kind.versions]
+            versions = [*kind.versions, *stored]
+            theirs = crd(kind, versions=versions, conversion=client, rules=True)
+            operation.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirs)
+        port = free_port()
+        given = values_file(
+            operation,
+            **of_azure(operation),
+            crdPattern="resources.azure.com/*;network.azure.com/*",
+            installCRDs=False,
+            webhook={"port": port},
+        )
+        helm("install", "aso2", CHART, "--create-namespace", *given)
+        kubectl("apply", "-f", "-", given=json.dumps(endpoints(address, port)))
+        start_as_stored(operation, kubectl)
+        apply_once_trusted(operation, group)
+        apply_once_trusted(operation, old)
+        operation.wait_ready(old)
+        (put,) = operation.requests("PUT", "virtualNetworks/vnet")
+        assert put.api_version == "2024-03-01"
         assert " is forbidden: " not in operation.logs()
 
 
