@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from asoreconcile.cache.events import Added, Deleted, Event, Updated
     from asoreconcile.cache.informer import Informer, NotCachedError
     from asoreconcile.cache.informers import Informers
-    from asoreconcile.cache.scope import OTHERS, Scope, Selector
+    from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, Scope, Selector
     from asoreconcile.clock import Clock, SystemClock
-    from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
+    from asoreconcile.errors import (
+        AsoreconcileError,
+        RetryError,
+        StoppedError,
+        TerminalError,
+    )
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
     from asoreconcile.kube.conditions import condition_of, set_condition
-    from asoreconcile.kube.conflicts import (
-        Tries,
-        change_object,
+    from asoreconcile.kube.create_or_patch import (
+        ConflictBackoff,
         create_or_patch,
+        patch_object,
         retry_on_conflict,
     )
     from asoreconcile.kube.discovery import Discovery, UnknownKindError
@@ -68,7 +73,7 @@ if TYPE_CHECKING:
         SECRETS,
         ApiResource,
     )
-    from asoreconcile.kube.selection import Place, Selection
+    from asoreconcile.kube.selection import ListOptions, Selection
     from asoreconcile.kube.writes import Write, Writes
     from asoreconcile.metrics import RuntimeMetrics
     from asoreconcile.objects import (
@@ -81,9 +86,8 @@ if TYPE_CHECKING:
     )
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
     from asoreconcile.runtime.application import Application
-    from asoreconcile.runtime.assignment import Assignment
+    from asoreconcile.runtime.builder import ControllerBuilder
     from asoreconcile.runtime.controller import Controller
-    from asoreconcile.runtime.election import LeaseElector, lease_elector
     from asoreconcile.runtime.endpoints import Endpoints
     from asoreconcile.runtime.handlers import (
         Handler,
@@ -91,8 +95,13 @@ if TYPE_CHECKING:
         enqueue_self,
         map_to,
     )
-    from asoreconcile.runtime.health import Check, Checks, Verdict
-    from asoreconcile.runtime.leader import LeaderElection, Timing
+    from asoreconcile.runtime.health import Check, CheckResult, HealthChecks
+    from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
+    from asoreconcile.runtime.leaderelection.fence import NotLeadingError
+    from asoreconcile.runtime.leaderelection.lease import (
+        LeaderElectionOptions,
+        LeaseTiming,
+    )
     from asoreconcile.runtime.manager import (
         Elector,
         LeadershipLostError,
@@ -107,8 +116,13 @@ if TYPE_CHECKING:
         labelled,
     )
     from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
-    from asoreconcile.runtime.service import Group, Service, Standby, Step, Task
-    from asoreconcile.runtime.tenure import NotLeadingError
+    from asoreconcile.runtime.runnable import (
+        Runnable,
+        RunnableFunc,
+        RunnableGroup,
+        RunnableHooks,
+        WarmUpRunnable,
+    )
     from asoreconcile.runtime.throttle import Throttle
     from asoreconcile.serving.listener import ListenError
     from asoreconcile.threads import Threads
@@ -120,7 +134,7 @@ if TYPE_CHECKING:
         Mutate,
         Validate,
     )
-    from asoreconcile.webhooks.bundles import Caller
+    from asoreconcile.webhooks.ca_bundles import WebhookTarget
     from asoreconcile.webhooks.certificates import FileCertificates
     from asoreconcile.webhooks.conversion import ConversionError, Convert
     from asoreconcile.webhooks.managed import ManagedCertificates
@@ -128,13 +142,13 @@ if TYPE_CHECKING:
     from asoreconcile.webhooks.server import WebhookError, WebhookServer, webhook_path
 
 __all__ = [
+    "ALL_OTHER_NAMESPACES",
     "CONFIG_MAPS",
     "CUSTOM_RESOURCE_DEFINITIONS",
     "EVENTS",
     "LEASES",
     "LOW_PRIORITY",
     "NAMESPACES",
-    "OTHERS",
     "SECRETS",
     "Added",
     "AdmissionRequest",
@@ -144,18 +158,18 @@ __all__ = [
     "ApiError",
     "ApiResource",
     "Application",
-    "AsoError",
-    "Assignment",
+    "AsoreconcileError",
     "CacheOptions",
     "CachedClient",
-    "Caller",
     "Check",
-    "Checks",
+    "CheckResult",
     "ClientOptions",
     "Clock",
     "ClusterConfig",
+    "ConflictBackoff",
     "ConflictError",
     "Controller",
+    "ControllerBuilder",
     "ConversionError",
     "Convert",
     "Deleted",
@@ -169,10 +183,10 @@ __all__ = [
     "ExpiredError",
     "FileCertificates",
     "ForbiddenError",
-    "Group",
     "GroupKind",
     "GroupVersionKind",
     "Handler",
+    "HealthChecks",
     "Informer",
     "Informers",
     "InvalidError",
@@ -181,9 +195,11 @@ __all__ = [
     "JsonObject",
     "KubeClient",
     "KubeConfigError",
-    "LeaderElection",
+    "LeaderElectionOptions",
     "LeadershipLostError",
     "LeaseElector",
+    "LeaseTiming",
+    "ListOptions",
     "ListenError",
     "ManagedCertificates",
     "Manager",
@@ -194,7 +210,6 @@ __all__ = [
     "NotFoundError",
     "NotLeadingError",
     "ObjectKey",
-    "Place",
     "Predicate",
     "RateLimiter",
     "Reconcile",
@@ -202,38 +217,36 @@ __all__ = [
     "Request",
     "Result",
     "RetryError",
+    "Runnable",
+    "RunnableFunc",
+    "RunnableGroup",
+    "RunnableHooks",
     "RuntimeMetrics",
     "Scope",
     "Selection",
     "Selector",
-    "Service",
-    "Standby",
-    "Step",
     "StoppedError",
     "SystemClock",
-    "Task",
     "TerminalError",
     "Threads",
     "Throttle",
-    "Timing",
     "TokenBucket",
     "TooManyRequestsError",
     "TransportError",
-    "Tries",
     "UnauthorizedError",
     "UnknownKindError",
     "Updated",
     "Validate",
-    "Verdict",
+    "WarmUpRunnable",
     "WebhookError",
     "WebhookMetrics",
     "WebhookServer",
+    "WebhookTarget",
     "WorkQueue",
     "Write",
     "Writes",
     "__version__",
     "add_finalizer",
-    "change_object",
     "concerns",
     "condition_of",
     "controller_of",
@@ -250,6 +263,7 @@ __all__ = [
     "map_to",
     "merge_patch",
     "owner_reference",
+    "patch_object",
     "remove_finalizer",
     "remove_owner",
     "retry_on_conflict",
@@ -270,15 +284,15 @@ _HOMES = {
     "cache.events": ("Added", "Deleted", "Event", "Updated"),
     "cache.informer": ("Informer", "NotCachedError"),
     "cache.informers": ("Informers",),
-    "cache.scope": ("OTHERS", "Scope", "Selector"),
+    "cache.scope": ("ALL_OTHER_NAMESPACES", "Scope", "Selector"),
     "clock": ("Clock", "SystemClock"),
-    "errors": ("AsoError", "RetryError", "StoppedError", "TerminalError"),
+    "errors": ("AsoreconcileError", "RetryError", "StoppedError", "TerminalError"),
     "kube.client": ("KubeClient",),
     "kube.cluster": ("ClusterConfig", "KubeConfigError"),
     "kube.conditions": ("condition_of", "set_condition"),
-    "kube.conflicts": (
-        "Tries",
-        "change_object",
+    "kube.create_or_patch": (
+        "ConflictBackoff",
+        "patch_object",
         "create_or_patch",
         "retry_on_conflict",
     ),
@@ -315,7 +329,7 @@ _HOMES = {
         "SECRETS",
         "ApiResource",
     ),
-    "kube.selection": ("Place", "Selection"),
+    "kube.selection": ("ListOptions", "Selection"),
     "kube.writes": ("Write", "Writes"),
     "metrics": ("RuntimeMetrics",),
     "objects": (
@@ -328,13 +342,13 @@ _HOMES = {
     ),
     "queue.workqueue": ("LOW_PRIORITY", "Item", "WorkQueue"),
     "runtime.application": ("Application",),
-    "runtime.assignment": ("Assignment",),
+    "runtime.builder": ("ControllerBuilder",),
     "runtime.controller": ("Controller",),
-    "runtime.election": ("LeaseElector", "lease_elector"),
+    "runtime.leaderelection.elector": ("LeaseElector", "lease_elector"),
     "runtime.endpoints": ("Endpoints",),
     "runtime.handlers": ("Handler", "enqueue_owner", "enqueue_self", "map_to"),
-    "runtime.health": ("Check", "Checks", "Verdict"),
-    "runtime.leader": ("LeaderElection", "Timing"),
+    "runtime.health": ("Check", "HealthChecks", "CheckResult"),
+    "runtime.leaderelection.lease": ("LeaderElectionOptions", "LeaseTiming"),
     "runtime.manager": ("Elector", "LeadershipLostError", "Manager", "ManagerError"),
     "runtime.options": ("CacheOptions", "ClientOptions"),
     "runtime.predicates": (
@@ -344,8 +358,14 @@ _HOMES = {
         "labelled",
     ),
     "runtime.reconciler": ("Reconcile", "Reconciler", "Request", "Result"),
-    "runtime.service": ("Group", "Service", "Standby", "Step", "Task"),
-    "runtime.tenure": ("NotLeadingError",),
+    "runtime.runnable": (
+        "RunnableGroup",
+        "Runnable",
+        "WarmUpRunnable",
+        "RunnableHooks",
+        "RunnableFunc",
+    ),
+    "runtime.leaderelection.fence": ("NotLeadingError",),
     "runtime.throttle": ("Throttle",),
     "serving.listener": ("ListenError",),
     "threads": ("Threads",),
@@ -357,7 +377,7 @@ _HOMES = {
         "Mutate",
         "Validate",
     ),
-    "webhooks.bundles": ("Caller",),
+    "webhooks.ca_bundles": ("WebhookTarget",),
     "webhooks.certificates": ("FileCertificates",),
     "webhooks.conversion": ("ConversionError", "Convert"),
     "webhooks.managed": ("ManagedCertificates",),

@@ -1,12 +1,12 @@
 """What can go wrong, and what each failure means for the next try.
 
-    AsoError
+    AsoreconcileError
     ├── TerminalError      do not retry: only a change of the object helps
     ├── RetryError         retry after a stated time
     ├── ConditionError     shown in the Ready condition, retried by its class
     └── StoppedError       the process is shutting down; the work is not done
 
-Rooms above add their own leaves (`kube.errors.ApiError`, `arm.faults.ArmError`).
+Rooms above add their own leaves (`kube.errors.ApiError`, `arm.errors.ArmError`).
 The class decides the retry; nobody matches message texts.
 """
 
@@ -28,15 +28,15 @@ class RetryClass(Enum):
     VERY_SLOW = "VerySlow"
 
 
-class AsoError(Exception):
+class AsoreconcileError(Exception):
     """Root of every failure this project raises on purpose."""
 
 
-class TerminalError(AsoError):
+class TerminalError(AsoreconcileError):
     """A failure that only a change of the object can mend; back-off is cleared."""
 
 
-class RetryError(AsoError):
+class RetryError(AsoreconcileError):
     """Try again, not before `after_seconds` have passed."""
 
     def __init__(self, message: str, *, after_seconds: float) -> None:
@@ -44,11 +44,11 @@ class RetryError(AsoError):
         self.after_seconds = after_seconds
 
 
-class StoppedError(AsoError):
+class StoppedError(AsoreconcileError):
     """The process is stopping; whoever called must unwind without recording."""
 
 
-class ConditionError(AsoError):
+class ConditionError(AsoreconcileError):
     """A failure to show the user in the Ready condition.
 
     severity: `Error` (needs a person), `Warning` (may heal) or `Info`.

@@ -13,12 +13,12 @@ from typing import Any
 import attrs
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.log import bound
 from asoreconcile.stop_signal import StopSignal, wait_for_any
 
 
-class DeadlineError(AsoError):
+class DeadlineError(AsoreconcileError):
     """The reconcile took longer than it may; it is tried again with back-off."""
 
 

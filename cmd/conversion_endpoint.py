@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.cmd.children import ChildError
+from asoreconcile.cmd.subprocesses import ChildError
 from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.testing.certificates import certificate_authority
 

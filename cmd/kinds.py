@@ -9,7 +9,6 @@ from typing import Never
 import click
 import orjson
 
-from asoreconcile.catalogue.admitted import webhook_configurations
 from asoreconcile.catalogue.crd import crd as definition_of
 from asoreconcile.catalogue.kinds import (
     Kind,
@@ -18,6 +17,7 @@ from asoreconcile.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.catalogue.patterns import match
+from asoreconcile.catalogue.webhook_manifests import webhook_configurations
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.yamltext import yaml_text

@@ -11,11 +11,11 @@ import click
 from asoreconcile import log
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.goflags import switch
-from asoreconcile.cmd.lifeline import on_stdin_end
-from asoreconcile.errors import AsoError
+from asoreconcile.cmd.parent_watch import on_stdin_end
+from asoreconcile.errors import AsoreconcileError
 
 if TYPE_CHECKING:
-    from asoreconcile.runtime.leader import LeaderElection
+    from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 
 _SWITCH_INTERVAL_SECONDS = 0.0005
 _EACH_STEP = 3
@@ -191,7 +191,7 @@ def manager(
     lost, 2 for bad usage.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
-    from asoreconcile.controllers import assembly, settings, webhooks
+    from asoreconcile.controllers import azure_operator, settings, webhooks
     from asoreconcile.controllers.options import Options
 
     if all_versions and not webhook_port:
@@ -230,19 +230,22 @@ def manager(
         all_versions=all_versions and not read.watchers_only,
     )
     try:
-        operation = assembly.Operation(read, options)
+        operation = azure_operator.AzureOperator(read, options)
         if until_stdin_closes:
             on_stdin_end(operation.stop)
         code = operation.run()
-    except AsoError as error:
+    except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(code)
 
 
-def _election(seconds: tuple[float, float, float]) -> "LeaderElection":
-    from asoreconcile.runtime.leader import LeaderElection, Timing
+def _election(seconds: tuple[float, float, float]) -> "LeaderElectionOptions":
+    from asoreconcile.runtime.leaderelection.lease import (
+        LeaderElectionOptions,
+        LeaseTiming,
+    )
 
     try:
-        return LeaderElection(_LEASE, timing=Timing(*seconds))
+        return LeaderElectionOptions(_LEASE, timing=LeaseTiming(*seconds))
     except ValueError as error:
         raise click.UsageError(f"--leader-election-seconds: {error}") from error

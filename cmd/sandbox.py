@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from asoreconcile.cmd.conversion_endpoint import ConversionEndpoint
-from asoreconcile.cmd.estate import Estate, Row, read
-from asoreconcile.cmd.estate_view import Lines, LiveTable, View
-from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.cmd.manifests import AppliedManifests, Row, read
+from asoreconcile.cmd.status_view import Lines, LiveTable, View
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 _SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
 _LOOK_SECONDS = 0.5
@@ -83,13 +83,13 @@ def sandbox(
         signal.signal(number, lambda *_: stop.set())
     options = AzureOptions(lro=lro, retry_after=1)
     try:
-        with Surroundings(options) as surroundings:
+        with LocalCluster(options) as surroundings:
             _run_kinds(estate, surroundings, all_versions=all_versions)
             estate.apply(surroundings.client)
             click.echo(f"export KUBECONFIG={surroundings.kubeconfig}\n")
             limit = timeout if exit_when_ready else None
             unready = _look_on(estate, surroundings, stop, limit_seconds=limit)
-    except AsoError as error:
+    except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     for row in unready:
         click.echo(
@@ -101,7 +101,7 @@ def sandbox(
 
 
 def _run_kinds(
-    estate: Estate, surroundings: Surroundings, *, all_versions: bool
+    estate: AppliedManifests, surroundings: LocalCluster, *, all_versions: bool
 ) -> None:
     """Have the estate's kinds served and run. Raises ApiError, ChildError."""
     if not all_versions:
@@ -115,18 +115,18 @@ def _run_kinds(
     endpoint.wait(surroundings.check, _START_SECONDS)
 
 
-def _estate(files: tuple[str, ...], *, all_versions: bool) -> Estate:
+def _estate(files: tuple[str, ...], *, all_versions: bool) -> AppliedManifests:
     if not files and not _SAMPLES.is_dir():
         raise click.UsageError("there are no samples beside this installation: use -f")
     try:
         return read(builtin(), files or (_SAMPLES,), all_versions=all_versions)
-    except AsoError as error:
+    except AsoreconcileError as error:
         raise click.UsageError(str(error)) from error
 
 
 def _look_on(
-    estate: Estate,
-    surroundings: Surroundings,
+    estate: AppliedManifests,
+    surroundings: LocalCluster,
     stop: threading.Event,
     *,
     limit_seconds: float | None,

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from asoreconcile.cmd.lifeline import on_stdin_end
+from asoreconcile.cmd.parent_watch import on_stdin_end
 
 
 def serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> None:

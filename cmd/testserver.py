@@ -27,7 +27,7 @@ class _KubeCommand(click.Command):
     """Lists the faults under its options."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from asoreconcile.testing.kube.knobs.scripted import HELP
+        from asoreconcile.testing.kube.controls.scripted import HELP
 
         del ctx
         with formatter.section("Faults, as VERB RESOURCE WHAT [xCOUNT], WHAT being"):

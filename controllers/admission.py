@@ -6,7 +6,7 @@ The same functions as the reconciler's, at the moment when the user still looks.
 
 from collections.abc import Callable
 
-from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
+from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.catalogue.changes import change_problems
 from asoreconcile.catalogue.conversion import form
 from asoreconcile.catalogue.defaults import with_defaults

@@ -7,18 +7,18 @@ their owner, and few are unclaimed for long.
 from collections.abc import Iterable
 
 from asoreconcile.arm import ids
-from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.authored import Form
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.names import azure_name
+from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.objects import ObjectKey
 
 _INDEX = "azure-id"
 
 
-def index_azure_ids(informer: Informer, form: Form) -> None:
+def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
     """Have a kind's cache find objects by the Azure id that they stand for."""
 
     def values(entry: Entry) -> Iterable[str]:

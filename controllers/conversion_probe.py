@@ -17,12 +17,12 @@ import attrs
 
 from asoreconcile.backoff import ItemExponential
 from asoreconcile.clock import Clock
-from asoreconcile.controllers.kind_set import RunningKind, resource_of
+from asoreconcile.controllers.kind_registry import RunningKind, resource_of
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
-from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, Verdict
+from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
@@ -52,7 +52,7 @@ class ConversionProbe:
         threads: Threads,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
-        """running: the kinds that run (`KindSet.running`)."""
+        """running: the kinds that run (`KindRegistry.running`)."""
         self._client = client
         self._running = running
         self._clock = clock
@@ -64,9 +64,9 @@ class ConversionProbe:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._ended.set()
-        self._verdict = Verdict(ok=False, details=("not asked yet",))
+        self._verdict = CheckResult(ok=False, details=("not asked yet",))
 
-    def __call__(self) -> Verdict:
+    def __call__(self) -> CheckResult:
         verdict = self._verdict
         degraded = self._clock.monotonic() >= self._degraded_at
         return attrs.evolve(verdict, ok=verdict.ok or degraded)
@@ -119,4 +119,4 @@ class ConversionProbe:
         return True
 
     def _tell(self, *, ok: bool, what: str) -> None:
-        self._verdict = Verdict(ok, (what,))
+        self._verdict = CheckResult(ok, (what,))

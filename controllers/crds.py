@@ -12,7 +12,7 @@ import orjson
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import InvalidError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
@@ -29,7 +29,7 @@ _STORED = "storedVersions"
 _log = Logger(__name__)
 
 
-class CrdConflictError(AsoError):
+class CrdConflictError(AsoreconcileError):
     """CRDs that somebody else installed stand where ours should."""
 
 

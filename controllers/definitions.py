@@ -10,8 +10,8 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.catalogue.kinds import Catalogue, Kind
 from asoreconcile.clock import Clock
 from asoreconcile.objects import ObjectKey
-from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, Verdict
-from asoreconcile.webhooks.bundles import Caller
+from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
+from asoreconcile.webhooks.ca_bundles import WebhookTarget
 
 _SHOWN = 10
 
@@ -43,23 +43,23 @@ class Definitions:
         self._clock = clock
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
-    def callers(self) -> list[Caller]:
+    def callers(self) -> list[WebhookTarget]:
         """The conversion webhooks of those that are there."""
         found = []
         for name in self._names:
             entry = self._cached.entry(ObjectKey("", name))
             if entry is not None:
-                found.append(Caller.crd(name, version=entry.resource_version))
+                found.append(WebhookTarget.crd(name, version=entry.resource_version))
         return found
 
-    def ready(self) -> Verdict:
+    def ready(self) -> CheckResult:
         """A readiness check: whether those that are to be installed are there.
 
         What does not come in time is shown, and stops failing readiness.
         """
         degraded = self._clock.monotonic() >= self._degraded_at
         if not self._cached.has_synced():
-            return Verdict(ok=degraded, details=("not listed yet",))
+            return CheckResult(ok=degraded, details=("not listed yet",))
         missing = [
             name
             for name in self._installed
@@ -68,7 +68,7 @@ class Definitions:
         details = [f"{name}: not installed yet" for name in missing[:_SHOWN]]
         if len(missing) > _SHOWN:
             details.append(f"and {len(missing) - _SHOWN} more")
-        return Verdict(ok=degraded or not missing, details=tuple(details))
+        return CheckResult(ok=degraded or not missing, details=tuple(details))
 
 
 def _name(kind: Kind) -> str:

@@ -12,7 +12,7 @@ from asoreconcile.objects import GroupKind
 
 @attrs.frozen
 class KindMetrics(Collector):
-    """failed: kinds that could not be started (`Supervisor.failed`). handovers: those
+    """failed: kinds that could not be started (`CrdWatcher.failed`). handovers: those
     that wait for a last reconcile (`Lifecycle.handovers`).
     """
 

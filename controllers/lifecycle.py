@@ -17,10 +17,10 @@ from functools import partial
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.handover import HandOver
-from asoreconcile.controllers.kind_set import KindSet, RunningKind
+from asoreconcile.controllers.kind_registry import KindRegistry, RunningKind
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
-from asoreconcile.runtime.health import Verdict
+from asoreconcile.runtime.health import CheckResult
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
@@ -30,13 +30,13 @@ _LEAVE_SECONDS = 0.2
 
 
 class Lifecycle:
-    """`controllers.supervisor.Kinds`, and a service of the manager."""
+    """`controllers.crd_watcher.Kinds`, and a service of the manager."""
 
     name = "kinds"
 
     def __init__(
         self,
-        kinds: KindSet,
+        kinds: KindRegistry,
         build: Callable[[KindVersion], RunningKind],
         forget: Callable[[RunningKind], None],
         *,
@@ -118,20 +118,20 @@ class Lifecycle:
         if failed:
             self._on_failure()
 
-    def progress(self) -> Verdict:
+    def progress(self) -> CheckResult:
         """A liveness check over all controllers."""
         verdicts = [k.controller.progress() for k in self._kinds.running().values()]
         details = tuple(line for verdict in verdicts for line in verdict.details)
-        return Verdict(all(verdict.ok for verdict in verdicts), details)
+        return CheckResult(all(verdict.ok for verdict in verdicts), details)
 
-    def standing(self) -> Verdict:
+    def standing(self) -> CheckResult:
         """A readiness check that tells and never fails: who waits for whom."""
         details = [
             f"{one.group_kind}: waits for its last reconcile: {running}"
             for one in self._leaving
             for running in one.running()
         ]
-        return Verdict(ok=True, details=tuple(details))
+        return CheckResult(ok=True, details=tuple(details))
 
     def handovers(self) -> list[HandOver]:
         """Kinds whose former controller has reconciles that have not ended."""

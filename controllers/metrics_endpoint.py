@@ -11,14 +11,14 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.runtime.endpoints import Access, Endpoints
-from asoreconcile.runtime.scrapers import Scrapers
+from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
 from asoreconcile.webhooks.certificates import FileCertificates, SelfSignedCertificate
 
 
-class MetricsCertificateError(AsoError):
+class MetricsCertificateError(AsoreconcileError):
     """The certificate for the metrics cannot be used."""
 
 
@@ -42,7 +42,7 @@ def secured(
     return Endpoints(
         address,
         registry=registry,
-        access=Access(tls, Scrapers(client, clock=clock).refusal),
+        access=Access(tls, MetricsAuthorizationFilter(client, clock=clock).refusal),
     )
 
 

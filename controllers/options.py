@@ -3,7 +3,7 @@
 import attrs
 
 from asoreconcile.controllers.webhooks import WebhookOptions
-from asoreconcile.runtime.leader import LeaderElection
+from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 
 
 @attrs.frozen
@@ -23,6 +23,6 @@ class Options:
     health_address: str = "0"
     kubeconfig: str | None = None
     extension_names: tuple[str, ...] = ()
-    leader_election: LeaderElection | None = None
+    leader_election: LeaderElectionOptions | None = None
     webhooks: WebhookOptions = attrs.field(factory=WebhookOptions)
     all_versions: bool = False

@@ -25,7 +25,7 @@ from asoreconcile.controllers.environment import (
     whole,
 )
 from asoreconcile.controllers.global_credential import global_credential
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
@@ -65,7 +65,7 @@ KNOWN = frozenset(
 """Every setting's name."""
 
 
-class SettingsError(AsoError):
+class SettingsError(AsoreconcileError):
     """Settings that cannot be used; the text has one line a problem."""
 
     def __init__(self, problems: list[str]) -> None:

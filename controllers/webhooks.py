@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from asoreconcile.azure.computed import (
+from asoreconcile.azure.export_expressions import (
     CONFIG_MAP_EXPRESSIONS,
     SECRET_EXPRESSIONS,
-    Computed,
+    ExportExpressions,
 )
 from asoreconcile.catalogue.kinds import Catalogue, Kind, KindVersion
 from asoreconcile.catalogue.problems import Problem
@@ -27,23 +27,23 @@ from asoreconcile.catalogue.webhookclient import (
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.controllers.conversions import converter
-from asoreconcile.errors import AsoError
-from asoreconcile.expressions.language import shared
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.objects import JsonObject, ObjectKey, dig
-from asoreconcile.runtime.service import Service
+from asoreconcile.runtime.runnable import Runnable
 from asoreconcile.runtime.webhook_readiness import WebhookReadiness
 from asoreconcile.threads import Threads
-from asoreconcile.webhooks.bundles import Caller
+from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import OFF, WebhookServer, webhook_path
 
 
-class WebhookOptionsError(AsoError):
+class WebhookOptionsError(AsoreconcileError):
     """Webhooks cannot be served as the options say."""
 
 
@@ -127,7 +127,7 @@ def certificates(
     secret: ObjectKey,
     *,
     clock: Clock,
-    callers: Callable[[], Iterable[Caller]],
+    callers: Callable[[], Iterable[WebhookTarget]],
     may_write: Callable[[], bool],
     metrics: WebhookMetrics,
     threads: Threads,
@@ -188,7 +188,7 @@ class Webhooks:
         self.server.mutate(MUTATE_PATH, self._admission.mutate)
 
     @property
-    def services(self) -> tuple[Service, ...]:
+    def services(self) -> tuple[Runnable, ...]:
         """To be started in this order."""
         if isinstance(self._certificates, ManagedCertificates):
             return (self._certificates, self.server)
@@ -222,7 +222,7 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
     if not (given.get(SECRET_EXPRESSIONS) or given.get(CONFIG_MAP_EXPRESSIONS)):
         return []
     try:
-        return Computed(shared(), version, obj).problems()
+        return ExportExpressions(shared(), version, obj).problems()
     except EngineMissingError as error:
         return [Problem("spec.operatorSpec", str(error))]
     except EngineBusyError:

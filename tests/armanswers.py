@@ -2,7 +2,7 @@
 
 import orjson
 
-from asoreconcile.arm.answers import Answer
+from asoreconcile.arm.response import ArmResponse
 
 ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
 
@@ -10,7 +10,7 @@ ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
 def answer(status, body=None, **headers):
     names = {"aao": "azure-asyncoperation", "loc": "location", "ra": "retry-after"}
     content = b"" if body is None else orjson.dumps(body)
-    return Answer(
+    return ArmResponse(
         status, {names[key]: value for key, value in headers.items()}, content
     )
 

@@ -9,8 +9,8 @@ import random
 import sys
 import threading
 
-from asoreconcile.cache.delivery import Delivery
-from asoreconcile.cache.feed import Feed
+from asoreconcile.cache.processor import Processor
+from asoreconcile.cache.reflector_thread import ReflectorThread
 from asoreconcile.testing.http import HttpServer
 
 _SWITCH_INTERVAL_SECONDS = 1e-6
@@ -49,8 +49,8 @@ def install(seed: str) -> None:
     """Delay everything in this process from now on."""
     delays = Delays(seed)
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    Feed.apply = delays.around(Feed.apply)
-    Delivery._call = delays.around(Delivery._call)
+    ReflectorThread.apply = delays.around(ReflectorThread.apply)
+    Processor._call = delays.around(Processor._call)
     begin = HttpServer.__init__
 
     def with_delays(self, handle, **options):

@@ -11,7 +11,7 @@ from collections import Counter
 
 from world import postgres_server, resource_group
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,

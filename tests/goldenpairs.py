@@ -18,12 +18,12 @@ from asoreconcile.catalogue.render import Request
 from asoreconcile.catalogue.resolution import Resolution, answers_of
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, gvk_of
 
@@ -126,7 +126,7 @@ def _last_get(exchanges: list[JsonObject], path: str) -> JsonObject | None:
     return None
 
 
-class LookupNeededError(AsoError):
+class LookupNeededError(AsoreconcileError):
     """The request depends on what Azure or the cluster would answer: no pair says it."""
 
 

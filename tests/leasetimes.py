@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from asoreconcile.runtime.leader import Timing
+from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 2.0, 15.0
 
@@ -21,7 +21,7 @@ def short_timing():
     subprocess.run([sys.executable, "-c", program], check=True)
     seconds = 2 * (time.monotonic() - began)  # alone on a machine: 0.5 s
     lease = min(max(seconds, _SHORTEST_SECONDS), _LONGEST_SECONDS)
-    return Timing(lease, 0.7 * lease, 0.05 * lease)
+    return LeaseTiming(lease, 0.7 * lease, 0.05 * lease)
 
 
 def at_once(timing):

@@ -13,11 +13,11 @@ from pathlib import Path
 import orjson
 
 from asoreconcile.catalogue.manifests import read_manifests
-from asoreconcile.cmd.children import Child
+from asoreconcile.cmd.subprocesses import ChildProcess
 from asoreconcile.conditions import find_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
@@ -93,7 +93,7 @@ class Operation:
 
     def start_manager(self, *arguments, **environment):
         self._starts += 1
-        self.manager = Child(
+        self.manager = ChildProcess(
             ["manager", *arguments],
             environment={**self.environment(), **environment},
             log_path=self.folder / f"manager-{self._starts}.log",

@@ -18,7 +18,7 @@ from operation import Operation
 
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import (
@@ -92,7 +92,7 @@ def replay(estate: ReplaySet, exchanges: list[Exchange], folder: Path) -> Run:
             problems += wrong_exports(estate, operation.client)
             problems += _excess(azure.journal, fewest_requests(script_of(exchanges)))
             _delete(estate, operation)
-        except (AssertionError, AsoError) as error:
+        except (AssertionError, AsoreconcileError) as error:
             problems += [*_death(operation), str(error).partition("\n")[0]]
         problems += misfits(azure.summary())
     return Run(tuple(problems), tuple(azure.journal), time.monotonic() - began)
@@ -134,7 +134,7 @@ def _death(operation: Operation) -> Iterator[str]:
     """What the manager said last, if it is no more."""
     try:
         operation.manager.check()
-    except AsoError as error:
+    except AsoreconcileError as error:
         yield str(error)
 
 

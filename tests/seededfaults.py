@@ -11,7 +11,7 @@ import threading
 import orjson
 
 from asoreconcile.testing.http import DropConnection, Response
-from asoreconcile.testing.kube.knobs.faults import KubeFaults
+from asoreconcile.testing.kube.controls.faults import KubeFaults
 
 _BUSY = Response(429, b'{"reason":"TooManyRequests"}', {"Retry-After": "1"})
 _BROKEN = Response(500, b"{}")

@@ -14,7 +14,7 @@ from world import SYNC_SECONDS
 
 from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.objects import gvk_of
 from asoreconcile.runtime.reconciler import Request

@@ -12,18 +12,18 @@ from unittest import mock
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
+from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.delete import delete_resource
-from asoreconcile.azure.glances import UnderWay
-from asoreconcile.azure.intervals import Intervals
 from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.azure.wire import OPERATOR_NAMESPACE
-from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.azure.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.conditions import find_ready
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.connections import GlobalConnection
 from asoreconcile.controllers.crds import manifest
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.credential_resolver import GlobalConnection
+from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -35,7 +35,7 @@ from asoreconcile.kube.resources import (
     SECRETS,
 )
 from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.terminals import Terminals
+from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.objects import (
     GroupKind,
     ObjectKey,
@@ -107,7 +107,7 @@ class World:
         )
 
     def make_operator(self, *, namespace=OPERATOR, policy=Policy.MANAGE):
-        return Operator(
+        return SharedDependencies(
             clock=self.clock,
             client=self.client,
             catalogue=builtin(),
@@ -119,7 +119,7 @@ class World:
             ),
             extensions=Extensions.compose(
                 (*builtin_sets(), *self._extra_sets),
-                terminals=Terminals(delete=delete_resource),
+                terminals=DefaultHandlers(delete=delete_resource),
                 kinds=[kind.group_kind for kind in builtin().kinds()],
             ),
             recorder=self,
@@ -189,12 +189,12 @@ class World:
         self._kinds[kind.group_kind] = self._kind(kind.version(gvk.version))
 
     def _kind(self, version):
-        return Kind(
+        return KindRuntime(
             version=version,
             resource=resource_of(version),
             cache=self,
-            under_way=UnderWay(self.woken.append),
-            intervals=Intervals(
+            in_flight_reads=InFlightReads(self.woken.append),
+            intervals=RequeueBackoff(
                 sync_period_seconds=SYNC_SECONDS, uniform=lambda _low, _high: 1.0
             ),
         )
@@ -289,7 +289,7 @@ class World:
 
     def tell(self, obj, changed, version):
         """Wake an object's kind as the event of a change does; see `woken`."""
-        self.kind_of(obj).under_way.changed(_key(obj), changed, version)
+        self.kind_of(obj).in_flight_reads.changed(_key(obj), changed, version)
 
     def ready(self, obj):
         present = self.read(obj)

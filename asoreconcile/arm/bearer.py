@@ -22,7 +22,7 @@ from azure.core.pipeline.transport import HttpRequest, HttpResponse
 
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import know
 from asoreconcile.single_flight import PatienceError, SingleFlight
@@ -42,7 +42,7 @@ _SHORTEST_TOKEN = 16
 _CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
 
 
-class ForeignHostError(AsoError):
+class ForeignHostError(AsoreconcileError):
     """A URL that Azure named is on another host than ARM's: nothing was sent."""
 
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from asoreconcile.arm.buckets import Bucket, OperationClass
-from asoreconcile.arm.faults import ArmError
-from asoreconcile.arm.gates import Gate
-from asoreconcile.arm.open_operations import OpenOperations
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.arm.lro_registry import LroRegistry
 from asoreconcile.arm.refusals import Refusals
+from asoreconcile.arm.token_bucket import ArmTokenBucket
 from asoreconcile.clock import Clock
 from asoreconcile.errors import RetryError
 
@@ -50,12 +50,12 @@ class Budget:
         gauge: RemainingGauge | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self.operations = OpenOperations(clock)
+        self.operations = LroRegistry(clock)
         self._clock = clock
         self._gauge = gauge
         self._jitter = jitter
         self._lock = threading.Lock()
-        self._gates: dict[Bucket, Gate] = {}
+        self._gates: dict[Bucket, ArmTokenBucket] = {}
         self._refusals = Refusals()
         self._sweep_at = _FEW_GATES
 
@@ -119,7 +119,7 @@ class Budget:
         if own is not None and now >= own.opens:
             del self._gates[bucket]
 
-    def _in_the_way_of(self, bucket: Bucket) -> dict[Bucket, Gate]:
+    def _in_the_way_of(self, bucket: Bucket) -> dict[Bucket, ArmTokenBucket]:
         """ARM's gate, and the provider's and the resource's if these ever closed."""
         gates = {bucket.arms: self._gate(bucket.arms)}
         for narrower in (bucket.providers, bucket):
@@ -128,12 +128,14 @@ class Budget:
                 gates[narrower] = gate
         return gates
 
-    def _gate(self, bucket: Bucket) -> Gate:
+    def _gate(self, bucket: Bucket) -> ArmTokenBucket:
         gate = self._gates.get(bucket)
         if gate is None:
             if len(self._gates) >= self._sweep_at:
                 self._forget_idle()
-            gate = self._gates[bucket] = Gate(bucket.operations.refill_per_second)
+            gate = self._gates[bucket] = ArmTokenBucket(
+                bucket.operations.refill_per_second
+            )
         return gate
 
     def _forget_idle(self) -> None:

@@ -13,19 +13,17 @@ import attrs
 from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import HttpTransport
 
-from asoreconcile.arm.answers import PERHAPS_A_PROXY, Answer
-from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.exchange import NO_HEADERS, Exchanger
-from asoreconcile.arm.faults import (
+from asoreconcile.arm.errors import (
     ArmError,
     ArmTransportError,
     parse_fault,
     protocol_fault,
     stated_object,
 )
+from asoreconcile.arm.lro_start import parse_initial_response
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import (
     NO_PROGRESS,
@@ -35,11 +33,13 @@ from asoreconcile.arm.outcomes import (
     Progress,
     ReadResource,
 )
-from asoreconcile.arm.pacing import Pace
 from asoreconcile.arm.paging import Paging
+from asoreconcile.arm.pipeline import NO_HEADERS, ArmPipeline
+from asoreconcile.arm.poll_schedule import PollSchedule
 from asoreconcile.arm.polling import polled, unanswered
+from asoreconcile.arm.provisioning_state import infer_from_resource
 from asoreconcile.arm.registration import Registrations, needed
-from asoreconcile.arm.states import judged
+from asoreconcile.arm.response import PERHAPS_A_PROXY, ArmResponse
 from asoreconcile.arm.tokens import Token
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
@@ -84,8 +84,8 @@ class ArmClient:
             endpoint if isinstance(endpoint, Endpoint) else Endpoint(endpoint)
         )
         self._clock = clock
-        self._pace = Pace(budget, metrics)
-        self._exchanger = Exchanger(
+        self._pace = PollSchedule(budget, metrics)
+        self._exchanger = ArmPipeline(
             self.endpoint,
             credential,
             scope=scope,
@@ -193,7 +193,9 @@ class ArmClient:
         url = self.endpoint.address(arm_id, api_version)
         answer = self._exchanger.send("GET", url, client_request_id=request_id)
         now = self._clock.now()
-        outcome = judged(answer, url=url, deleting=deleting, progress=progress, now=now)
+        outcome = infer_from_resource(
+            answer, url=url, deleting=deleting, progress=progress, now=now
+        )
         if isinstance(outcome, Failed) and not outcome.error.understood:
             raise outcome.error
         outcome = _unless_refused(outcome, answer)
@@ -237,7 +239,7 @@ class ArmClient:
         answer = self._exchanger.send(
             method, url, body=body, headers=headers, client_request_id=request_id
         )
-        outcome = begun(
+        outcome = parse_initial_response(
             answer,
             method=method,
             url=url,
@@ -266,7 +268,7 @@ class ArmClient:
             if missing is not None:
                 self._registrations.request(self.post, *missing)
 
-    def _expect_success(self, answer: Answer, method: str, url: str) -> None:
+    def _expect_success(self, answer: ArmResponse, method: str, url: str) -> None:
         if answer.status >= 300:
             now = self._clock.now()
             fault = parse_fault(answer, method=method, url=url, now=now)
@@ -294,7 +296,7 @@ def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     return own or str(uuid.uuid4()), others
 
 
-def _unless_refused(outcome: Outcome, answer: Answer) -> Outcome:
+def _unless_refused(outcome: Outcome, answer: ArmResponse) -> Outcome:
     """A refusal is an exception, and so is what Azure did not say; an accepted request
     that failed is an outcome.
     """

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from asoreconcile.arm.answers import parsed_date
+from asoreconcile.arm.response import parsed_date
 
 MIN_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 600.0

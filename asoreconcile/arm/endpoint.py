@@ -9,10 +9,10 @@ from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 import attrs
 
 from asoreconcile.arm.ids import key, url_path
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 
-class EndpointError(AsoError):
+class EndpointError(AsoreconcileError):
     """An ARM endpoint that cannot be used."""
 
 

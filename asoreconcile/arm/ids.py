@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import attrs
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 RESOURCES = "Microsoft.Resources"
 _PROVIDERS = "providers"
@@ -21,7 +21,7 @@ _SEGMENT_SAFE = "-._~!$&'()*+,;=:@"
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-class ArmIdError(AsoError):
+class ArmIdError(AsoreconcileError):
     """A text that is no ARM id; the message says what is wrong with it."""
 
 

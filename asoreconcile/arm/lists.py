@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.arm.ids import RESOURCES
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
 _HEADERS_API_VERSION = "2021-04-01"
@@ -26,7 +26,7 @@ _TYPE = re.compile(r"[A-Za-z0-9.]+(/[A-Za-z0-9-]+)+")
 _GROUPS = f"{RESOURCES}/resourceGroups".lower()
 
 
-class ListError(AsoError):
+class ListError(AsoreconcileError):
     """ARM has no such list; the message says which to ask for instead."""
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import attrs
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.tokens import Token
 from asoreconcile.objects import JsonObject
 

@@ -7,10 +7,10 @@ for deleted. Rules: Q1, H4.
 
 import attrs
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import ArmError, protocol_fault, stated_object
+from asoreconcile.arm.errors import ArmError, protocol_fault, stated_object
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.objects import JsonObject
 
 MAX_PAGES = 1000
@@ -29,7 +29,7 @@ class Paging:
     size_bytes: int = 0
     _seen: set[str] = attrs.field(factory=set, init=False)
 
-    def turn(self, answer: Answer) -> list[JsonObject]:
+    def turn(self, answer: ArmResponse) -> list[JsonObject]:
         """The entries on the page at `url`; moves `url` on to the next.
 
         answer: of status 200. Raises ArmError for what is no page, for a list that
@@ -47,7 +47,7 @@ class Paging:
         self.url = following
         return entries
 
-    def _entries(self, page: JsonObject, answer: Answer) -> list[JsonObject]:
+    def _entries(self, page: JsonObject, answer: ArmResponse) -> list[JsonObject]:
         value = page.get("value")
         if value is None:
             return []
@@ -57,7 +57,7 @@ class Paging:
             raise self._fault(answer, "the list holds what is no object")
         return value
 
-    def _following(self, page: JsonObject, answer: Answer) -> str:
+    def _following(self, page: JsonObject, answer: ArmResponse) -> str:
         following = page.get("nextLink")
         if not following:
             return ""
@@ -71,7 +71,7 @@ class Paging:
             raise ForeignHostError("the list's next page is on a foreign host")
         return following
 
-    def _check_bounds(self, following: str, answer: Answer) -> None:
+    def _check_bounds(self, following: str, answer: ArmResponse) -> None:
         if self.entries > MAX_ENTRIES or self.size_bytes > MAX_BYTES:
             message = (
                 f"the list is too long: {self.entries} entries, {self.size_bytes} bytes"
@@ -81,5 +81,5 @@ class Paging:
             message = f"the list does not end after {self.pages} pages"
             raise self._fault(answer, message)
 
-    def _fault(self, answer: Answer, message: str) -> ArmError:
+    def _fault(self, answer: ArmResponse, message: str) -> ArmError:
         return protocol_fault(answer, message, method="GET", url=self.url)

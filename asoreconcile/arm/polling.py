@@ -1,8 +1,9 @@
 """Long-running operations as a pure state machine: one answer in, one outcome out.
 
-`polled` reads the answer to a poll; `arm.beginning.begun` reads the answer to the first
-request, `arm.states.judged` that to a GET of the resource when no monitor can tell. No
-I/O, no sleep, no clock but the arguments. Rules: L10-L19, L23, L24, D3, D4.
+`polled` reads the answer to a poll; `lro_start.parse_initial_response` reads the answer
+to the first request, `provisioning_state.infer_from_resource` that to a GET of the
+resource when no monitor can tell. No I/O, no sleep, no clock but the
+arguments. Rules: L10-L19, L23, L24, D3, D4.
 """
 
 from datetime import datetime
@@ -10,10 +11,9 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from asoreconcile.arm.answers import Answer, BrokenBodyError
 from asoreconcile.arm.delays import next_poll_delay
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import (
+from asoreconcile.arm.errors import (
     NO_RESOURCE,
     ArmError,
     ArmTransportError,
@@ -35,13 +35,14 @@ from asoreconcile.arm.outcomes import (
     Restart,
     Undecided,
 )
-from asoreconcile.arm.states import (
+from asoreconcile.arm.provisioning_state import (
     FAILURE,
     SUCCESS,
     by_state,
     provisioning_state,
     status_word,
 )
+from asoreconcile.arm.response import ArmResponse, BrokenBodyError
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
 from asoreconcile.objects import JsonObject
 
@@ -51,7 +52,7 @@ MAX_BAD_READS = 10
 
 def polled(
     token: Token,
-    answer: Answer,
+    answer: ArmResponse,
     *,
     endpoint: Endpoint,
     progress: Progress = NO_PROGRESS,
@@ -83,7 +84,7 @@ def _counted(progress: Progress, *, bad: bool) -> Progress:
 @attrs.frozen
 class _Poll:
     token: Token
-    answer: Answer
+    answer: ArmResponse
     endpoint: Endpoint
     progress: Progress
     now: datetime | None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.arm.buckets import Bucket
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 
 # So many resources are no coincidence; each of them was refused once at the most.
 SEVERAL = 3

@@ -9,10 +9,10 @@ import re
 import threading
 from collections.abc import Callable
 
-from asoreconcile.arm.faults import ArmError, without_query
+from asoreconcile.arm.errors import ArmError, without_query
 from asoreconcile.arm.ids import ArmIdError, parse, subscription_of
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.log import Logger
 
 API_VERSION = "2019-05-01"
@@ -62,7 +62,7 @@ class Registrations:
         except StoppedError:
             self._again_soon(key)
             raise
-        except AsoError as error:
+        except AsoreconcileError as error:
             # Throttled, no token, no answer: nothing of it may hide why we are here.
             self._again_soon(key)
             log.warning("Resource provider was not registered", error=str(error))

@@ -7,12 +7,12 @@ sent at all. Neither is quoted: a value may be a secret.
 import re
 from collections.abc import Mapping
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110
 
 
-class HeaderError(AsoError):
+class HeaderError(AsoreconcileError):
     """A header that cannot be sent; nothing was."""
 
 

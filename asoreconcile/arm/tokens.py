@@ -14,14 +14,14 @@ import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.arm.ids import same
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 TokenType = Literal["GenericResource", "GenericDeleteResponse"]
 RESOURCE: TokenType = "GenericResource"
 DELETE: TokenType = "GenericDeleteResponse"
 
 
-class TokenError(AsoError):
+class TokenError(AsoreconcileError):
     """A text that is no token of ours or ASO's; it never quotes the text (R1.14)."""
 
 

@@ -30,10 +30,10 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from asoreconcile import call_limit
-from asoreconcile.arm.faults import Sent
+from asoreconcile.arm.errors import Sent
 from asoreconcile.call_limit import Call, LimitedTlsConnection
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.fencing import READS, Fence, FencedConnection
 from asoreconcile.tls import client_context
 
@@ -65,11 +65,11 @@ _Sending = tuple[str, Fence | None]
 _SENDING: ContextVar[_Sending | None] = ContextVar("asoreconcile_arm", default=None)
 
 
-class BodyLimitError(AsoError):
+class BodyLimitError(AsoreconcileError):
     """An answer too long or too slow to be read."""
 
 
-class CertificateBundleError(AsoError):
+class CertificateBundleError(AsoreconcileError):
     """The environment names a CA bundle that cannot be read."""
 
 

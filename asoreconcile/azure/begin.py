@@ -9,32 +9,32 @@ from http import HTTPStatus
 import attrs
 
 from asoreconcile.arm import outcomes
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending
-from asoreconcile.azure.accepted import AcceptedPut, digest
-from asoreconcile.azure.claim import restore_owner
-from asoreconcile.azure.drift import note_of_put, without_put
-from asoreconcile.azure.duplicates import require_sole
-from asoreconcile.azure.faults import put_failed
-from asoreconcile.azure.identity import Identity, identify
-from asoreconcile.azure.lives import MADE_AGAIN, is_made_again, what_to_do
-from asoreconcile.azure.monitor import monitor
-from asoreconcile.azure.outcome import Again, Outcome
-from asoreconcile.azure.payload import payload_of
-from asoreconcile.azure.poller import clear_poller, store_poller
-from asoreconcile.azure.prechecks import run_prechecks
-from asoreconcile.azure.progress import reconciling
-from asoreconcile.azure.success import finish
-from asoreconcile.azure.turns import Reading
-from asoreconcile.azure.valid import require_valid
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     PUT_POLLER,
     label_value,
 )
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.arm_errors import put_failed
+from asoreconcile.azure.claim import restore_owner
+from asoreconcile.azure.drift import note_of_put, without_put
+from asoreconcile.azure.duplicates import require_sole
+from asoreconcile.azure.external_deletion import RECREATED, is_recreated, what_to_do
+from asoreconcile.azure.identity import Identity, identify
+from asoreconcile.azure.monitor import monitor
+from asoreconcile.azure.outcome import Outcome, Requeue
+from asoreconcile.azure.payload import payload_of
+from asoreconcile.azure.poller import clear_poller, store_poller
+from asoreconcile.azure.prechecks import run_prechecks
+from asoreconcile.azure.put_ledger import PutRecord, digest
+from asoreconcile.azure.ready_conditions import reconciling
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.success import finish
+from asoreconcile.azure.turns import Reading
+from asoreconcile.azure.validate import require_valid
 from asoreconcile.middleware.requests import Postpone
 from asoreconcile.objects import JsonObject, status
 
@@ -42,7 +42,7 @@ from asoreconcile.objects import JsonObject, status
 _MOST_OVERTAKEN = 5
 
 
-def begin(work: Work) -> Outcome:
+def begin(work: ReconcileScope) -> Outcome:
     """PUT the resource, unless a check says not now. One PUT at most (R1.12).
 
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError;
@@ -53,7 +53,7 @@ def begin(work: Work) -> Outcome:
         return _begin(work, reading)
 
 
-def _begin(work: Work, reading: Reading) -> Outcome:
+def _begin(work: ReconcileScope, reading: Reading) -> Outcome:
     accepted = work.memory.accepted
     if accepted is not None and accepted.running is not None:
         # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
@@ -66,7 +66,7 @@ def _begin(work: Work, reading: Reading) -> Outcome:
     postponed = run_prechecks(work, owner)
     if isinstance(postponed, Postpone):
         work.session.restore_ready()
-        return Again(postponed.after_seconds)
+        return Requeue(postponed.after_seconds)
     identity = identify(work, owner)
     work.require_subscription(identity.arm_id)
     require_sole(work, identity.arm_id)
@@ -83,7 +83,11 @@ def _begin(work: Work, reading: Reading) -> Outcome:
 
 
 def _put(
-    work: Work, identity: Identity, body: JsonObject, put: bytes, reading: Reading
+    work: ReconcileScope,
+    identity: Identity,
+    body: JsonObject,
+    put: bytes,
+    reading: Reading,
 ) -> Outcome:
     work.session.confirm()
     if work.memory.use_credential(work.connection.source):
@@ -93,19 +97,19 @@ def _put(
         outcome = _send(work, identity, body, reading)
     except ArmError as error:
         if _is_overtaken(work, error):
-            return Again()
+            return Requeue()
         outcome = Failed(error)
     if isinstance(outcome, Failed):
         clear_poller(work, notes=_generation_note(work.session.generation))
         raise put_failed(work, outcome.error)
     work.memory.overtaken = 0
-    accepted = AcceptedPut(
+    accepted = PutRecord(
         put,
         work.session.generation,
         running=outcome if isinstance(outcome, Pending) else None,
         inputs=work.references.mark(),
         notes=note_of_put(work, identity, body),
-        made_again=is_made_again(
+        recreated=is_recreated(
             status(work.obj),
             arm_type=work.version.arm_type,
             is_absent=work.context.is_known_absent,
@@ -118,13 +122,13 @@ def _put(
         "BeginCreateOrUpdate",
         f'Azure accepted the create or update of "{identity.arm_id}"',
     )
-    if accepted.made_again:
-        work.event("Warning", MADE_AGAIN, what_to_do(identity.arm_id))
+    if accepted.recreated:
+        work.event("Warning", RECREATED, what_to_do(identity.arm_id))
     return _go_on(work, accepted)
 
 
 def _send(
-    work: Work, identity: Identity, body: JsonObject, reading: Reading
+    work: ReconcileScope, identity: Identity, body: JsonObject, reading: Reading
 ) -> outcomes.Outcome:
     """The PUT itself. Where the body carries what was read, it goes out only while
     that holds: by the ETag of what was read, else by turns.
@@ -144,7 +148,7 @@ def _send(
         )
 
 
-def _is_overtaken(work: Work, error: ArmError) -> bool:
+def _is_overtaken(work: ReconcileScope, error: ArmError) -> bool:
     """Whether only somebody else's write came in between, so that the next pass reads
     and puts at once. Who is overtaken again and again is told so, and backs off.
     """
@@ -160,24 +164,24 @@ def _is_overtaken(work: Work, error: ArmError) -> bool:
     return True
 
 
-def _go_on(work: Work, accepted: AcceptedPut) -> Outcome:
+def _go_on(work: ReconcileScope, accepted: PutRecord) -> Outcome:
     """What follows an accepted PUT: record its operation, or finish."""
     if accepted.running is not None:
         _record(work, accepted, accepted.running)
-        return Again(accepted.running.delay_seconds)
+        return Requeue(accepted.running.delay_seconds)
     notes = {**_generation_note(accepted.generation), **accepted.notes}
     work.session.annotate(notes, labelled=_build(work))
     return finish(work)
 
 
-def _record(work: Work, accepted: AcceptedPut, running: Pending) -> None:
+def _record(work: ReconcileScope, accepted: PutRecord, running: Pending) -> None:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
     notes = _generation_note(accepted.generation)
     noted = {**notes, **accepted.notes, INPUTS: accepted.inputs or None}
     store_poller(work, PUT_POLLER, running, notes=noted, labelled=_build(work))
 
 
-def _build(work: Work) -> dict[str, str]:
+def _build(work: ReconcileScope) -> dict[str, str]:
     return {LAST_RECONCILED_VERSION: label_value(work.operator.build)}
 
 

@@ -9,16 +9,7 @@ reference, Secret or ConfigMap means no finalizer yet.
 
 from contextlib import suppress
 
-from asoreconcile.azure.identity import identify, is_from_config
-from asoreconcile.azure.owner import (
-    Owner,
-    owner_labels,
-    require_ready,
-    waiting,
-    with_owner_reference,
-)
-from asoreconcile.azure.valid import require_valid
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     AZURE_NAME_FROM_CONFIG,
     FINALIZER,
     LAST_RECONCILED_VERSION,
@@ -28,7 +19,16 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
     label_value,
 )
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.identity import identify, is_from_config
+from asoreconcile.azure.owner import (
+    Owner,
+    owner_labels,
+    require_ready,
+    waiting,
+    with_owner_reference,
+)
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.validate import require_valid
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import ConditionError
 from asoreconcile.objects import (
@@ -40,7 +40,7 @@ from asoreconcile.objects import (
 )
 
 
-def mark(work: Work, *, claim: bool) -> None:
+def mark(work: ReconcileScope, *, claim: bool) -> None:
     """Write whose the object is, in one write with its claim where one is due and can
     be made (R1.3). Nothing is asked of Azure.
 
@@ -57,7 +57,7 @@ def mark(work: Work, *, claim: bool) -> None:
     _write(work, meta)
 
 
-def claim(work: Work) -> None:
+def claim(work: ReconcileScope) -> None:
     """Write the claim; the working copy is the claimed object afterwards.
 
     Raises ConditionError (nothing written), ConflictError (the object changed: start
@@ -66,7 +66,7 @@ def claim(work: Work) -> None:
     _write(work, _claimed(work))
 
 
-def _claimed(work: Work) -> JsonObject:
+def _claimed(work: ReconcileScope) -> JsonObject:
     """The metadata of the claim. Raises ConditionError for what it waits for."""
     require_valid(work)
     owner = _owner(work)
@@ -93,7 +93,7 @@ def _claimed(work: Work) -> JsonObject:
     }
 
 
-def _write(work: Work, meta: JsonObject) -> None:
+def _write(work: ReconcileScope, meta: JsonObject) -> None:
     arm_id = meta["annotations"].get(RESOURCE_ID)
     if arm_id:
         work.log.info("Claiming", armId=arm_id)
@@ -103,7 +103,7 @@ def _write(work: Work, meta: JsonObject) -> None:
         work.credential_event()
 
 
-def restore_id(work: Work) -> None:
+def restore_id(work: ReconcileScope) -> None:
     """Write the ARM id anew when someone removed it after the claim (D10).
 
     Raises ConditionError when it cannot be derived, GoneError.
@@ -115,7 +115,7 @@ def restore_id(work: Work) -> None:
     work.session.annotate({RESOURCE_ID: identity.arm_id})
 
 
-def restore_owner(work: Work, owner: Owner | None) -> None:
+def restore_owner(work: ReconcileScope, owner: Owner | None) -> None:
     """Name the owner anew when another object has its name since the claim.
 
     The label of the claim is the record: a reference that a user took away stays away.
@@ -130,7 +130,7 @@ def restore_owner(work: Work, owner: Owner | None) -> None:
     work.session.write_shared({"labels": wanted, "ownerReferences": references})
 
 
-def _owner(work: Work) -> Owner | None:
+def _owner(work: ReconcileScope) -> Owner | None:
     """The owner, existing and Ready. A missing one is waited for (R1.5)."""
     try:
         owner = work.owner()

@@ -6,33 +6,33 @@ object back into order (reconcile-semantics section 5).
 """
 
 from asoreconcile.arm import ids
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
-from asoreconcile.azure.duplicates import holder
-from asoreconcile.azure.faults import delete_failed, operation_lost
-from asoreconcile.azure.identity import is_own
-from asoreconcile.azure.nodes import Node
-from asoreconcile.azure.outcome import Again, Finished, Outcome
-from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
-from asoreconcile.azure.progress import deleting
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.arm_errors import delete_failed, operation_lost
+from asoreconcile.azure.duplicates import holder
+from asoreconcile.azure.identity import is_own
+from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.azure.outcome import Outcome, Requeue, Stop
+from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
+from asoreconcile.azure.ready_conditions import deleting
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.errors import ConditionError, RetryClass
-from asoreconcile.middleware import terminals
+from asoreconcile.middleware import default_handlers
 from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.middleware.points import DELETE
+from asoreconcile.middleware.extension_points import DELETE
 from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult
 from asoreconcile.objects import finalizers, status
 
 
-def begin_delete(work: Work) -> Outcome:
+def begin_delete(work: ReconcileScope) -> Outcome:
     """Ask Azure to delete; recorded at once if it takes time (R5.5)."""
     work.session.set_ready(deleting(work.session.generation))
     work.require_subscription(work.arm_id)
@@ -51,12 +51,12 @@ def begin_delete(work: Work) -> Outcome:
         clear_poller(work)
         raise delete_failed(work, error) from error
     if isinstance(result, Deleted):
-        return let_go(work)
+        return remove_finalizer(work)
     if result.token is not None:
         running = Pending(result.token, result.after_seconds, result.progress)
         store_poller(work, DELETE_POLLER, running)
     work.event("Normal", "BeginDelete", f'Azure is deleting "{work.arm_id}"')
-    return Again(result.after_seconds)
+    return Requeue(result.after_seconds)
 
 
 def delete_resource(request: Delete) -> DeleteResult:
@@ -66,10 +66,10 @@ def delete_resource(request: Delete) -> DeleteResult:
     """
     if _is_absent(request.ctx):
         return Deleted()
-    return terminals.delete_resource(request)
+    return default_handlers.delete_resource(request)
 
 
-def monitor_delete(work: Work) -> Outcome:
+def monitor_delete(work: ReconcileScope) -> Outcome:
     """One poll of a running DELETE."""
     work.session.set_ready(deleting(work.session.generation))
     work.event("Normal", "MonitorDelete", f'Asking Azure whether "{work.arm_id}" went')
@@ -78,21 +78,21 @@ def monitor_delete(work: Work) -> Outcome:
     except TokenError as error:
         work.log.warning("Dropping unreadable operation token", reason=str(error))
         clear_poller(work)
-        return Again()
+        return Requeue()
     outcome = poll(work, token)
     match outcome:
         case Done():
-            return let_go(work)
+            return remove_finalizer(work)
         case Pending():
             store_poller(work, DELETE_POLLER, outcome)
-            return Again(outcome.delay_seconds)
+            return Requeue(outcome.delay_seconds)
         case Failed(error=fault):
             clear_poller(work)
             work.memory.ended_badly(work.session.generation)
             raise delete_failed(work, fault)
         case ReadResource():
             clear_poller(work)
-            return Again(outcome.delay_seconds)
+            return Requeue(outcome.delay_seconds)
         case Restart():
             # No monitor, and the resource is still there: delete it again (L16, R5.6).
             clear_poller(work)
@@ -100,10 +100,10 @@ def monitor_delete(work: Work) -> Outcome:
             raise operation_lost(work, outcome)
 
 
-def hold_delete(work: Work) -> Outcome:
+def await_parent_deletion(work: ReconcileScope) -> Outcome:
     """A kind that Azure cannot delete alone: wait for its parent to go (R5.9)."""
     if _is_absent(work.context):
-        return let_go(work)
+        return remove_finalizer(work)
     message = (
         f"Azure has no way to delete a {work.version.gvk.kind} alone: it goes with its "
         f"owner. To remove only this object, annotate it with {RECONCILE_POLICY}: "
@@ -115,13 +115,13 @@ def hold_delete(work: Work) -> Outcome:
     )
 
 
-def let_go(work: Work) -> Outcome:
+def remove_finalizer(work: ReconcileScope) -> Outcome:
     """Remove our finalizer, if it is there: Kubernetes may end the object.
 
     Raises ConflictError when the object changed meanwhile; the pass starts again.
     """
     work.kind.memories.forget(work.key)
-    work.operator.waiting.forget(Node(work.kind.group_kind, work.key))
+    work.operator.waiting.forget(ObjectReference(work.kind.group_kind, work.key))
     present = finalizers(work.obj)
     if FINALIZER in present:
         _name_what_stays(work)
@@ -129,10 +129,10 @@ def let_go(work: Work) -> Outcome:
         work.session.write_shared(
             {"finalizers": [f for f in present if f != FINALIZER]}
         )
-    return Finished()
+    return Stop()
 
 
-def _require_of_kind(work: Work) -> None:
+def _require_of_kind(work: ReconcileScope) -> None:
     """The id comes from an annotation: a slip in it must not delete something else, nor
     pass for a resource that is gone.
     """
@@ -150,7 +150,7 @@ def _require_of_kind(work: Work) -> None:
     )
 
 
-def _leave(work: Work) -> Outcome:
+def _leave(work: ReconcileScope) -> Outcome:
     """Let go of an object whose annotation names a resource that is not its own.
 
     Azure is asked nothing: that resource is somebody else's.
@@ -164,10 +164,10 @@ def _leave(work: Work) -> Outcome:
     )
     work.log.warning("Nothing deleted in Azure", armId=work.arm_id, seen=seen)
     work.event("Warning", "NotDeletedInAzure", message)
-    return let_go(work)
+    return remove_finalizer(work)
 
 
-def _leave_to(work: Work, older: Node) -> Outcome:
+def _leave_to(work: ReconcileScope, older: ObjectReference) -> Outcome:
     """Let go of an object whose resource an older one manages: it stays."""
     message = (
         f"{work.arm_id} is left in Azure: {older.group_kind.kind} {older.key}, which "
@@ -175,10 +175,10 @@ def _leave_to(work: Work, older: Node) -> Outcome:
     )
     work.log.warning("Nothing deleted in Azure", armId=work.arm_id)
     work.event("Warning", "NotDeletedInAzure", message)
-    return let_go(work)
+    return remove_finalizer(work)
 
 
-def _name_what_stays(work: Work) -> None:
+def _name_what_stays(work: ReconcileScope) -> None:
     """Without the annotation nothing may be deleted: say what is left (D10, R5.2)."""
     seen = status(work.obj).get("id")
     if not work.arm_id and seen:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from asoreconcile import jsontext
-from asoreconcile.azure.sameness import is_empty, is_same, plain
+from asoreconcile.azure.normalization import is_empty, is_same, plain
 from asoreconcile.jsontext import DeepJson
 from asoreconcile.objects import JsonObject
 

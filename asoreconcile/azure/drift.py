@@ -7,16 +7,27 @@ goes out only for differences that no PUT has failed to mend before.
 
 from collections.abc import Iterable
 
+from asoreconcile.azure.annotations import LATEST_RECONCILED_GENERATION
 from asoreconcile.azure.differences import Difference, differences
+from asoreconcile.azure.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    fingerprint,
+    loads,
+    marks,
+)
 from asoreconcile.azure.identity import Identity, identify
-from asoreconcile.azure.observed import OBSERVED, Observed, fingerprint, loads, marks
 from asoreconcile.azure.payload import payload_of
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
-from asoreconcile.azure.wire import LATEST_RECONCILED_GENERATION
-from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.conditions import find_ready
-from asoreconcile.errors import AsoError, ConditionError, RetryClass, StoppedError
+from asoreconcile.errors import (
+    AsoreconcileError,
+    ConditionError,
+    RetryClass,
+    StoppedError,
+)
 from asoreconcile.objects import JsonObject, annotations, dig, status
 
 PERSISTENT = "PersistentDrift"
@@ -25,7 +36,7 @@ _SHOWN_PATHS = 10
 _AT_REST = frozenset({"succeeded", "failed", "canceled", "cancelled"})
 
 
-def mode_of(work: Work) -> SyncMode:
+def mode_of(work: ReconcileScope) -> SyncMode:
     return sync_mode_of(
         annotations(work.obj),
         work.operator.namespace_annotations(work.key.namespace),
@@ -33,17 +44,21 @@ def mode_of(work: Work) -> SyncMode:
     )
 
 
-def note_of_put(work: Work, identity: Identity, body: JsonObject) -> dict[str, str]:
+def note_of_put(
+    work: ReconcileScope, identity: Identity, body: JsonObject
+) -> dict[str, str]:
     """What to write beside the record of a PUT; nothing where each sync PUTs."""
     if mode_of(work) is SyncMode.PUT:
         return {}
     put = _fingerprint(work, identity, body)
     before = loads(work.session.annotation(OBSERVED))
     known = before.known if before is not None and before.put == put else frozenset()
-    return {OBSERVED: Observed(put, known).dumps()}
+    return {OBSERVED: DriftBaseline(put, known).dumps()}
 
 
-def without_put(work: Work, identity: Identity, body: JsonObject) -> JsonObject | None:
+def without_put(
+    work: ReconcileScope, identity: Identity, body: JsonObject
+) -> JsonObject | None:
     """The resource as Azure has it, if a PUT of `body` would change nothing.
 
     None: put it. Blocking: one GET, shared with the pass. Raises ConditionError
@@ -76,11 +91,11 @@ def without_put(work: Work, identity: Identity, body: JsonObject) -> JsonObject 
         work.event("Warning", "Drift", f"Azure differs {_at(unknown)}; left as it is")
     else:
         work.memory.drifts.forget()
-        work.session.annotate({OBSERVED: Observed(put, known).dumps()})
+        work.session.annotate({OBSERVED: DriftBaseline(put, known).dumps()})
     return have
 
 
-def learn(work: Work) -> None:
+def learn(work: ReconcileScope) -> None:
     """After a PUT that was to mend differences: remember those that it left.
 
     They are not put for again, until the spec changes or they do.
@@ -94,14 +109,14 @@ def learn(work: Work) -> None:
         have = work.context.raw_get()
     except StoppedError:
         raise
-    except AsoError as error:
+    except AsoreconcileError as error:
         work.log.info("Cannot tell what the PUT mended", reason=str(error))
         return
     left = [one for one in _compared(work, body, have or {}) if marks([one]) <= pending]
     work.memory.drifts.judged(marks(left))
     if left:
         known = observed.known | marks(left)
-        work.session.annotate({OBSERVED: Observed(observed.put, known).dumps()})
+        work.session.annotate({OBSERVED: DriftBaseline(observed.put, known).dumps()})
         work.event(
             "Warning",
             "ValueNotHonoured",
@@ -110,7 +125,7 @@ def learn(work: Work) -> None:
         )
 
 
-def _begin_repair(work: Work, unknown: list[Difference]) -> None:
+def _begin_repair(work: ReconcileScope, unknown: list[Difference]) -> None:
     times = work.memory.drifts.begin(marks(unknown))
     if times > _MOST_REPAIRS:
         raise ConditionError(
@@ -124,7 +139,7 @@ def _begin_repair(work: Work, unknown: list[Difference]) -> None:
     work.event("Warning", "Drift", f"Azure differs {_at(unknown)}; it is put again")
 
 
-def _is_sync(work: Work) -> bool:
+def _is_sync(work: ReconcileScope) -> bool:
     """Whether this spec was put to its end, so that reading is enough."""
     if "Get" not in work.version.operations:
         return False
@@ -137,7 +152,7 @@ def _is_sync(work: Work) -> bool:
     )
 
 
-def _fingerprint(work: Work, identity: Identity, body: JsonObject) -> str:
+def _fingerprint(work: ReconcileScope, identity: Identity, body: JsonObject) -> str:
     """Of what is ours in a PUT; the children it carries come and go without it."""
     own = work.references.without_secrets(body)
     inside = own.setdefault("properties", None)
@@ -150,7 +165,9 @@ def _fingerprint(work: Work, identity: Identity, body: JsonObject) -> str:
     )
 
 
-def _compared(work: Work, body: JsonObject, have: JsonObject) -> list[Difference]:
+def _compared(
+    work: ReconcileScope, body: JsonObject, have: JsonObject
+) -> list[Difference]:
     return differences(
         work.references.without_secrets(body),
         have,

@@ -7,18 +7,18 @@ objects state, so those count that are not claimed yet.
 """
 
 from asoreconcile.arm import ids
+from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.identity import id_of
-from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.policy import policy_of
-from asoreconcile.azure.wire import RECONCILE_POLICY
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.errors import ConditionError
 from asoreconcile.objects import JsonObject, annotations, key_of, metadata, uid_of
 
 REASON = "AlreadyManaged"
 
 
-def require_sole(work: Work, arm_id: str) -> None:
+def require_sole(work: ReconcileScope, arm_id: str) -> None:
     """Raises ConditionError `AlreadyManaged` while an older object manages the id.
 
     Raises RetryError while objects are not listed yet that may be it.
@@ -34,12 +34,12 @@ def require_sole(work: Work, arm_id: str) -> None:
     )
 
 
-def holder(work: Work, arm_id: str) -> Node | None:
+def holder(work: ReconcileScope, arm_id: str) -> ObjectReference | None:
     """The oldest object that manages an id and is older than this one, if any.
 
     This one is woken when that changes. Raises RetryError as `require_sole`.
     """
-    me = Node(work.kind.group_kind, work.key)
+    me = ObjectReference(work.kind.group_kind, work.key)
     found = _oldest(work, arm_id)
     if found is not None:
         # It may have gone before it was noted who waits for it: look once more.
@@ -50,16 +50,16 @@ def holder(work: Work, arm_id: str) -> Node | None:
     return found
 
 
-def _oldest(work: Work, arm_id: str) -> Node | None:
+def _oldest(work: ReconcileScope, arm_id: str) -> ObjectReference | None:
     mine = _age(work.obj)
-    older: list[tuple[tuple[str, str], Node]] = []
+    older: list[tuple[tuple[str, str], ObjectReference]] = []
     for version, obj in work.operator.namesakes(arm_id):
         age = _age(obj)
         if age >= mine or not _writes(work, obj):
             continue
         stated = id_of(work.operator, version, obj)
         if stated and ids.same(stated, arm_id):
-            older.append((age, Node(version.group_kind, key_of(obj))))
+            older.append((age, ObjectReference(version.group_kind, key_of(obj))))
     return min(older, key=lambda one: one[0])[1] if older else None
 
 
@@ -68,7 +68,7 @@ def _age(obj: JsonObject) -> tuple[str, str]:
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 
-def _writes(work: Work, obj: JsonObject) -> bool:
+def _writes(work: ReconcileScope, obj: JsonObject) -> bool:
     policy, _ = policy_of(
         annotations(obj),
         work.operator.namespace_annotations(key_of(obj).namespace),

@@ -8,24 +8,24 @@ Secrets stay out of logs and errors.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from asoreconcile.azure.computed import (
+from asoreconcile.azure.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.export_cache import EXPORTED, note, noted_versions
+from asoreconcile.azure.export_expressions import (
     CONFIG_MAP_EXPRESSIONS,
     SECRET_EXPRESSIONS,
-    Computed,
-    ComputedError,
+    ExportExpressionError,
+    ExportExpressions,
     expression_targets,
 )
-from asoreconcile.azure.exported import EXPORTED, note, noted_versions
-from asoreconcile.azure.targets import is_owned, merged, refused, write
-from asoreconcile.azure.wire import CREDENTIAL_FROM
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.export_writer import is_owned, merged, refused, write
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.reserved import is_reserved
 from asoreconcile.errors import ConditionError
-from asoreconcile.expressions.language import shared
+from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
-from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, EXPORT_SECRETS
+from asoreconcile.middleware.extension_points import EXPORT_CONFIG_MAPS, EXPORT_SECRETS
 from asoreconcile.middleware.requests import Export, ExportConfigMaps, ExportSecrets
 from asoreconcile.objects import (
     JsonObject,
@@ -38,7 +38,7 @@ from asoreconcile.objects import (
 from asoreconcile.redaction import know
 
 
-def export(work: Work, current: JsonObject) -> None:
+def export(work: ReconcileScope, current: JsonObject) -> None:
     """Write all that the resource exports.
 
     current: the object with the status of this pass. Secrets whose note still holds are
@@ -55,7 +55,7 @@ def export(work: Work, current: JsonObject) -> None:
     try:
         secrets = _secrets(work, current, computed) if fetch else []
         config_maps = _config_maps(work, current, computed)
-    except (ComputedError, EngineMissingError) as error:
+    except (ExportExpressionError, EngineMissingError) as error:
         raise refused(str(error)) from error
     failures: list[ConditionError] = []
     written: dict[str, str] = {}
@@ -75,7 +75,7 @@ def export(work: Work, current: JsonObject) -> None:
         work.session.annotate({EXPORTED: note(current, written)})
 
 
-def _require_no_credential(work: Work, names: Iterable[str]) -> None:
+def _require_no_credential(work: ReconcileScope, names: Iterable[str]) -> None:
     """What becomes a credential decides as whom others act: no export may make one."""
     for name in sorted(names):
         own = work.session.annotation(CREDENTIAL_FROM) == name
@@ -87,7 +87,7 @@ def _require_no_credential(work: Work, names: Iterable[str]) -> None:
             )
 
 
-def _up_to_date(work: Work, current: JsonObject, names: set[str]) -> bool:
+def _up_to_date(work: ReconcileScope, current: JsonObject, names: set[str]) -> bool:
     """Whether all Secrets to write are as we left them, and made from the same."""
     noted = noted_versions(current, work.session.annotation(EXPORTED))
     if not names or noted.keys() != names:
@@ -104,23 +104,25 @@ def _up_to_date(work: Work, current: JsonObject, names: set[str]) -> bool:
     return True
 
 
-def checked_expressions(work: Work, obj: JsonObject) -> Computed:
+def checked_expressions(work: ReconcileScope, obj: JsonObject) -> ExportExpressions:
     """The expressions of an object, after a look at each for mistakes.
 
     Costs nothing when there are none. Raises ConditionError as `export` does, naming
     every mistake; nothing is evaluated, and Azure is not asked.
     """
-    computed = Computed(shared(), work.version, obj)
+    computed = ExportExpressions(shared(), work.version, obj)
     try:
         problems = computed.problems()
     except EngineMissingError as error:
         raise refused(str(error)) from error
     if problems:
-        raise refused(str(ComputedError(problems)))
+        raise refused(str(ExportExpressionError(problems)))
     return computed
 
 
-def _secrets(work: Work, current: JsonObject, computed: Computed) -> list[Export]:
+def _secrets(
+    work: ReconcileScope, current: JsonObject, computed: ExportExpressions
+) -> list[Export]:
     """What goes into Secrets. Rule: R9.6."""
     chain = work.operator.extensions.chain(EXPORT_SECRETS, work.kind.group_kind)
     found = chain(
@@ -136,7 +138,9 @@ def _values(exports: Iterable[Export]) -> list[str]:
     return [one.value for one in exports]
 
 
-def _keep_secret(work: Work, current: JsonObject, values: Iterable[str]) -> None:
+def _keep_secret(
+    work: ReconcileScope, current: JsonObject, values: Iterable[str]
+) -> None:
     """Have values hidden from texts, but for those that the object itself shows, such
     as an address.
     """
@@ -154,7 +158,9 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _config_maps(work: Work, current: JsonObject, computed: Computed) -> list[Export]:
+def _config_maps(
+    work: ReconcileScope, current: JsonObject, computed: ExportExpressions
+) -> list[Export]:
     """What goes into ConfigMaps. Rule: R9.6."""
     chain = work.operator.extensions.chain(EXPORT_CONFIG_MAPS, work.kind.group_kind)
     return [

@@ -3,10 +3,10 @@
 Most failures are born as a ConditionError; what others become is decided here, once.
 """
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError
-from asoreconcile.azure.faults import read_failed, unreachable
+from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm_errors import read_failed, unreachable
 from asoreconcile.azure.owner import owner_target
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 60.0
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
 
 
-def failure_of(work: Work, error: Exception) -> ConditionError | None:
+def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
     """The condition that an exception becomes.
 
     None: there is nowhere to write one, or nothing to say; the queue backs off.
@@ -63,7 +63,9 @@ def failure_of(work: Work, error: Exception) -> ConditionError | None:
             )
 
 
-def is_worth_an_event(work: Work, error: ConditionError, *, seconds: float) -> bool:
+def is_worth_an_event(
+    work: ReconcileScope, error: ConditionError, *, seconds: float
+) -> bool:
     """Whether a failure is a Warning, for an object that has failed for so long.
 
     Objects that are applied together wait for each other for a moment: no trouble yet.
@@ -74,7 +76,7 @@ def is_worth_an_event(work: Work, error: ConditionError, *, seconds: float) -> b
     return error.reason not in _MAY_BE_ON_ITS_WAY or seconds >= _PATIENCE_SECONDS
 
 
-def _has_owner(work: Work) -> bool:
+def _has_owner(work: ReconcileScope) -> bool:
     kind = owner_target(work.version, work.obj)
     if kind is None:
         return False
@@ -82,7 +84,9 @@ def _has_owner(work: Work) -> bool:
     return work.objects.get(kind, key) is not None
 
 
-def event_text(work: Work, error: ConditionError, *, again: bool = False) -> str:
+def event_text(
+    work: ReconcileScope, error: ConditionError, *, again: bool = False
+) -> str:
     """What the event of a failure says: reason, message, and of a request that Azure
     refused, or did not answer, its id, and whose credential it does not let in.
 

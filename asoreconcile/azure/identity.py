@@ -8,9 +8,9 @@ import attrs
 
 from asoreconcile.arm import ids
 from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.azure.annotations import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
 from asoreconcile.azure.owner import Owner, resolve_owner
-from asoreconcile.azure.wire import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
-from asoreconcile.azure.work import Operator, Work
+from asoreconcile.azure.scope import ReconcileScope, SharedDependencies
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import PathError
@@ -27,7 +27,7 @@ class Identity:
     arm_id: str
 
 
-def identify(work: Work, owner: Owner | None) -> Identity:
+def identify(work: ReconcileScope, owner: Owner | None) -> Identity:
     """The resource that the spec names now.
 
     Raises ConditionError `Failed` (Error) when it has no name, or when it names another
@@ -49,7 +49,7 @@ def identify(work: Work, owner: Owner | None) -> Identity:
     return Identity(name, claimed or arm_id)
 
 
-def is_own(work: Work) -> bool:
+def is_own(work: ReconcileScope) -> bool:
     """Whether the claimed id is this object's own.
 
     It stands in an annotation, which whoever edits the object may write. So it must be
@@ -70,7 +70,7 @@ def is_own(work: Work) -> bool:
     return True
 
 
-def _is_configured(work: Work) -> bool:
+def _is_configured(work: ReconcileScope) -> bool:
     """As `is_own`, by what the ConfigMap says now: what it said once is noted where
     anybody may write.
     """
@@ -82,7 +82,7 @@ def _is_configured(work: Work) -> bool:
         return False
 
 
-def id_of(operator: Operator, version: KindVersion, obj: JsonObject) -> str:
+def id_of(operator: SharedDependencies, version: KindVersion, obj: JsonObject) -> str:
     """The ARM id that another object stands for, claimed or not; "" if it cannot be
     told, or if the annotation says another: such an object sends nothing.
 
@@ -115,7 +115,7 @@ def is_from_config(obj: JsonObject) -> bool:
     return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
 
 
-def _name(work: Work) -> str:
+def _name(work: ReconcileScope) -> str:
     """The Azure name; names made up or read at the claim stay as they were then.
 
     A UUID is drawn, or made up differently by another version of the kind.
@@ -140,7 +140,7 @@ def _single(name: str) -> str:
     return name
 
 
-def _configured(work: Work, reference: JsonObject) -> str:
+def _configured(work: ReconcileScope, reference: JsonObject) -> str:
     name = work.references.config_map(reference)
     if not name:
         raise _failed(
@@ -150,7 +150,7 @@ def _configured(work: Work, reference: JsonObject) -> str:
     return name
 
 
-def _subscription(work: Work) -> str:
+def _subscription(work: ReconcileScope) -> str:
     """A claimed id keeps its subscription; the credential's is checked against it."""
     stated = ids.subscription_of(work.arm_id) if work.arm_id else None
     return stated or work.connection.subscription_id

@@ -10,9 +10,9 @@ import threading
 import attrs
 
 from asoreconcile.arm.outcomes import Pending, PollState
-from asoreconcile.azure.accepted import AcceptedPut
-from asoreconcile.azure.begun import Begun
-from asoreconcile.azure.drifts import Drifts
+from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.azure.recent_writes import RecentWrites
+from asoreconcile.azure.repair_attempts import RepairAttempts
 from asoreconcile.objects import ObjectKey
 
 
@@ -59,11 +59,11 @@ class ObjectMemory:
     """
 
     uid: str
-    accepted: AcceptedPut | None = None
+    accepted: PutRecord | None = None
     poll: PollState = attrs.field(factory=PollState)
     sub_polls: dict[str, PollState] = attrs.field(factory=dict)
-    begun: Begun = attrs.field(factory=Begun)
-    drifts: Drifts = attrs.field(factory=Drifts)
+    begun: RecentWrites = attrs.field(factory=RecentWrites)
+    drifts: RepairAttempts = attrs.field(factory=RepairAttempts)
     failures: int = 0
     bad_ends: int = 0
     overtaken: int = 0

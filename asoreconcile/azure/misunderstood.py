@@ -7,10 +7,10 @@ misspelt `detach-on-delete` deletes.
 from collections.abc import Mapping
 from enum import Enum
 
+from asoreconcile.azure.annotations import RECONCILE_POLICY
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.sync_mode import SYNC_MODE
-from asoreconcile.azure.wire import RECONCILE_POLICY
-from asoreconcile.azure.work import Work
-from asoreconcile.catalogue.nearest import hint
+from asoreconcile.catalogue.suggestions import hint
 from asoreconcile.objects import annotations
 
 _MOST_SHOWN = 40
@@ -20,7 +20,7 @@ _LOGGED = {
 }
 
 
-def tell_misunderstood(work: Work) -> None:
+def tell_misunderstood(work: ReconcileScope) -> None:
     """Have the conditions of this pass say what is not understood, and once an event
     and the log.
     """

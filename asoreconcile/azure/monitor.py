@@ -3,24 +3,28 @@
 from urllib.parse import parse_qs, urlsplit
 
 from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import Shape, Token, TokenError
-from asoreconcile.azure.faults import operation_lost, put_failed
-from asoreconcile.azure.outcome import Again, Outcome
+from asoreconcile.azure.annotations import (
+    INPUTS,
+    LATEST_RECONCILED_GENERATION,
+    PUT_POLLER,
+)
+from asoreconcile.azure.arm_errors import operation_lost, put_failed
+from asoreconcile.azure.outcome import Outcome, Requeue
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.success import finish
-from asoreconcile.azure.wire import INPUTS, LATEST_RECONCILED_GENERATION, PUT_POLLER
-from asoreconcile.azure.work import Work
 from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.errors import AsoError, ConditionError
+from asoreconcile.errors import AsoreconcileError, ConditionError
 from asoreconcile.middleware.context import Pending as SubOperation
 from asoreconcile.objects import JsonObject, spec
 
 _UNAUTHENTICATED = 401
 
 
-def monitor(work: Work) -> Outcome:
+def monitor(work: ReconcileScope) -> Outcome:
     """Ask once how the operation stands. Never waits (R1.12).
 
     Trouble while asking says nothing of the operation: the token stays (D3). Raises
@@ -41,7 +45,7 @@ def monitor(work: Work) -> Outcome:
         case Pending():
             work.memory.follow(outcome)
             store_poller(work, PUT_POLLER, outcome)
-            return Again(outcome.delay_seconds)
+            return Requeue(outcome.delay_seconds)
         case Failed(error=fault):
             _came_to_nothing(work)
             raise put_failed(work, fault)
@@ -55,7 +59,7 @@ def monitor(work: Work) -> Outcome:
 
 
 def _resource_read(
-    work: Work, token: Token, outcome: Done | ReadResource
+    work: ReconcileScope, token: Token, outcome: Done | ReadResource
 ) -> JsonObject | None:
     """The resource, if what was polled was the resource itself: no need to read it
     again. None for another monitor, and for a poll at another api-version.
@@ -68,7 +72,7 @@ def _resource_read(
     return body if isinstance(body, dict) else None
 
 
-def _came_to_nothing(work: Work) -> None:
+def _came_to_nothing(work: ReconcileScope) -> None:
     """Forget an operation that ended badly."""
     work.inputs_changed = _inputs_changed(work)
     work.memory.accepted = None
@@ -77,14 +81,14 @@ def _came_to_nothing(work: Work) -> None:
     work.memory.ended_badly(work.session.generation)
 
 
-def _blame_begun_generation(work: Work) -> None:
+def _blame_begun_generation(work: ReconcileScope) -> None:
     """A failed operation speaks of the spec it was begun with, not of later edits."""
     begun = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if begun.isdecimal():
         work.session.generation = int(begun)
 
 
-def _inputs_changed(work: Work) -> bool:
+def _inputs_changed(work: ReconcileScope) -> bool:
     """Whether a Secret or ConfigMap is another than when the PUT was made.
 
     The event of that change was spent on a poll, and the spec's generation does not
@@ -100,22 +104,22 @@ def _inputs_changed(work: Work) -> bool:
     return work.references.mark() != begun
 
 
-def _ended(work: Work, body: JsonObject | None) -> Outcome:
+def _ended(work: ReconcileScope, body: JsonObject | None) -> Outcome:
     """The operation is over. Its token goes once the resource was read: until then a
     failed read must come back here, not to another PUT.
     """
     try:
         outcome = finish(work, body)
-    except AsoError as error:
+    except AsoreconcileError as error:
         if _is_about_the_resource(error):
             clear_poller(work)
         raise
     changed = _inputs_changed(work)
     clear_poller(work)
-    return Again() if changed else outcome
+    return Requeue() if changed else outcome
 
 
-def _is_about_the_resource(error: AsoError) -> bool:
+def _is_about_the_resource(error: AsoreconcileError) -> bool:
     """Whether the resource was read and found wanting, so that its PUT is over.
 
     Throttling, sign-in, transport and our own shutdown say nothing of it (L15, D3).

@@ -13,12 +13,12 @@ LOST_SECONDS = 5.0
 
 
 @attrs.frozen
-class Settled:
+class Succeeded:
     """The object is as wanted: Ready becomes True, the next look is the resync."""
 
 
 @attrs.frozen
-class Again:
+class Requeue:
     """Something is under way: look again after a delay. Ready stays as the step left
     it.
 
@@ -30,8 +30,8 @@ class Again:
 
 
 @attrs.frozen
-class Finished:
+class Stop:
     """Nothing is left to do or to say: not ours, or gone."""
 
 
-Outcome = Settled | Again | Finished
+Outcome = Succeeded | Requeue | Stop

@@ -9,7 +9,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.arm import ids
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     CHILD_ID_OVERRIDE,
     OWNER_GROUP_KIND,
     OWNER_NAME,

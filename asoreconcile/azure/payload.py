@@ -1,14 +1,14 @@
 """The body that a resource would be PUT with now: the spec, resolved and modified."""
 
 from asoreconcile.azure.identity import Identity
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, spec
 
 
-def payload_of(work: Work, identity: Identity) -> JsonObject:
+def payload_of(work: ReconcileScope, identity: Identity) -> JsonObject:
     """Blocking: reads Secrets and ConfigMaps once a pass, and whatever extensions read.
 
     Raises ConditionError for inputs that are not there, and what extensions raise.

@@ -8,8 +8,7 @@ from enum import Enum, auto
 
 import attrs
 
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -18,6 +17,7 @@ from asoreconcile.azure.wire import (
     PUT_POLLER,
     RESOURCE_ID,
 )
+from asoreconcile.azure.policy import Policy
 from asoreconcile.objects import JsonObject, annotations, finalizers, is_deleting
 
 
@@ -29,10 +29,12 @@ class Step(Enum):
     BEGIN = auto()  # PUT
     MONITOR = auto()  # one poll of the running PUT
     OBSERVE = auto()  # policy skip: read, export, no write (R1.8)
-    LET_GO = auto()  # deletion needs nothing of us: the finalizer goes, if it is there
+    REMOVE_FINALIZER = (
+        auto()
+    )  # deletion needs nothing of us: the finalizer goes, if it is there
     BEGIN_DELETE = auto()
     MONITOR_DELETE = auto()
-    HOLD_DELETE = auto()  # Azure has no DELETE for this kind
+    AWAIT_PARENT_DELETION = auto()  # Azure has no DELETE for this kind
 
 
 @attrs.frozen
@@ -75,12 +77,12 @@ def plan(
 def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Plan:
     notes = annotations(obj)
     if FINALIZER not in finalizers(obj) or not policy.deletes:
-        return Plan(Step.LET_GO)
+        return Plan(Step.REMOVE_FINALIZER)
     # Never created: nothing to delete, and no credential is needed to say so (D18).
     if not notes.get(RESOURCE_ID):
-        return Plan(Step.LET_GO)
+        return Plan(Step.REMOVE_FINALIZER)
     if not can_delete:
-        return Plan(Step.HOLD_DELETE)
+        return Plan(Step.AWAIT_PARENT_DELETION)
     if _has_poller(obj) and notes[POLLER_ID] == DELETE_POLLER:
         return Plan(Step.MONITOR_DELETE)
     # A running create is not waited for (R5.7).

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.wire import RECONCILE_POLICY
+from asoreconcile.azure.annotations import RECONCILE_POLICY
 
 
 class Policy(Enum):

@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import (
     Outcome,
     Pending,
@@ -12,9 +12,9 @@ from asoreconcile.arm.outcomes import (
     Restart,
 )
 from asoreconcile.arm.tokens import Token, TokenError, concerns, dumps, loads
-from asoreconcile.azure.faults import monitor_refused
-from asoreconcile.azure.wire import INPUTS, POLLER_ID, POLLER_TOKEN
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.annotations import INPUTS, POLLER_ID, POLLER_TOKEN
+from asoreconcile.azure.arm_errors import monitor_refused
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.errors import RetryError
 from asoreconcile.objects import is_deleting
 
@@ -22,7 +22,7 @@ _UNAUTHENTICATED = 401
 
 
 def store_poller(
-    work: Work,
+    work: ReconcileScope,
     poller_id: str,
     running: Pending,
     *,
@@ -40,7 +40,9 @@ def store_poller(
     )
 
 
-def clear_poller(work: Work, *, notes: dict[str, str | None] | None = None) -> None:
+def clear_poller(
+    work: ReconcileScope, *, notes: dict[str, str | None] | None = None
+) -> None:
     """Forget the recorded operation (R2.2); notes go in the same write."""
     work.memory.poll = PollState()
     present = {
@@ -51,7 +53,7 @@ def clear_poller(work: Work, *, notes: dict[str, str | None] | None = None) -> N
     work.session.annotate({**present, **(notes or {})})
 
 
-def load_poller(work: Work) -> Token:
+def load_poller(work: ReconcileScope) -> Token:
     """The recorded operation.
 
     Raises TokenError when it cannot be read (R1.14), or speaks of another resource than
@@ -63,7 +65,7 @@ def load_poller(work: Work) -> Token:
     return token
 
 
-def poll(work: Work, token: Token) -> Outcome:
+def poll(work: ReconcileScope, token: Token) -> Outcome:
     """Ask once how the operation stands; not before its time (D4, L17): an event may
     have brought the pass forward.
 
@@ -85,7 +87,9 @@ def poll(work: Work, token: Token) -> Outcome:
     return outcome
 
 
-def _judged(work: Work, undecided: ReadResource, progress: Progress) -> Outcome:
+def _judged(
+    work: ReconcileScope, undecided: ReadResource, progress: Progress
+) -> Outcome:
     """What the resource says of an operation whose monitor does not. What a monitor
     refused with is shown whatever comes of it, never only logged (L16).
     """

@@ -6,13 +6,13 @@ that wait on one owner share its GETs (`owner_reads`). What the GETs say decides
 what a status remembers.
 """
 
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.azure.owner import Owner, waiting
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.status import status_of
 from asoreconcile.errors import ConditionError, RetryClass
-from asoreconcile.middleware.points import PRE_RECONCILE, PRE_RECONCILE_OWNER
+from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.requests import (
     Block,
     Postpone,
@@ -24,7 +24,7 @@ from asoreconcile.middleware.requests import (
 from asoreconcile.objects import JsonObject
 
 
-def run_prechecks(work: Work, owner: Owner | None) -> Postpone | None:
+def run_prechecks(work: ReconcileScope, owner: Owner | None) -> Postpone | None:
     """Whether the PUT may go out now: None is yes.
 
     Raises ConditionError: `ReconciliationBlocked` when a check blocks (R1.10),
@@ -57,7 +57,9 @@ def _passed(result: PreResult) -> Postpone | None:
             raise ConditionError(message, reason="ReconciliationBlocked", retry=retry)
 
 
-def _fresh_owner(work: Work, owner: Owner, version: KindVersion) -> JsonObject:
+def _fresh_owner(
+    work: ReconcileScope, owner: Owner, version: KindVersion
+) -> JsonObject:
     """The owner with the status Azure reports now; kept in memory only.
 
     Raises ConditionError `WaitingForOwner` when Azure has none: the check would judge
@@ -91,7 +93,7 @@ def _absent(owner: Owner) -> ConditionError:
     )
 
 
-def _owner_version(work: Work, owner: Owner) -> KindVersion | None:
+def _owner_version(work: ReconcileScope, owner: Owner) -> KindVersion | None:
     """The version to read the owner at: the one served, else the newest catalogued.
 
     None for an owner given by id whose kind is not known: it cannot be read as one.
@@ -103,7 +105,7 @@ def _owner_version(work: Work, owner: Owner) -> KindVersion | None:
     return served or work.operator.catalogue.kind(group_kind).version()
 
 
-def _fresh(work: Work) -> JsonObject:
+def _fresh(work: ReconcileScope) -> JsonObject:
     """The object with the status Azure reports now; with none if Azure has none: what
     its status remembers of a resource that went must not hold back the next one.
     """

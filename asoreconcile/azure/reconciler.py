@@ -11,31 +11,36 @@ import attrs
 
 from asoreconcile import reconcile_context
 from asoreconcile.arm.correlation import correlated
+from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, mark, restore_id
-from asoreconcile.azure.delete import begin_delete, hold_delete, let_go, monitor_delete
+from asoreconcile.azure.delete import (
+    await_parent_deletion,
+    begin_delete,
+    monitor_delete,
+    remove_finalizer,
+)
 from asoreconcile.azure.failures import event_text, failure_of, is_worth_an_event
-from asoreconcile.azure.glances import Glances
 from asoreconcile.azure.misunderstood import tell_misunderstood
 from asoreconcile.azure.monitor import monitor
-from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
     BEGUN_PRIORITY,
-    Again,
-    Finished,
     Outcome,
-    Settled,
+    Requeue,
+    Stop,
+    Succeeded,
 )
+from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
 from asoreconcile.azure.plan import Plan, Step, plan
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.poller import clear_poller
-from asoreconcile.azure.progress import reconciling
-from asoreconcile.azure.session import GoneError, Session, StaleError
+from asoreconcile.azure.read_set import ReadSet
+from asoreconcile.azure.ready_conditions import reconciling
+from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
 from asoreconcile.azure.success import observe_skipped
 from asoreconcile.azure.unreadable import tell_unreadable
-from asoreconcile.azure.wire import OPERATOR_NAMESPACE
-from asoreconcile.azure.work import Kind, Operator, Work
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.conditions import Ready, find_ready, succeeded
@@ -59,14 +64,14 @@ from asoreconcile.runtime.reconciler import Request, Result
 _log = Logger(__name__)
 
 _BREAKS_THE_SCHEMA = 422
-_STEPS: dict[Step, Callable[[Work], Outcome]] = {
+_STEPS: dict[Step, Callable[[ReconcileScope], Outcome]] = {
     Step.BEGIN: begin,
     Step.MONITOR: monitor,
     Step.OBSERVE: observe_skipped,
-    Step.LET_GO: let_go,
+    Step.REMOVE_FINALIZER: remove_finalizer,
     Step.BEGIN_DELETE: begin_delete,
     Step.MONITOR_DELETE: monitor_delete,
-    Step.HOLD_DELETE: hold_delete,
+    Step.AWAIT_PARENT_DELETION: await_parent_deletion,
 }
 
 
@@ -79,7 +84,9 @@ class Reader(Protocol):
 class ArmReconciler:
     """`runtime.reconciler.Reconciler` for one kind."""
 
-    def __init__(self, operator: Operator, kind: Kind, reader: Reader) -> None:
+    def __init__(
+        self, operator: SharedDependencies, kind: KindRuntime, reader: Reader
+    ) -> None:
         self._operator = operator
         self._kind = kind
         self._reader = reader
@@ -95,12 +102,14 @@ class ArmReconciler:
                 self._tell_unreadable(unreadable.known, unreadable.message)
             # Whoever took it away: a deletion that we did not end comes by here, too.
             self._kind.memories.forget(request.key)
-            self._operator.waiting.forget(Node(self._kind.group_kind, request.key))
+            self._operator.waiting.forget(
+                ObjectReference(self._kind.group_kind, request.key)
+            )
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
             bound(namespace=request.key.namespace),  # whose secrets no record shows
-            self._kind.under_way.during(request.key) as glances,
+            self._kind.in_flight_reads.during(request.key) as glances,
         ):
             try:
                 work = self._work(obj, glances)
@@ -113,7 +122,7 @@ class ArmReconciler:
     def _tell_unreadable(self, known: JsonObject, message: str) -> None:
         tell_unreadable(self._operator, self._kind, known, message)
 
-    def _in_turn(self, work: Work, result: Result) -> Result:
+    def _in_turn(self, work: ReconcileScope, result: Result) -> Result:
         """Let go of a higher place in the queue that was for one look: it would be kept
         from look to look (PQ-7), before what people change.
         """
@@ -124,12 +133,12 @@ class ArmReconciler:
             return attrs.evolve(result, priority=0)
         return result
 
-    def _pass(self, work: Work) -> Result:
+    def _pass(self, work: ReconcileScope) -> Result:
         try:
             outcome = self._run(work)
         except GoneError:
             self._kind.memories.forget(work.key)
-            return self._finish(work, Finished())
+            return self._finish(work, Stop())
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
         except Pending as pending:
@@ -140,7 +149,7 @@ class ArmReconciler:
         except (ConflictError, StoppedError):
             raise
         except RetryError as error:
-            return self._finish(work, Again(error.after_seconds))
+            return self._finish(work, Requeue(error.after_seconds))
         except Exception as error:
             failure = failure_of(work, error)
             if failure is None:
@@ -148,9 +157,9 @@ class ArmReconciler:
             return self._fail(work, failure)
         return self._finish(work, outcome)
 
-    def _work(self, obj: JsonObject, glances: Glances) -> Work:
+    def _work(self, obj: JsonObject, glances: ReadSet) -> ReconcileScope:
         memory = self._kind.memories.of(key_of(obj), uid_of(obj))
-        session = Session(
+        session = PatchHelper(
             obj,
             resource=self._kind.resource,
             client=self._operator.client,
@@ -161,7 +170,7 @@ class ArmReconciler:
                 obj, now=self._operator.clock.monotonic()
             ),
         )
-        return Work(
+        return ReconcileScope(
             self._operator,
             self._kind,
             session,
@@ -170,7 +179,7 @@ class ArmReconciler:
             memory=memory,
         )
 
-    def _run(self, work: Work) -> Outcome:
+    def _run(self, work: ReconcileScope) -> Outcome:
         decided = plan(
             work.obj,
             policy=self._policy(work),
@@ -183,11 +192,11 @@ class ArmReconciler:
         if decided.step is Step.MARK:
             mark(work, claim=decided.claim)
             work.memory.begun.note(work.obj, at=self._operator.clock.monotonic())
-            return Again(priority=BEGUN_PRIORITY)
+            return Requeue(priority=BEGUN_PRIORITY)
         self._prepare(work, decided)
         return _STEPS[decided.step](work)
 
-    def _prepare(self, work: Work, decided: Plan) -> None:
+    def _prepare(self, work: ReconcileScope, decided: Plan) -> None:
         if is_deleting(work.obj):
             return
         work.session.set_ready(reconciling(work.session.generation))
@@ -198,7 +207,7 @@ class ArmReconciler:
             work.log.warning("Dropping an operation token that is not ours")
             clear_poller(work)
 
-    def _policy(self, work: Work) -> Policy:
+    def _policy(self, work: ReconcileScope) -> Policy:
         policy, _ = policy_of(
             annotations(work.obj),
             self._operator.namespace_annotations(work.key.namespace),
@@ -206,7 +215,7 @@ class ArmReconciler:
         )
         return policy
 
-    def _leave_alone(self, work: Work) -> Outcome:
+    def _leave_alone(self, work: ReconcileScope) -> Outcome:
         other = annotations(work.obj)[OPERATOR_NAMESPACE]
         work.event(
             "Warning",
@@ -214,19 +223,19 @@ class ArmReconciler:
             f"Operator in namespace {self._operator.namespace!r} leaves this object "
             f"alone: it belongs to the operator in namespace {other!r}",
         )
-        return Finished()
+        return Stop()
 
-    def _finish(self, work: Work, outcome: Outcome) -> Result:
+    def _finish(self, work: ReconcileScope, outcome: Outcome) -> Result:
         intervals = self._kind.intervals
         intervals.succeeded(work.memory)
         work.memory.trouble.ends()
         match outcome:
-            case Finished():
+            case Stop():
                 return Result()
-            case Again(after_seconds=after_seconds, priority=priority):
+            case Requeue(after_seconds=after_seconds, priority=priority):
                 result = Result(requeue_after_seconds=after_seconds, priority=priority)
                 return self._commit(work, result)
-            case Settled():
+            case Succeeded():
                 work.session.set_ready(succeeded(work.session.generation))
                 resync = intervals.resync()
                 result = self._commit(
@@ -236,7 +245,7 @@ class ArmReconciler:
                 work.memory.settled()
                 return result
 
-    def _fail(self, work: Work, error: ConditionError) -> Result:
+    def _fail(self, work: ReconcileScope, error: ConditionError) -> Result:
         """Show the failure, and try again as its class says. Rules: 3c, 4d."""
         before = find_ready(status(work.obj).get("conditions"))
         work.session.set_ready(
@@ -272,7 +281,7 @@ class ArmReconciler:
             delay = min(delay, AT_ONCE_SECONDS)
         return self._commit(work, Result(requeue_after_seconds=delay))
 
-    def _commit(self, work: Work, result: Result) -> Result:
+    def _commit(self, work: ReconcileScope, result: Result) -> Result:
         try:
             self._write_status(work)
         except GoneError:
@@ -280,7 +289,7 @@ class ArmReconciler:
             return Result()
         return result
 
-    def _write_status(self, work: Work) -> None:
+    def _write_status(self, work: ReconcileScope) -> None:
         """Write the status, or what of it the cluster takes: Ready is not lost with
         what Azure says, should that be too much or break the schema.
         """

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.differences import HIDDEN
-from asoreconcile.azure.glances import Glances
-from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects
-from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.catalogue.inputs import InputReference
 from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
@@ -45,7 +45,7 @@ class References:
     """
 
     def __init__(
-        self, namespace: str, *, client: Getter, objects: Objects, glances: Glances
+        self, namespace: str, *, client: Getter, objects: Objects, glances: ReadSet
     ) -> None:
         """glances: is told of each Secret and ConfigMap."""
         self._namespace = namespace
@@ -139,7 +139,7 @@ class References:
             if read is None:
                 continue
             key = ObjectKey(self._namespace, str(given.value.get("name", "")))
-            self._glances.note(Node(SECRETS.group_kind, key), None)
+            self._glances.note(ObjectReference(SECRETS.group_kind, key), None)
             with suppress(ConditionError, ApiError, TransportError):
                 read(given.value)
 
@@ -174,7 +174,7 @@ class References:
         if known is not None:
             return known
         key = ObjectKey(self._namespace, name)
-        node = Node(resource.group_kind, key)
+        node = ObjectReference(resource.group_kind, key)
         try:
             obj = self._client.get(resource, key)
         except NotFoundError as error:

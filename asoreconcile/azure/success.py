@@ -1,30 +1,30 @@
 """What follows once Azure has what we want: read, check, export (1h)."""
 
-from asoreconcile.arm.faults import ArmError, is_resource, stated_resource
-from asoreconcile.azure.drift import learn
-from asoreconcile.azure.export import export
-from asoreconcile.azure.identity import is_own
-from asoreconcile.azure.lives import MADE_AGAIN, is_another, what_to_do
-from asoreconcile.azure.outcome import Again, Outcome, Settled
-from asoreconcile.azure.wire import (
+from asoreconcile.arm.errors import ArmError, is_resource, stated_resource
+from asoreconcile.azure.annotations import (
     LATEST_RECONCILED_GENERATION,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.work import Work
+from asoreconcile.azure.drift import learn
+from asoreconcile.azure.export import export
+from asoreconcile.azure.external_deletion import RECREATED, is_another, what_to_do
+from asoreconcile.azure.identity import is_own
+from asoreconcile.azure.outcome import Outcome, Requeue, Succeeded
+from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.status import status_of
 from asoreconcile.errors import ConditionError
 from asoreconcile.kube.patch import apply_merge_patch
-from asoreconcile.middleware.points import EVERY_SUCCESS, POST_RECONCILE
+from asoreconcile.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Success
 from asoreconcile.objects import JsonObject, generation, status
 
 
-def finish(work: Work, body: JsonObject | None = None) -> Outcome:
+def finish(work: ReconcileScope, body: JsonObject | None = None) -> Outcome:
     """Settle an object whose PUT was accepted and has ended.
 
     body: the resource, if it has just been read; else it is read here.
-    Settled, or Again at once when the spec was edited since the PUT (R1.13, D5).
+    Succeeded, or Requeue at once when the spec was edited since the PUT (R1.13, D5).
     Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
     """
     before = status(work.obj)
@@ -34,11 +34,11 @@ def finish(work: Work, body: JsonObject | None = None) -> Outcome:
     learn(work)
     latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if latest != str(generation(work.obj)):
-        return Again()
-    return Settled()
+        return Requeue()
+    return Succeeded()
 
 
-def _show(work: Work, body: JsonObject | None = None) -> None:
+def _show(work: ReconcileScope, body: JsonObject | None = None) -> None:
     """Read the resource into the status."""
     work.require_subscription(work.arm_id)
     if not is_own(work):
@@ -52,16 +52,16 @@ def _show(work: Work, body: JsonObject | None = None) -> None:
     work.session.replace_status(_observed(work, body))
 
 
-def _say_if_made_again(work: Work, before: JsonObject) -> None:
+def _say_if_made_again(work: ReconcileScope, before: JsonObject) -> None:
     """What the PUT's own answer did not tell, the resource does: its birth marks."""
     accepted = work.memory.accepted
-    if accepted is not None and accepted.made_again:
+    if accepted is not None and accepted.recreated:
         return
     if is_another(before, work.session.status):
-        work.event("Warning", MADE_AGAIN, what_to_do(work.arm_id))
+        work.event("Warning", RECREATED, what_to_do(work.arm_id))
 
 
-def _check_and_export(work: Work) -> None:
+def _check_and_export(work: ReconcileScope) -> None:
     """Check the resource, and export from it. Writes no ARM."""
     _post_check(work)
     current = {**work.obj, "status": work.session.status}
@@ -70,7 +70,7 @@ def _check_and_export(work: Work) -> None:
     work.session.annotate(success(Success(ctx=work.context, obj=current)))
 
 
-def observe_skipped(work: Work) -> Outcome:
+def observe_skipped(work: ReconcileScope) -> Outcome:
     """The pass of an object whose policy is `skip` (1f, R1.8)."""
     try:
         _show(work)
@@ -83,14 +83,14 @@ def observe_skipped(work: Work) -> Outcome:
             reason="AzureResourceNotFound",
         ) from error
     _check_and_export(work)
-    return Settled()
+    return Succeeded()
 
 
 class _AbsentError(ConditionError):
     """The resource is not in Azure."""
 
 
-def _observed(work: Work, body: JsonObject | None) -> JsonObject:
+def _observed(work: ReconcileScope, body: JsonObject | None) -> JsonObject:
     if "Get" not in work.version.operations:
         # Azure offers HEAD alone for the kind: there is no status to show (V4).
         if work.connection.client.head(work.arm_id, work.version.api_version):
@@ -102,7 +102,7 @@ def _observed(work: Work, body: JsonObject | None) -> JsonObject:
     return status_of(work.version, body)
 
 
-def _read(work: Work) -> JsonObject:
+def _read(work: ReconcileScope) -> JsonObject:
     try:
         body = work.connection.client.get(work.arm_id, work.version.api_version)
     except ArmError as error:
@@ -112,7 +112,7 @@ def _read(work: Work) -> JsonObject:
     return stated_resource(body, url=work.arm_id)
 
 
-def _absent(work: Work) -> _AbsentError:
+def _absent(work: ReconcileScope) -> _AbsentError:
     # Whatever was accepted is not there: the next pass must PUT.
     work.memory.accepted = None
     return _AbsentError(
@@ -122,7 +122,7 @@ def _absent(work: Work) -> _AbsentError:
     )
 
 
-def _post_check(work: Work) -> None:
+def _post_check(work: ReconcileScope) -> None:
     extensions, gk = work.operator.extensions, work.kind.group_kind
     if not extensions.has(POST_RECONCILE, gk):
         return

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.wire import OWN_PREFIX
+from asoreconcile.azure.annotations import OWN_PREFIX
 
 SYNC_MODE = OWN_PREFIX + "sync-mode"
 

@@ -1,7 +1,7 @@
 """An object that cannot be read: it is told so itself, and nothing else is done."""
 
-from asoreconcile.azure.wire import OPERATOR_NAMESPACE
-from asoreconcile.azure.work import Kind, Operator
+from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.cache.unreadable import REASON
 from asoreconcile.conditions import Ready, merge_ready
 from asoreconcile.kube.errors import InvalidError, NotFoundError
@@ -17,7 +17,7 @@ from asoreconcile.objects import (
 
 
 def tell_unreadable(
-    operator: Operator, kind: Kind, known: JsonObject, message: str
+    operator: SharedDependencies, kind: KindRuntime, known: JsonObject, message: str
 ) -> None:
     """Set the object's Ready condition, with an event, if it does not say so yet.
 

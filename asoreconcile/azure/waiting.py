@@ -6,7 +6,7 @@ In memory: after a restart each finds out again whom it waits for.
 import threading
 from collections import defaultdict
 
-from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.objects import GroupKind
 
 
@@ -15,17 +15,19 @@ class Waiting:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._older: dict[Node, Node] = {}
-        self._younger: defaultdict[Node, set[Node]] = defaultdict(set)
+        self._older: dict[ObjectReference, ObjectReference] = {}
+        self._younger: defaultdict[ObjectReference, set[ObjectReference]] = defaultdict(
+            set
+        )
 
-    def note(self, younger: Node, older: Node) -> None:
+    def note(self, younger: ObjectReference, older: ObjectReference) -> None:
         """One waits, for one other at a time."""
         with self._lock:
             self._drop(younger)
             self._older[younger] = older
             self._younger[older].add(younger)
 
-    def forget(self, younger: Node) -> None:
+    def forget(self, younger: ObjectReference) -> None:
         """One waits no more."""
         with self._lock:
             self._drop(younger)
@@ -36,17 +38,17 @@ class Waiting:
             for younger in [n for n in self._older if n.group_kind == group_kind]:
                 self._drop(younger)
 
-    def behind(self, older: Node) -> list[Node]:
+    def behind(self, older: ObjectReference) -> list[ObjectReference]:
         """Who waits for an object."""
         with self._lock:
             return [*self._younger.get(older, ())]
 
-    def awaited_in(self, namespace: str) -> list[Node]:
+    def awaited_in(self, namespace: str) -> list[ObjectReference]:
         """The objects of a namespace that others wait for."""
         with self._lock:
             return [node for node in self._younger if node.key.namespace == namespace]
 
-    def _drop(self, younger: Node) -> None:
+    def _drop(self, younger: ObjectReference) -> None:
         older = self._older.pop(younger, None)
         if older is not None:
             self._younger[older].discard(younger)

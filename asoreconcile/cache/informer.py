@@ -9,16 +9,22 @@ import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from asoreconcile.cache.contents import Contents
-from asoreconcile.cache.delivery import Registration
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import EventHandler
-from asoreconcile.cache.feed import Feed
-from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, Transform, parts
-from asoreconcile.cache.shaping import Shape
+from asoreconcile.cache.indexer import Indexer
+from asoreconcile.cache.initial_list import StreamingSupport
+from asoreconcile.cache.processor import Registration
+from asoreconcile.cache.reflector_thread import ReflectorThread
+from asoreconcile.cache.scope import (
+    EVERYTHING,
+    Namespaces,
+    Scope,
+    Transform,
+    watch_scopes,
+)
 from asoreconcile.cache.source import Source
-from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.cache.store import IndexFunction
+from asoreconcile.cache.transform import EntryTransform
 from asoreconcile.cache.unreadable import (
     BadObjectError,
     Report,
@@ -26,7 +32,7 @@ from asoreconcile.cache.unreadable import (
     unreported,
 )
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import (
@@ -41,7 +47,7 @@ from asoreconcile.threads import Threads
 _log = Logger(__name__)
 
 
-class NotCachedError(AsoError):
+class NotCachedError(AsoreconcileError):
     """The cache cannot say what is there: it does not look."""
 
 
@@ -78,12 +84,14 @@ class Informer:
         self.resource = resource
         self._clock = clock
         self._stopped = threading.Event()
-        self._shape = Shape(resource, metadata_only=metadata_only, transform=transform)
-        self._contents = Contents(clock, synced=self.has_synced)
+        self._shape = EntryTransform(
+            resource, metadata_only=metadata_only, transform=transform
+        )
+        self._contents = Indexer(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
         threads = threads or Threads.timed_by(clock)
         self._feeds = [
-            Feed(
+            ReflectorThread(
                 client,
                 part,
                 self._contents,
@@ -94,7 +102,7 @@ class Informer:
                 report=report,
                 threads=threads,
             )
-            for part in parts(
+            for part in watch_scopes(
                 resource,
                 Scope(namespaces, label_selector, field_selector),
                 default=default,

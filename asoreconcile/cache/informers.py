@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, Transform
 from asoreconcile.cache.source import Source
-from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.cache.unreadable import Report, unreported
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource

@@ -12,21 +12,27 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.cache.cursor import Cursor
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.remedies import (
-    Pauses,
-    Remedy,
-    Streaming,
-    explained,
-    instead_of_stream,
-    remedy,
+from asoreconcile.cache.initial_list import (
+    InactivityTimer,
+    InitialList,
+    StreamingSupport,
+    listed,
+    streamed,
 )
+from asoreconcile.cache.resume_point import ResumePoint
 from asoreconcile.cache.source import Source
-from asoreconcile.cache.state import Silence, State, StreamingSupport, listed, streamed
+from asoreconcile.cache.watch_errors import (
+    Streaming,
+    WatchBackoff,
+    WatchRecovery,
+    describe_error,
+    instead_of_stream,
+    recovery_of,
+)
 from asoreconcile.cache.watching import Watch
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.errors import ApiError, TransportError, event_error
 from asoreconcile.kube.selection import Selection
 from asoreconcile.log import Logger
@@ -45,7 +51,7 @@ class Sink(Protocol):
         one by one: lists may be long.
         """
 
-    def replace(self, state: State) -> None:
+    def replace(self, state: InitialList) -> None:
         """The whole state."""
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - the wire's name
@@ -79,8 +85,8 @@ class Reflector:
         """Set once `stop` was called."""
         self._lock = threading.Lock()
         self._stream: _Closable | None = None
-        self._cursor = Cursor()
-        self._pauses = Pauses(uniform, now=clock.monotonic())
+        self._cursor = ResumePoint()
+        self._pauses = WatchBackoff(uniform, now=clock.monotonic())
         self.last_activity = clock.monotonic()
         self.last_error = ""
 
@@ -120,7 +126,7 @@ class Reflector:
             try:
                 self._follow(watch or self._open())
             except (ApiError, TransportError) as error:
-                if remedy(error) is not Remedy.RESUME:
+                if recovery_of(error) is not WatchRecovery.RESUME:
                     raise
                 self._failed(error)
                 self._pause(error)
@@ -128,10 +134,10 @@ class Reflector:
 
     def _recover(self, error: Exception) -> None:
         """Set up the next try to get the state, after a pause if one is due."""
-        if remedy(error) is Remedy.NEWEST and self._cursor.forget():
+        if recovery_of(error) is WatchRecovery.NEWEST and self._cursor.forget():
             self.last_error = ""
             return
-        if not isinstance(error, AsoError):
+        if not isinstance(error, AsoreconcileError):
             _log.exception("Watch failed", kind=str(self._selection.resource.gvk))
         self._failed(error)
         self._pause(error)
@@ -174,7 +180,7 @@ class Reflector:
             raise _NoStreamingError(str(error)) from error
 
     def _take_head(self, watch: Watch) -> Watch:
-        silence = Silence(self._clock, watch.stream.close)
+        silence = InactivityTimer(self._clock, watch.stream.close)
         try:
             state = streamed(watch.events, entry=self._sink.entry, heard=silence.heard)
             if state is not None:
@@ -192,7 +198,7 @@ class Reflector:
             raise _NoStreamingError("the initial state has no end")
         raise TransportError("the watch ended inside the initial state")
 
-    def _take_state(self, state: State) -> None:
+    def _take_state(self, state: InitialList) -> None:
         self._check_stop()
         self._sink.replace(state)
         self._cursor.begin(state.version)
@@ -255,7 +261,7 @@ class Reflector:
         self.last_error = ""
 
     def _failed(self, error: Exception) -> None:
-        reason = explained(error, self._selection.resource)
+        reason = describe_error(error, self._selection.resource)
         self.last_error = f"{type(error).__name__}: {reason}"
         _log.info(
             "Watch failed",
@@ -278,5 +284,5 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-class _NoStreamingError(AsoError):
+class _NoStreamingError(AsoreconcileError):
     """The state cannot be streamed now; it may be listed."""

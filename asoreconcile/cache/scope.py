@@ -14,7 +14,7 @@ from asoreconcile.objects import JsonObject
 Transform = Callable[[JsonObject], JsonObject]
 """Gets an object nobody else holds; returns it, changed, or another one."""
 
-OTHERS = ""
+ALL_OTHER_NAMESPACES = ""
 """In `Scope.namespaces`: all namespaces that are not named beside it."""
 
 
@@ -58,7 +58,7 @@ EVERYTHING = Scope()
 
 
 @attrs.frozen
-class Part:
+class WatchScope:
     """What one watch brings of a scope.
 
     others: where the selection is of all namespaces, those that are not in it, but in
@@ -80,13 +80,13 @@ class Part:
         return namespace == self.namespace
 
 
-def parts(
+def watch_scopes(
     resource: ApiResource,
     scope: Scope = EVERYTHING,
     *,
     default: Scope = EVERYTHING,
     metadata_only: bool = False,
-) -> tuple[Part, ...]:
+) -> tuple[WatchScope, ...]:
     """What to watch, one watch each; together they are the scope.
 
     What is said of a namespace of the kind counts before what is said of the kind, then
@@ -96,7 +96,7 @@ def parts(
     general = default.by_namespace() if resource.namespaced else None
     chosen = own if own is not None else general
     if chosen is None:
-        chosen = {OTHERS: Selector()}
+        chosen = {ALL_OTHER_NAMESPACES: Selector()}
     whole = Selector(scope.label_selector, scope.field_selector)
     fallback = Selector(default.label_selector, default.field_selector)
     found = []
@@ -113,7 +113,7 @@ def parts(
                 namespace,
                 label=_first(one.label for one in said),
                 terms=_terms(_first(one.field for one in said)),
-                others=[name for name in chosen if name != OTHERS],
+                others=[name for name in chosen if name != ALL_OTHER_NAMESPACES],
                 metadata_only=metadata_only,
             )
         )
@@ -128,8 +128,8 @@ def _part(
     terms: list[str],
     others: list[str],
     metadata_only: bool,
-) -> Part:
-    if namespace == OTHERS and resource.namespaced:
+) -> WatchScope:
+    if namespace == ALL_OTHER_NAMESPACES and resource.namespaced:
         terms += [f"metadata.namespace!={name}" for name in others]
         namespace, terms = _as_path(terms)
     selection = Selection(
@@ -139,7 +139,7 @@ def _part(
         field_selector=",".join(terms),
         metadata_only=metadata_only,
     )
-    return Part(selection, frozenset() if namespace else frozenset(others))
+    return WatchScope(selection, frozenset() if namespace else frozenset(others))
 
 
 def _as_path(terms: list[str]) -> tuple[str, list[str]]:
@@ -152,7 +152,7 @@ def _as_path(terms: list[str]) -> tuple[str, list[str]]:
         name, _, value = term.partition("=")
         if name == "metadata.namespace":
             return value.removeprefix("="), [one for one in terms if one != term]
-    return OTHERS, terms
+    return ALL_OTHER_NAMESPACES, terms
 
 
 def _terms(field_selector: str) -> list[str]:

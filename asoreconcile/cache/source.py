@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from asoreconcile.kube.selection import Place, Selection
+from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject
 
@@ -28,7 +28,7 @@ class Listing(Protocol):
 class Source(Protocol):
     """Lists and watches."""
 
-    def listing(self, what: Selection, place: Place, /) -> Listing: ...
+    def listing(self, what: Selection, place: ListOptions, /) -> Listing: ...
 
     def watch(
         self,

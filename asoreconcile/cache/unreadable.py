@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import (
@@ -24,7 +24,7 @@ REASON = "Unreadable"
 """Of events and conditions about such objects."""
 
 
-class BadObjectError(AsoError):
+class BadObjectError(AsoreconcileError):
     """An object that the cache cannot take."""
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from asoreconcile.cache.cursor import is_before
-from asoreconcile.cache.remedies import BehindError, VeryShortWatchError
-from asoreconcile.cache.state import Silence
+from asoreconcile.cache.initial_list import InactivityTimer
+from asoreconcile.cache.resume_point import is_before
+from asoreconcile.cache.watch_errors import BehindError, VeryShortWatchError
 from asoreconcile.clock import Clock
-from asoreconcile.kube.errors import GarbledError, TransportError
+from asoreconcile.kube.errors import DecodeError, TransportError
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, resource_version
 
@@ -39,11 +39,11 @@ class Watch:
     ) -> TransportError | None:
         """Give `take` each event; why the watch broke, or None if it was ended.
 
-        Raises what `take` raises, GarbledError, BehindError for a server that has not
+        Raises what `take` raises, DecodeError, BehindError for a server that has not
         got as far as we have, and VeryShortWatchError.
         """
         broken: TransportError | None = None
-        silence: Silence | None = None
+        silence: InactivityTimer | None = None
         events = self.taken
         try:
             for type_, obj in self.events:
@@ -55,8 +55,10 @@ class Watch:
                     silence.heard()
                 elif type_ == "BOOKMARK":
                     # From here on, silence means that nobody is there any more.
-                    silence = Silence(clock, self.stream.close, seconds=_DEAD_SECONDS)
-        except GarbledError:
+                    silence = InactivityTimer(
+                        clock, self.stream.close, seconds=_DEAD_SECONDS
+                    )
+        except DecodeError:
             raise
         except TransportError as error:
             broken = error

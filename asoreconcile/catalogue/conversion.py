@@ -15,18 +15,18 @@ from typing import Any
 import attrs
 
 from asoreconcile import jsontext
-from asoreconcile.catalogue.carried import (
+from asoreconcile.catalogue.conversion_data import (
     EMPTY,
-    CarriedError,
+    ConversionDataError,
     Tree,
     digest,
     tree_of,
 )
+from asoreconcile.catalogue.field_renames import field_renames
 from asoreconcile.catalogue.kinds import Kind, KindVersion, UnknownVersionError
-from asoreconcile.catalogue.moves import moves
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.projection import Projection
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject, annotations, copy_json, gvk_of, key_of
 
 CARRIED = "asoreconcile/conversion-data"
@@ -34,7 +34,7 @@ ORIGINAL_VERSION = "originalVersion"
 STORED_SUFFIX = "storage"
 
 
-class ConversionError(AsoError):
+class ConversionError(AsoreconcileError):
     """An object that cannot be converted, and why; who asks names the object."""
 
 
@@ -86,7 +86,7 @@ def convert(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
     """
     try:
         return _converted(kind, copy_json(obj), to)
-    except (CarriedError, UnknownVersionError) as error:
+    except (ConversionDataError, UnknownVersionError) as error:
         own = gvk_of(obj).version
         raise ConversionError(f"cannot convert {own} to {to}: {error}") from error
 
@@ -136,7 +136,7 @@ def authored_version(kind: Kind, obj: JsonObject) -> str:
     try:
         source = form(kind, gvk_of(obj).version)
         return _carried(kind, source, obj, obj.get("spec")).authored
-    except (CarriedError, UnknownVersionError) as error:
+    except (ConversionDataError, UnknownVersionError) as error:
         raise ConversionError(str(error)) from error
 
 
@@ -161,7 +161,7 @@ def _converted(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
 
 
 def _projection(source: Form, target: Form, part: str) -> Projection:
-    renamed = moves(source.version, target.version) if part == "spec" else {}
+    renamed = field_renames(source.version, target.version) if part == "spec" else {}
     return Projection(renamed, from_stored=source.stored, to_stored=target.stored)
 
 
@@ -178,9 +178,13 @@ def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
         authored, shown = raw.get("authored"), raw.get("shown")
         tree = tree_of(raw.get("tree") or {})
     except (AttributeError, ValueError) as error:
-        raise CarriedError(f"annotation {CARRIED} is unreadable: remove it") from error
-    except CarriedError as error:
-        raise CarriedError(f"annotation {CARRIED}: {error}: remove it") from error
+        raise ConversionDataError(
+            f"annotation {CARRIED} is unreadable: remove it"
+        ) from error
+    except ConversionDataError as error:
+        raise ConversionDataError(
+            f"annotation {CARRIED}: {error}: remove it"
+        ) from error
     if authored not in kind.versions or shown != digest(spec):
         # This is not the spec that was shown: somebody wrote it, and in this version.
         authored = own
@@ -215,5 +219,5 @@ def _notes(obj: JsonObject) -> Mapping[str, str]:
     meta = obj.get("metadata") or {}
     notes = (meta.get("annotations") or {}) if isinstance(meta, dict) else None
     if not isinstance(notes, dict):
-        raise CarriedError("metadata, or its annotations, are no object")
+        raise ConversionDataError("metadata, or its annotations, are no object")
     return notes

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
 INDEX_FORMAT = "asoreconcile.kinds-index/1"
@@ -25,7 +25,7 @@ GROUP_FORMAT = "asoreconcile.kinds/1"
 SCHEMAS_FORMAT = "asoreconcile.schemas/1"
 
 
-class CatalogueFileError(AsoError):
+class CatalogueFileError(AsoreconcileError):
     """A catalogue file that is absent, no JSON, or of another format."""
 
 

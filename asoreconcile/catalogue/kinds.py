@@ -13,22 +13,22 @@ from typing import Literal
 import attrs
 
 from asoreconcile.catalogue.files import KindFolder
-from asoreconcile.catalogue.nearest import hint
-from asoreconcile.catalogue.packed import Packed
+from asoreconcile.catalogue.lazy_json import LazyJson
 from asoreconcile.catalogue.shapes import Shape, Shapes
+from asoreconcile.catalogue.suggestions import hint
 from asoreconcile.catalogue.tables import Table, Tables
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
 
 Scope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
 _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
 
 
-class UnknownKindError(AsoError):
+class UnknownKindError(AsoreconcileError):
     """No such group or kind; the message names the nearest."""
 
 
-class UnknownVersionError(AsoError):
+class UnknownVersionError(AsoreconcileError):
     """The kind has no such version; the message names those it has."""
 
 
@@ -95,9 +95,9 @@ class _GroupFile:
 
     def __init__(self, folder: KindFolder, group: str) -> None:
         content = folder.group(group)
-        self.heads: Mapping[str, JsonObject] = Packed(content["kinds"])
-        self.tables = Tables(Packed(content["tables"]))
-        self.status = Shapes(Packed(content["status"]))
+        self.heads: Mapping[str, JsonObject] = LazyJson(content["kinds"])
+        self.tables = Tables(LazyJson(content["tables"]))
+        self.status = Shapes(LazyJson(content["status"]))
         self._folder = folder
         self._group = group
         self._spec: Shapes | None = None
@@ -107,7 +107,7 @@ class _GroupFile:
     def spec(self) -> Shapes:
         with self._lock:
             if self._spec is None:
-                self._spec = Shapes(Packed(self._folder.schemas(self._group)))
+                self._spec = Shapes(LazyJson(self._folder.schemas(self._group)))
             return self._spec
 
 

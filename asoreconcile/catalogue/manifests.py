@@ -15,7 +15,7 @@ import attrs
 import yaml
 
 from asoreconcile import jsontext
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
 try:
@@ -43,7 +43,7 @@ class Manifest:
         return f"{self.path}:{self.line}"
 
 
-class ManifestError(AsoError):
+class ManifestError(AsoreconcileError):
     """Manifests that cannot be read: every problem, each with file and line."""
 
     def __init__(self, problems: Iterable[str]) -> None:

@@ -2,10 +2,10 @@
 
 from asoreconcile.arm import ids
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 
-class PathError(AsoError):
+class PathError(AsoreconcileError):
     """An id that cannot be built: a name or the owner's id is not known, or is none."""
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from asoreconcile.catalogue.kinds import Kind
-from asoreconcile.catalogue.nearest import nearest
-from asoreconcile.errors import AsoError
+from asoreconcile.catalogue.suggestions import closest
+from asoreconcile.errors import AsoreconcileError
 
 
 @attrs.frozen
@@ -28,7 +28,7 @@ class Unmatched:
         return text
 
 
-class PatternError(AsoError):
+class PatternError(AsoreconcileError):
     """A pattern that chooses less than it says."""
 
 
@@ -80,12 +80,12 @@ def _suggestions(glob: str, kinds: Sequence[Kind]) -> tuple[str, ...]:
     group, slash, name = glob.partition("/")
     if slash and name.strip("*") == "":
         groups = {kind.group_kind.group for kind in kinds}
-        return tuple(f"{near}/{name}" for near in nearest(group, groups))
+        return tuple(f"{near}/{name}" for near in closest(group, groups))
     if not slash or group.strip("*") == "":
         glob = name or group
         by_kind: dict[str, list[str]] = {}
         for kind in kinds:
             by_kind.setdefault(kind.group_kind.kind, []).append(str(kind))
-        close = nearest(glob, by_kind)
+        close = closest(glob, by_kind)
         return tuple(full for near in close for full in by_kind[near][:3])
-    return tuple(nearest(glob, map(str, kinds), count=2))
+    return tuple(closest(glob, map(str, kinds), count=2))

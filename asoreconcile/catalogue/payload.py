@@ -10,7 +10,7 @@ import attrs
 
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Path, Table
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject, copy_json
 
 
@@ -33,7 +33,7 @@ class Inputs(Protocol):
         """The value of a ConfigMap's key; `{name, key}`."""
 
 
-class SpecError(AsoError):
+class SpecError(AsoreconcileError):
     """A spec whose JSON cannot be what its kind's schema says; names the field."""
 
 

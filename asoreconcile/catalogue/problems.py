@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.catalogue.nearest import nearest
+from asoreconcile.catalogue.suggestions import closest
 from asoreconcile.objects import JsonObject
 
 _MAX_LISTED = 12
@@ -81,7 +81,7 @@ def _unknown(name: str, value: JsonObject, properties: JsonObject) -> str:
     for known in free:
         if known in (f"{stem}Reference", f"{stem}References"):
             return f"unknown field: set {known!r}, a reference to the resource"
-    close = nearest(name, free)
+    close = closest(name, free)
     if close:
         return f"unknown field; did you mean {close[0]!r}?"
     if name == "properties":
@@ -133,7 +133,7 @@ def _not_allowed(value: Any, allowed: list[Any]) -> str:
     for choice in allowed:
         if str(choice).casefold() == str(value).casefold():
             return f"{value!r} differs in letter case only: write {choice!r}"
-    close = nearest(str(value), [str(choice) for choice in allowed])
+    close = closest(str(value), [str(choice) for choice in allowed])
     meant = f"; did you mean {close[0]!r}?" if close else ""
     listed = ", ".join(str(choice) for choice in allowed[:_MAX_LISTED])
     more = ", ..." if len(allowed) > _MAX_LISTED else ""

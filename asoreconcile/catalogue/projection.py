@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.catalogue.carried import (
+from asoreconcile.catalogue.conversion_data import (
     BAG,
     EMPTY,
     Tree,
@@ -20,7 +20,7 @@ from asoreconcile.catalogue.carried import (
     opened,
     plain,
 )
-from asoreconcile.catalogue.moves import Move, SpecPath
+from asoreconcile.catalogue.field_renames import FieldRename, SpecPath
 from asoreconcile.objects import JsonObject
 
 _ANY = "x-kubernetes-preserve-unknown-fields"
@@ -34,7 +34,7 @@ class Projection:
     from_stored: the value has its property bags in it. to_stored: so will the answer.
     """
 
-    moves: Mapping[SpecPath, Mapping[str, Move]] = attrs.field(factory=dict)
+    moves: Mapping[SpecPath, Mapping[str, FieldRename]] = attrs.field(factory=dict)
     from_stored: bool = False
     to_stored: bool = False
 
@@ -45,7 +45,7 @@ class Projection:
 
         tree: what was kept beside the value so far. Never changes what it is given,
         and may share parts with it. The tree is empty when `to_stored`. Raises
-        CarriedError for a property bag nobody can read.
+        ConversionDataError for a property bag nobody can read.
         """
         if isinstance(value, dict) and not schema.get(_ANY):
             if "additionalProperties" in schema:

@@ -21,7 +21,7 @@ from asoreconcile.catalogue.manifests import Manifest
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.catalogue.resolution import Answers, Resolution
 from asoreconcile.catalogue.validation import problems
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,
@@ -32,7 +32,7 @@ from asoreconcile.objects import (
     spec,
 )
 
-# As `azure.wire` has it.
+# As `azure.annotations` has it.
 _POLICY = "serviceoperator.azure.com/reconcile-policy"
 _INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 
@@ -68,7 +68,7 @@ class Rendered:
     doubles: tuple[str, ...] = ()
 
 
-class RenderError(AsoError):
+class RenderError(AsoreconcileError):
     """What keeps manifests from being rendered: every problem, with file and line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -170,7 +170,7 @@ def _one(
     texts += _unresolved(version, obj, resolution, {problem.path for problem in wrong})
     try:
         resolution.arm_id_of(version, obj)
-    except AsoError as error:
+    except AsoreconcileError as error:
         texts.append(str(error))
     if texts:
         return texts, None
@@ -187,7 +187,7 @@ def _unresolved(
             continue
         try:
             resolution.resolve(needed, key_of(obj).namespace)
-        except AsoError as error:
+        except AsoreconcileError as error:
             texts.append(f"{needed.path}: {error}")
     return texts
 

@@ -14,9 +14,9 @@ import attrs
 from asoreconcile.catalogue.inputs import InputReference
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.names import azure_name
-from asoreconcile.catalogue.nearest import hint
 from asoreconcile.catalogue.paths import arm_id
-from asoreconcile.errors import AsoError
+from asoreconcile.catalogue.suggestions import hint
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,
@@ -30,7 +30,7 @@ from asoreconcile.redaction import HIDDEN
 _MEMBERS = ("owner", "references", "secrets", "secretMaps", "configMaps")
 
 
-class ResolutionError(AsoError):
+class ResolutionError(AsoreconcileError):
     """Something named that nobody defines; the message says where it could be put."""
 
 

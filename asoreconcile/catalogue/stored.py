@@ -4,8 +4,8 @@ Types only: an enum or a pattern that changed must not make a stored object unre
 Every object gets its property bag, and the spec the version its author wrote.
 """
 
-from asoreconcile.catalogue.carried import BAG
 from asoreconcile.catalogue.conversion import ORIGINAL_VERSION
+from asoreconcile.catalogue.conversion_data import BAG
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.objects import JsonObject
 

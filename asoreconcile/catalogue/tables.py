@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import attrs
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
 Conversion = Literal[
@@ -39,7 +39,7 @@ NAME_FIELD = "$name"
 _OBJECT: Conversion = "object"
 
 
-class TableError(AsoError):
+class TableError(AsoreconcileError):
     """A mapping table that cannot be read; the message names table and entry."""
 
 

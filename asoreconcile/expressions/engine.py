@@ -11,9 +11,9 @@ from typing import Any, Literal
 import attrs
 from google.protobuf.message import Message
 
-from asoreconcile.expressions.balance import balanced, original_column
 from asoreconcile.expressions.environment import environment
-from asoreconcile.expressions.messages import PACKAGE, SelfType
+from asoreconcile.expressions.proto_schema import PACKAGE, SelfType
+from asoreconcile.expressions.rebalance import balanced, original_column
 from asoreconcile.expressions.syntax import SecretUse, completed, secret_use
 from asoreconcile.objects import JsonObject
 

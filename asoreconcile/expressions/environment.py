@@ -9,7 +9,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from asoreconcile.expressions import resource_ids
-from asoreconcile.expressions.messages import PACKAGE, SELF, SelfType
+from asoreconcile.expressions.proto_schema import PACKAGE, SELF, SelfType
 from asoreconcile.expressions.syntax import MAP_MERGE, MAP_MERGE_OVERLOAD, SECRET
 
 _NUMBERS = {"int": "int64", "uint": "uint64", "double": "double"}

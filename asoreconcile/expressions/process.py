@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from asoreconcile import jsontext
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
 
@@ -30,11 +30,11 @@ _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 _log = Logger(__name__)
 
 
-class EngineMissingError(AsoError):
+class EngineMissingError(AsoreconcileError):
     """The CEL library is not installed; the message says how to install it."""
 
 
-class EngineLimitError(AsoError):
+class EngineLimitError(AsoreconcileError):
     """No answer within the bounds of time and memory."""
 
 
@@ -51,7 +51,7 @@ class _Child:
                     sys.executable,
                     "-P",
                     "-m",
-                    "asoreconcile.expressions.child",
+                    "asoreconcile.expressions.worker_main",
                     str(theirs.fileno()),
                     str(memory_bytes),
                 ],

@@ -15,11 +15,17 @@ from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.exchange import Exchange, RequestMetrics
 from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.rest_client import RequestMetrics, RestClient
 from asoreconcile.kube.retrying import MAX_RETRIES
-from asoreconcile.kube.selection import JSON, NEWEST, Place, Selection, selection_of
+from asoreconcile.kube.selection import (
+    JSON,
+    NEWEST,
+    ListOptions,
+    Selection,
+    selection_of,
+)
 from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.writes import Write, Writes, delete_options
@@ -85,7 +91,7 @@ class KubeClient(Writes):
         raises is raised instead, and the server has nothing to act on (`fencing`).
         """
         self._read_seconds = read_seconds
-        self._exchange = Exchange(
+        self._exchange = RestClient(
             Transport(
                 config,
                 user_agent=user_agent,
@@ -187,7 +193,9 @@ class KubeClient(Writes):
         """Any document of the API: discovery, version."""
         return self._exchange.document("GET", path, accept=accept)
 
-    def list_page(self, what: ApiResource | Selection, place: Place = NEWEST) -> Page:
+    def list_page(
+        self, what: ApiResource | Selection, place: ListOptions = NEWEST
+    ) -> Page:
         """One page of a list; the next one is asked for by its continue token.
 
         what: a kind, or a selection of it; so in all that follow.
@@ -206,7 +214,9 @@ class KubeClient(Writes):
             str(meta.get("continue") or ""),
         )
 
-    def listing(self, what: ApiResource | Selection, place: Place = NEWEST) -> Listing:
+    def listing(
+        self, what: ApiResource | Selection, place: ListOptions = NEWEST
+    ) -> Listing:
         """As `list_page`, but to be read object by object as they arrive.
 
         For lists that may be long: servers ignore the limit where they answer from
@@ -232,7 +242,9 @@ class KubeClient(Writes):
         resource, token = selection_of(what).resource, ""
         kind = {"apiVersion": resource.api_version, "kind": resource.kind}
         while True:
-            page = self.list_page(what, Place(limit=page_size, continue_token=token))
+            page = self.list_page(
+                what, ListOptions(limit=page_size, continue_token=token)
+            )
             for obj in page.items:
                 yield {**obj, **kind}  # lists leave it to the reader
             token = page.continue_token

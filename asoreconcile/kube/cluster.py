@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import attrs
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 
 
-class KubeConfigError(AsoError):
+class KubeConfigError(AsoreconcileError):
     """No usable cluster configuration; the message says where it was looked for."""
 
 

@@ -6,13 +6,13 @@ Rule: CL-7.
 import threading
 from typing import Protocol
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
 
 
-class UnknownKindError(AsoError):
+class UnknownKindError(AsoreconcileError):
     """The server does not serve the kind, or not at that version."""
 
 

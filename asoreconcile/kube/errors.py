@@ -1,6 +1,6 @@
 """What the Kubernetes API refused, typed by what a caller does about it.
 
-AsoError
+AsoreconcileError
 ├── TransportError            no answer; a write may have happened or not
 │   └── CredentialError       nothing was sent: there is no credential
 └── ApiError                  an answer that refuses
@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 
 from asoreconcile import jsontext
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import redact
 
@@ -27,7 +27,7 @@ _MAX_TEXT = 2048
 _TOO_LARGE = re.compile(r"request is too large|message larger than max", re.IGNORECASE)
 
 
-class TransportError(AsoError):
+class TransportError(AsoreconcileError):
     """The API server did not answer, or not in time.
 
     lost: the connection ended under the request; a new one may do at once.
@@ -42,11 +42,11 @@ class CredentialError(TransportError):
     """There is no credential to ask with: nothing was sent."""
 
 
-class GarbledError(TransportError):
+class DecodeError(TransportError):
     """The server answered something that the API does not say."""
 
 
-class ApiError(AsoError):
+class ApiError(AsoreconcileError):
     """The API server answered with a failure.
 
     status: HTTP status. reason: the Status object's, such as `NotFound`. details: its
@@ -156,7 +156,7 @@ def is_too_large(error: ApiError) -> bool:
     )
 
 
-def is_from_the_future(error: ApiError) -> bool:
+def is_resource_version_too_large(error: ApiError) -> bool:
     """Whether a server refused a version because it has not got that far itself.
 
     Replicas lag behind each other. Rule: RF-2.

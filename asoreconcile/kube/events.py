@@ -17,22 +17,27 @@ from typing import Literal, Protocol
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
-from asoreconcile.kube.correlation import Correlator, EventType, Record, Series
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     ApiError,
     NotFoundError,
     TransportError,
 )
-from asoreconcile.kube.eventforms import (
-    CoreForm,
-    Form,
-    SeriesForm,
+from asoreconcile.kube.event_correlator import (
+    EventCorrelator,
+    EventType,
+    Record,
+    Series,
+)
+from asoreconcile.kube.event_encoding import (
+    CoreEventEncoding,
+    EventEncoding,
+    EventsV1Encoding,
     cut,
     namespace_of,
 )
-from asoreconcile.kube.eventqueue import EventQueue, Task
-from asoreconcile.kube.eventseries import IDLE_SECONDS, SeriesCorrelator
+from asoreconcile.kube.event_queue import EventQueue, Task
+from asoreconcile.kube.event_series import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
@@ -88,11 +93,11 @@ class EventRecorder:
         self._threads = threads or Threads.timed_by(clock)
         self._queue = EventQueue(clock)
         self._stopping = threading.Event()
-        self._form: Form = CoreForm()
-        self._correlator: Correlator | SeriesCorrelator = Correlator()
+        self._form: EventEncoding = CoreEventEncoding()
+        self._correlator: EventCorrelator | SeriesCorrelator = EventCorrelator()
         self._serieses: SeriesCorrelator | None = None
         if api == "events.k8s.io/v1":
-            self._form = SeriesForm(instance or socket.gethostname())
+            self._form = EventsV1Encoding(instance or socket.gethostname())
             self._correlator = self._serieses = SeriesCorrelator()
         self._looks_again = False
         self._thread: threading.Thread | None = None

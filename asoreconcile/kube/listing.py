@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile import jsontext
-from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
 
@@ -32,7 +32,7 @@ class Listing:
         self.continue_token = ""
 
     def __iter__(self) -> Iterator[JsonObject]:
-        """The objects. Raises TransportError when the connection breaks, GarbledError
+        """The objects. Raises TransportError when the connection breaks, DecodeError
         for an answer that is no list, or that `close` has cut short.
         """
         chunks = self._stream.chunks()
@@ -135,5 +135,5 @@ def _decoded(text: bytes) -> Any:
 def _document(text: bytes) -> JsonObject:
     document = _decoded(text)
     if not isinstance(document, dict):
-        raise GarbledError("the answer is no list")
+        raise DecodeError("the answer is no list")
     return document

@@ -47,7 +47,7 @@ def selection_of(what: ApiResource | Selection) -> Selection:
 
 
 @attrs.frozen
-class Place:
+class ListOptions:
     """Where in a kind's history to list, and how far.
 
     resource_version: None is the most recent, "0" whatever the server has at hand, any
@@ -70,5 +70,5 @@ class Place:
         }
 
 
-NEWEST = Place()
+NEWEST = ListOptions()
 """The whole list, as it is now."""

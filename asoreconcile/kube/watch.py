@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from asoreconcile import jsontext
-from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
 
@@ -17,7 +17,7 @@ class WatchStream:
     def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
         """Ends when the server ends the watch, or `close` is called.
 
-        Raises TransportError when the connection breaks, GarbledError for a line that
+        Raises TransportError when the connection breaks, DecodeError for a line that
         is no event.
         """
         for line in self._stream.lines():
@@ -34,7 +34,7 @@ def _event(line: bytes) -> tuple[str, JsonObject]:
         event = jsontext.loads_plain(line)
         type_, obj = event["type"], event["object"]
     except (jsontext.JSONDecodeError, KeyError, TypeError) as error:
-        raise GarbledError(f"a watch line is no event: {error}") from error
+        raise DecodeError(f"a watch line is no event: {error}") from error
     if not isinstance(type_, str) or not isinstance(obj, dict):
-        raise GarbledError("a watch line is no event")
+        raise DecodeError("a watch line is no event")
     return type_, obj

@@ -11,18 +11,18 @@ from typing import Any, Protocol, cast
 
 import attrs
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
 from asoreconcile.middleware.context import Pending
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import POINTS, ExtensionPoint, Req, Res
 from asoreconcile.middleware.extension_set import (
     ANY_KIND,
     API_LEVEL,
+    Extension,
     ExtensionError,
     ExtensionSet,
-    Link,
 )
-from asoreconcile.middleware.points import POINTS, Point, Req, Res
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind
 
 _log = Logger(__name__)
@@ -30,7 +30,7 @@ _log = Logger(__name__)
 Call = Callable[[Any], Any]
 
 
-class NextCalledTwice(AsoError):  # noqa: N818 - named after what happened
+class NextCalledTwice(AsoreconcileError):  # noqa: N818 - named after what happened
     """An extension called `call_next` twice: what lies below may act twice."""
 
 
@@ -38,7 +38,7 @@ class LinkMetrics(Protocol):
     """Counts and times the runs of links (`middleware.metrics`). Thread-safe."""
 
     def observe(
-        self, link: Link, set_name: str, /, *, outcome: str, seconds: float
+        self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
         """outcome: of a fixed vocabulary. seconds: without those of the inner links."""
 
@@ -80,7 +80,7 @@ class Extensions:
         sets: Iterable[ExtensionSet] = (),
         *,
         kinds: Collection[GroupKind],
-        terminals: Terminals | None = None,
+        terminals: DefaultHandlers | None = None,
         metrics: LinkMetrics | None = None,
     ) -> "Extensions":
         """Fold the sets into one function per point and kind.
@@ -92,7 +92,7 @@ class Extensions:
         ordered = sorted(sets, key=lambda one: (-one.order, one.name))
         known = frozenset(kinds)
         _require_sound(ordered, known)
-        ends = terminals or Terminals()
+        ends = terminals or DefaultHandlers()
         chains: dict[tuple[str, GroupKind], Call] = {}
         rows = []
         for (point, kind), links in _by_chain(ordered, known).items():
@@ -104,12 +104,14 @@ class Extensions:
         rows.sort(key=lambda row: (row.kind, row.point))
         return cls(chains, {point.name: ends.of(point) for point in POINTS}, rows)
 
-    def chain(self, point: Point[Req, Res], kind: GroupKind) -> Callable[[Req], Res]:
+    def chain(
+        self, point: ExtensionPoint[Req, Res], kind: GroupKind
+    ) -> Callable[[Req], Res]:
         """The function to call at a point for a kind."""
         call = self._chains.get((point.name, kind)) or self._everywhere[point.name]
         return cast("Callable[[Req], Res]", call)
 
-    def has(self, point: Point[Any, Any], kind: GroupKind) -> bool:
+    def has(self, point: ExtensionPoint[Any, Any], kind: GroupKind) -> bool:
         """Whether any extension looks at this point of this kind."""
         return (point.name, kind) in self._chains
 
@@ -141,9 +143,11 @@ def _require_sound(sets: Sequence[ExtensionSet], known: frozenset[GroupKind]) ->
 
 def _by_chain(
     sets: Sequence[ExtensionSet], known: frozenset[GroupKind]
-) -> dict[tuple[Point[Any, Any], GroupKind], list[tuple[str, Link]]]:
+) -> dict[tuple[ExtensionPoint[Any, Any], GroupKind], list[tuple[str, Extension]]]:
     """The links of each chain, outermost first, each with its set's name."""
-    chains: dict[tuple[Point[Any, Any], GroupKind], list[tuple[str, Link]]] = {}
+    chains: dict[
+        tuple[ExtensionPoint[Any, Any], GroupKind], list[tuple[str, Extension]]
+    ] = {}
     for one in sets:
         for link in one.freeze():
             for kind in sorted(known) if link.kind == ANY_KIND else (link.kind,):
@@ -154,7 +158,9 @@ def _by_chain(
 
 
 def _row(
-    point: Point[Any, Any], kind: GroupKind, links: Sequence[tuple[str, Link]]
+    point: ExtensionPoint[Any, Any],
+    kind: GroupKind,
+    links: Sequence[tuple[str, Extension]],
 ) -> ChainRow:
     return ChainRow(
         kind,
@@ -164,7 +170,7 @@ def _row(
 
 
 def _linked(
-    link: Link, set_name: str, inner: Call, metrics: LinkMetrics | None
+    link: Extension, set_name: str, inner: Call, metrics: LinkMetrics | None
 ) -> Call:
     """One link with its guard, log line and measurements around it."""
     log = _log.bind(

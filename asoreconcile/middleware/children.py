@@ -9,8 +9,8 @@ from enum import Enum, auto
 from typing import Any
 
 from asoreconcile.errors import ConditionError
-from asoreconcile.middleware.gates import named
-from asoreconcile.middleware.points import Middleware
+from asoreconcile.middleware.extension_points import Middleware
+from asoreconcile.middleware.preconditions import named
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, dig
 

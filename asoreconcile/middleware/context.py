@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.arm import outcomes
-from asoreconcile.arm.faults import ArmError, stated_resource
+from asoreconcile.arm.errors import ArmError, stated_resource
 from asoreconcile.arm.tokens import Token, TokenError, dumps, loads
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError, RetryError, StoppedError
+from asoreconcile.errors import AsoreconcileError, RetryError, StoppedError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 
@@ -26,7 +26,7 @@ _ETAG = re.compile(r'(W/)?"[!#-~]+"')
 _UNWATCHED_DELAY_SECONDS = 10.0
 
 
-class Pending(AsoError):  # noqa: N818 - no error, and named as arm.outcomes does
+class Pending(AsoreconcileError):  # noqa: N818 - no error, and named as arm.outcomes does
     """A sub-operation is still running: come back to this pass later.
 
     Not a failure: the executor requeues and leaves the Ready condition as it is. Let

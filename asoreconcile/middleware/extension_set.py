@@ -6,8 +6,13 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.errors import AsoError
-from asoreconcile.middleware.points import Middleware, Point, Req, Res
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.middleware.extension_points import (
+    ExtensionPoint,
+    Middleware,
+    Req,
+    Res,
+)
 from asoreconcile.objects import GroupKind
 
 API_LEVEL = 1
@@ -18,15 +23,15 @@ THIRD_PARTY_ORDER = 100
 ANY_KIND = GroupKind("*", "*")
 
 
-class ExtensionError(AsoError):
+class ExtensionError(AsoreconcileError):
     """The extensions do not fit together; the operator does not start with them."""
 
 
 @attrs.frozen
-class Link:
+class Extension:
     """One extension at one point for one kind, and where it was registered."""
 
-    point: Point[Any, Any]
+    point: ExtensionPoint[Any, Any]
     kind: GroupKind
     run: Middleware[Any, Any]
     name: str
@@ -49,11 +54,11 @@ class ExtensionSet:
         self.name = name
         self.order = order
         self.api = api
-        self._links: list[Link] = []
+        self._links: list[Extension] = []
         self._frozen = False
 
     def on(
-        self, point: Point[Req, Res], *kinds: GroupKind
+        self, point: ExtensionPoint[Req, Res], *kinds: GroupKind
     ) -> Callable[[Middleware[Req, Res]], Middleware[Req, Res]]:
         """A decorator that registers a function for a point and some kinds.
 
@@ -73,12 +78,14 @@ class ExtensionSet:
                     f"extension set {self.name!r} is in use: register before start"
                 )
             name = _name_of(run)
-            self._links.extend(Link(point, kind, run, name, defined) for kind in kinds)
+            self._links.extend(
+                Extension(point, kind, run, name, defined) for kind in kinds
+            )
             return run
 
         return register
 
-    def freeze(self) -> tuple[Link, ...]:
+    def freeze(self) -> tuple[Extension, ...]:
         """The links in order of registration; nothing can be added afterwards."""
         self._frozen = True
         return tuple(self._links)

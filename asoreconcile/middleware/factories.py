@@ -5,21 +5,12 @@ function of its own.
 """
 
 from asoreconcile.middleware.children import Keep, Shape, keep_children, writable
-from asoreconcile.middleware.gates import (
+from asoreconcile.middleware.imports import skip_import_if
+from asoreconcile.middleware.preconditions import (
     TERMINAL,
     block_if_state,
     block_unless_owner_state,
     block_unless_state,
-)
-from asoreconcile.middleware.imports import skip_import_if
-from asoreconcile.middleware.keys import (
-    KEY_PAIR,
-    KEYS_AND_CONNECTION_STRINGS,
-    Source,
-    collect,
-    export_keys,
-    export_status,
-    requested,
 )
 from asoreconcile.middleware.reclassify import (
     ErrorMatch,
@@ -27,6 +18,15 @@ from asoreconcile.middleware.reclassify import (
     message_contains,
     message_matches,
     reclassify,
+)
+from asoreconcile.middleware.secret_exporters import (
+    KEY_PAIR,
+    KEYS_AND_CONNECTION_STRINGS,
+    Source,
+    collect,
+    export_keys,
+    export_status,
+    requested,
 )
 
 __all__ = [

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from asoreconcile.middleware.gates import named
-from asoreconcile.middleware.points import Middleware
+from asoreconcile.middleware.extension_points import Middleware
+from asoreconcile.middleware.preconditions import named
 from asoreconcile.middleware.requests import Import, Imported, ImportResult, Skipped
 from asoreconcile.objects import JsonObject
 

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from asoreconcile.middleware.extension_set import Link
+from asoreconcile.middleware.extension_set import Extension
 
 _LABELS = ("point", "group", "kind", "extension")
 # Most links only look at a dict; those that ask ARM take as long as a request.
@@ -32,7 +32,7 @@ class ExtensionMetrics:
         )
 
     def observe(
-        self, link: Link, set_name: str, /, *, outcome: str, seconds: float
+        self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
         labels = (
             link.point.name,

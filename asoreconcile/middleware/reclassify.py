@@ -6,10 +6,10 @@ from collections.abc import Callable
 import attrs
 
 from asoreconcile.arm.classification import Classification
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.errors import RetryClass, Severity
-from asoreconcile.middleware.gates import named
-from asoreconcile.middleware.points import Middleware
+from asoreconcile.middleware.extension_points import Middleware
+from asoreconcile.middleware.preconditions import named
 from asoreconcile.middleware.requests import ClassifyError
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import attrs
 
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import NO_PROGRESS, Progress
 from asoreconcile.arm.tokens import Token
 from asoreconcile.catalogue.kinds import KindVersion

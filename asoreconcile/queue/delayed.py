@@ -6,7 +6,7 @@ A plain structure: the queue holds its lock around every call.
 import heapq
 from typing import Generic
 
-from asoreconcile.queue.entry import Key, Queued, State
+from asoreconcile.queue.queue_item import Key, QueueItem, State
 
 _SLACK = 64
 _WAITING = State.WAITING
@@ -18,11 +18,11 @@ class Delayed(Generic[Key]):
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Queued[Key]]] = []
+        self._heap: list[tuple[float, int, QueueItem[Key]]] = []
         self._stale = 0
         self._pushes = 0
 
-    def push(self, entry: Queued[Key], ready_at: float, not_before: float) -> None:
+    def push(self, entry: QueueItem[Key], ready_at: float, not_before: float) -> None:
         """Let an entry that is nowhere wait until `ready_at`."""
         entry.state = _WAITING
         entry.ready_at = ready_at
@@ -30,7 +30,7 @@ class Delayed(Generic[Key]):
         self._pushes += 1
         heapq.heappush(self._heap, (ready_at, self._pushes, entry))
 
-    def remove(self, entry: Queued[Key]) -> Queued[Key]:
+    def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
         """Take an entry out early; returns the one that goes on in its place."""
         successor = entry.replaced()
         self._stale += 1
@@ -47,14 +47,14 @@ class Delayed(Generic[Key]):
             self._stale -= 1
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now: float) -> list[Queued[Key]]:
+    def pop_due(self, now: float) -> list[QueueItem[Key]]:
         """Take out all entries whose time has come, earliest first."""
         due = []
         while (ready_at := self.earliest()) is not None and ready_at <= now:
             due.append(heapq.heappop(self._heap)[2])
         return due
 
-    def clear(self) -> list[Queued[Key]]:
+    def clear(self) -> list[QueueItem[Key]]:
         """Drop all; returns what waited."""
         waiting = [slot[2] for slot in self._heap if slot[2].state is _WAITING]
         self._heap.clear()

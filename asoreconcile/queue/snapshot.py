@@ -5,16 +5,16 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from asoreconcile.metrics import QueueSnapshot
-from asoreconcile.queue.agenda import Agenda
-from asoreconcile.queue.entry import State
-from asoreconcile.queue.ready import MAX_LABELS
+from asoreconcile.queue.priority_queue import MAX_LABELS
+from asoreconcile.queue.queue_item import State
+from asoreconcile.queue.queue_state import QueueState
 
 Key = TypeVar("Key", bound=Hashable)
 
 _OTHERS = "exceeded_cardinality_limit"
 
 
-def snapshot_of(agenda: Agenda[Key], *, now: float, retries: int) -> QueueSnapshot:
+def snapshot_of(agenda: QueueState[Key], *, now: float, retries: int) -> QueueSnapshot:
     """now: `Clock.monotonic` seconds. The caller holds the queue's lock.
 
     A priority that once had a ready key stays in the depth, with 0.

@@ -26,8 +26,8 @@ from typing import Generic, NamedTuple, TypeVar
 from asoreconcile.backoff import ItemExponential, RateLimiter
 from asoreconcile.clock import Clock
 from asoreconcile.metrics import QueueMetrics, QueueSnapshot
-from asoreconcile.queue.agenda import NEVER, Agenda
-from asoreconcile.queue.alarm import Alarm
+from asoreconcile.queue.deadline_timer import DeadlineTimer
+from asoreconcile.queue.queue_state import NEVER, QueueState
 from asoreconcile.queue.snapshot import snapshot_of
 
 LOW_PRIORITY = -100
@@ -78,14 +78,14 @@ class WorkQueue(Generic[Key]):
         self._on_ready = on_ready
         self._lock = threading.Lock()
         self._available = threading.Condition(self._lock)
-        self._agenda: Agenda[Key] = Agenda(fairness, oldest_every)
+        self._agenda: QueueState[Key] = QueueState(fairness, oldest_every)
         self._ready = self._agenda.ready
         self._retries = 0
         self._waiting = 0
         self._fewest_waiting = 0
         self._dismissed = 0
         self._shutting_down = False
-        self._alarm = Alarm(clock, self._promote)
+        self._alarm = DeadlineTimer(clock, self._promote)
         if metrics is not None:
             metrics.expose(self.snapshot)
 
@@ -100,10 +100,10 @@ class WorkQueue(Generic[Key]):
         try:
             if self._shutting_down:
                 return
-            unattended = self._offer(self._agenda.add(key, priority, now))
+            unclaimed = self._offer(self._agenda.add(key, priority, now))
         finally:
             self._lock.release()
-        if unattended and self._on_ready is not None:
+        if unclaimed and self._on_ready is not None:
             self._on_ready()
 
     def add_after(
@@ -209,12 +209,12 @@ class WorkQueue(Generic[Key]):
         with self._lock:
             return len(self._ready) + self._agenda.locked
 
-    def unattended(self) -> int:
+    def unclaimed(self) -> int:
         """Ready keys that no worker standing in `get` will take."""
         with self._lock:
             return max(0, len(self._ready) - self._waiting)
 
-    def dismiss_idle(self) -> int:
+    def release_idle(self) -> int:
         """Let go the workers that `get` never needed since the last call (TH-8).
 
         Their `get` returns None. Returns how many. Call it once a period.
@@ -248,7 +248,7 @@ class WorkQueue(Generic[Key]):
                 return
             if delay_seconds > 0:
                 self._retries += 1
-            unattended = self._offer(
+            unclaimed = self._offer(
                 self._agenda.admit(key, priority, now, ready_at, not_before)
             )
             alarm_at = None
@@ -256,18 +256,18 @@ class WorkQueue(Generic[Key]):
                 alarm_at = self._agenda.delayed.earliest()
         if alarm_at is not None:
             self._alarm.set(alarm_at)
-        if unattended and self._on_ready is not None:
+        if unclaimed and self._on_ready is not None:
             self._on_ready()
 
     def _promote(self) -> None:
         """Make ready what is due; runs on the timer thread."""
         now = self._monotonic()
         with self._lock:
-            unattended = self._offer(self._agenda.promote(now))
+            unclaimed = self._offer(self._agenda.promote(now))
             alarm_at = self._agenda.delayed.earliest()
         if alarm_at is not None:
             self._alarm.set(alarm_at)
-        if unattended and self._on_ready is not None:
+        if unclaimed and self._on_ready is not None:
             self._on_ready()
 
     def _offer(self, takeable: int) -> bool:

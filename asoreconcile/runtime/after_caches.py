@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
-from asoreconcile.queue.alarm import Alarm
-from asoreconcile.runtime.service import Group, Service
-from asoreconcile.runtime.workforce import start_daemon
+from asoreconcile.queue.deadline_timer import DeadlineTimer
+from asoreconcile.runtime.runnable import Runnable, RunnableGroup
+from asoreconcile.runtime.worker_pool import start_daemon
 
 _log = Logger(__name__)
 
@@ -25,7 +25,7 @@ class AfterCaches:
         self,
         clock: Clock,
         ready: Callable[[], bool],
-        start: Callable[[Group, Service], object],
+        start: Callable[[RunnableGroup, Runnable], object],
     ) -> None:
         """ready: whether the caches can be read; asked now and then while anybody
         waits. start: called on a thread of its own; what it raises is its business.
@@ -34,14 +34,16 @@ class AfterCaches:
         self._ready = ready
         self._start = start
         self._lock = threading.Lock()
-        self._held: list[tuple[Group, Service]] = []
+        self._held: list[tuple[RunnableGroup, Runnable]] = []
         self._closed = False
         self.settled = threading.Event()
         """Set while nothing is being started."""
         self.settled.set()
-        self._alarm = Alarm(clock, self._check)
+        self._alarm = DeadlineTimer(clock, self._check)
 
-    def hold(self, group: Group, service: Service, *, always: bool = False) -> bool:
+    def hold(
+        self, group: RunnableGroup, service: Runnable, *, always: bool = False
+    ) -> bool:
         """Hold a service back if it has to wait; whether it has to.
 
         always: because it comes after one that is held.

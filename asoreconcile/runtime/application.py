@@ -27,28 +27,28 @@ from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
-from asoreconcile.runtime.assignment import Assignment
+from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.election import LeaseElector, lease_elector
 from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
-    Checks,
+    HealthChecks,
     ThreadsAlive,
     TimersAlive,
 )
-from asoreconcile.runtime.leader import LeaderElection
+from asoreconcile.runtime.informer_registry import InformerRegistry
+from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
+from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
+from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
 from asoreconcile.runtime.options import CacheOptions, ClientOptions
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.pulse import pulse_of, shown
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
-from asoreconcile.runtime.roster import Roster
-from asoreconcile.runtime.scrapers import Scrapers
-from asoreconcile.runtime.service import Group, Service
+from asoreconcile.runtime.runnable import Runnable, RunnableGroup
 from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.runtime.webhook_readiness import WebhookReadiness
-from asoreconcile.runtime.workforce import start_daemon
+from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
 from asoreconcile.webhooks.certificates import Certificates, SelfSignedCertificate
@@ -79,7 +79,7 @@ class Application:
         client: ClientOptions | None = None,
         cache: CacheOptions | None = None,
         event_api: EventApi = "v1",
-        leader_election: LeaderElection | str | None = None,
+        leader_election: LeaderElectionOptions | str | None = None,
         metrics_address: str = "0",
         secure_metrics: bool = False,
         metrics_certificates: Certificates | None = None,
@@ -137,7 +137,7 @@ class Application:
         self.recorder = EventRecorder(
             self.client, name, clock=self.clock, api=event_api, threads=self.threads
         )
-        self.alive, self.ready = Checks("healthz"), Checks("readyz")
+        self.alive, self.ready = HealthChecks("healthz"), HealthChecks("readyz")
         self._pulse = pulse_of(
             cluster,
             self.client,
@@ -156,7 +156,7 @@ class Application:
             grace_seconds=grace_seconds,
             caches_ready=lambda: self._synced().ok,
         )
-        self._roster = Roster(
+        self._roster = InformerRegistry(
             self._informers, self.manager, synced=self._synced, metrics=self.metrics
         )
         self._closing: list[KubeClient] = [self.client]
@@ -209,7 +209,7 @@ class Application:
         sync_timeout_seconds: float = 120.0,
         idle_seconds: float = 30.0,
         needs_leader: bool = True,
-    ) -> Assignment:
+    ) -> ControllerBuilder:
         """Have a reconciler called for each object of a kind, whenever one changes.
 
         reconciler: an object with a method `reconcile`, or a plain function.
@@ -243,9 +243,9 @@ class Application:
             idle_seconds=idle_seconds,
             threads=self.threads,
         )
-        assignment = Assignment(controller, informer, self.informer)
+        assignment = ControllerBuilder(controller, informer, self.informer)
         assignment.watches(informer, when=when, resync_seconds=resync_seconds)
-        group = Group.LEADER if needs_leader else Group.OTHERS
+        group = RunnableGroup.LEADER if needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
         self.alive.add(controller.name, controller.progress)
         return assignment
@@ -280,9 +280,9 @@ class Application:
             max_admission_bytes=max_admission_bytes,
             max_conversion_bytes=max_conversion_bytes,
         )
-        if isinstance(certificates, Service):
-            self.manager.add(certificates, group=Group.WEBHOOKS)
-        self.manager.add(server, group=Group.WEBHOOKS)
+        if isinstance(certificates, Runnable):
+            self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
+        self.manager.add(server, group=RunnableGroup.WEBHOOKS)
         self._listening.watch(server)
         untold = (
             certificates.untold
@@ -342,11 +342,13 @@ class Application:
     def _report_unreadable(self, found: Unreadable) -> None:
         self.recorder.event(found.known, "Warning", REASON, found.message)
 
-    def _make_elector(self, wanted: LeaderElection | str | None) -> LeaseElector | None:
+    def _make_elector(
+        self, wanted: LeaderElectionOptions | str | None
+    ) -> LeaseElector | None:
         if wanted is None:
             return None
         if isinstance(wanted, str):
-            wanted = LeaderElection(wanted)
+            wanted = LeaderElectionOptions(wanted)
         return lease_elector(
             self._cluster,
             ObjectKey(wanted.namespace or self._cluster.namespace, wanted.lease),
@@ -372,12 +374,12 @@ class Application:
         self._closing.append(reviewer)
         if certificates is None:
             certificates = SelfSignedCertificate(self.name, clock=self.clock)
-        scrapers = Scrapers(reviewer, clock=self.clock)
+        scrapers = MetricsAuthorizationFilter(reviewer, clock=self.clock)
         return Access(certificates.context, scrapers.refusal)
 
     def _add_services(self) -> None:
         for endpoints in self.endpoints.values():
-            self.manager.add(endpoints, group=Group.SERVERS)
+            self.manager.add(endpoints, group=RunnableGroup.SERVERS)
         timers = TimersAlive(self.clock)
         self.alive.add("timers", timers)
         self.alive.add("listeners", self._listening)
@@ -387,11 +389,11 @@ class Application:
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)
             self.ready.add("leaderElection", self._elector.standing)
-        self.manager.add(timers, group=Group.SERVERS)
+        self.manager.add(timers, group=RunnableGroup.SERVERS)
         # With the servers, because those stop last: a stop is worth events too.
-        self.manager.add(self.recorder, group=Group.SERVERS)
-        self.manager.add(self._informers, group=Group.CACHES)
-        self.manager.add(self._pulse, group=Group.CACHES)
+        self.manager.add(self.recorder, group=RunnableGroup.SERVERS)
+        self.manager.add(self._informers, group=RunnableGroup.CACHES)
+        self.manager.add(self._pulse, group=RunnableGroup.CACHES)
 
 
 def _default_name(resource: ApiResource) -> str:

@@ -14,16 +14,16 @@ from asoreconcile.clock import Clock
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import WorkQueue
+from asoreconcile.runtime.cache_sync import CacheSync
+from asoreconcile.runtime.event_sources import EventSources
 from asoreconcile.runtime.handlers import Handler, enqueue_self
-from asoreconcile.runtime.health import Verdict
-from asoreconcile.runtime.intake import Intake
+from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
-from asoreconcile.runtime.reconciling import Reconciling
 from asoreconcile.runtime.source import Source
-from asoreconcile.runtime.syncing import SyncGate
 from asoreconcile.runtime.throttle import Throttle
-from asoreconcile.runtime.workforce import StartThread, Workforce, start_daemon
+from asoreconcile.runtime.worker import Worker
+from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
 from asoreconcile.threads import Threads
 
 _NO_PROGRESS_SECONDS = 900.0
@@ -77,8 +77,8 @@ class Controller:
             fairness=fairness or _namespace,
             on_ready=self._hire,
         )
-        self._intake = Intake(self._queue)
-        self._reconciling = Reconciling(
+        self._intake = EventSources(self._queue)
+        self._reconciling = Worker(
             name,
             reconcile_of(reconciler),
             self._queue,
@@ -89,7 +89,7 @@ class Controller:
             throttle=throttle,
         )
         self._passes = self._reconciling.passes
-        self._workforce = Workforce(
+        self._workforce = WorkerPool(
             self._queue,
             self._reconciling.work,
             clock=clock,
@@ -99,7 +99,7 @@ class Controller:
             threads=threads,
             start_thread=start_thread,
         )
-        self._gate = SyncGate(
+        self._gate = CacheSync(
             clock, self._workforce.open, timeout_seconds=sync_timeout_seconds
         )
         self._lock = threading.Lock()
@@ -194,12 +194,12 @@ class Controller:
         """Threads now, busy or idle."""
         return self._workforce.workers
 
-    def progress(self) -> Verdict:
+    def progress(self) -> CheckResult:
         """A liveness check: fails when every worker has been on one object for a
         quarter of an hour while others wait, or none was there and none could be
         started for a minute: a new process may find threads again.
         """
-        waiting = self._queue.unattended()
+        waiting = self._queue.unclaimed()
         hanging = self._passes.longer_than(_NO_PROGRESS_SECONDS)
         details = self._passes.describe() if hanging else []
         refused = self._workforce.refused_seconds()
@@ -207,7 +207,7 @@ class Controller:
             details.append(f"{self.name}: no thread to be had for {refused:.0f} s")
         unmanned = refused >= _NO_THREAD_SECONDS and not self._workforce.workers
         ok = not waiting or (hanging < self._max_concurrent and not unmanned)
-        return Verdict(ok, tuple(details))
+        return CheckResult(ok, tuple(details))
 
     def _hire(self) -> None:
         self._workforce.hire()

@@ -12,8 +12,8 @@ import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from asoreconcile.runtime.health import Checks, Report, Verdict
-from asoreconcile.serving.handling import READ_SECONDS
+from asoreconcile.runtime.health import CheckResult, HealthChecks, Report
+from asoreconcile.serving.connection_handler import READ_SECONDS
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
 
@@ -24,7 +24,7 @@ OFF = ("", "0")
 @attrs.frozen
 class Access:
     """Who may ask, over TLS. tls: as of `listener.Listener`. guard: asked before each
-    answer; what it answers is answered instead (`runtime.scrapers`).
+    answer; what it answers is answered instead (`runtime.metrics_authorization`).
     """
 
     tls: Callable[[], ssl.SSLContext] = attrs.field(repr=False)
@@ -39,7 +39,7 @@ class Endpoints:
         address: str,
         *,
         registry: CollectorRegistry | None = None,
-        checks: tuple[Checks, ...] = (),
+        checks: tuple[HealthChecks, ...] = (),
         access: Access | None = None,
         read_seconds: float = READ_SECONDS,
     ) -> None:
@@ -131,10 +131,10 @@ class ListenersAlive:
         """Count it in from now on."""
         self._listening.append(listening)
 
-    def __call__(self) -> Verdict:
+    def __call__(self) -> CheckResult:
         lost = [(one.name, one.lost()) for one in self._listening]
         details = tuple(f"{name}: {reason}" for name, reason in lost if reason)
-        return Verdict(ok=not details, details=details)
+        return CheckResult(ok=not details, details=details)
 
 
 def endpoints_at(
@@ -142,7 +142,7 @@ def endpoints_at(
     health: str,
     *,
     registry: CollectorRegistry,
-    checks: tuple[Checks, ...],
+    checks: tuple[HealthChecks, ...],
     access: Access | None = None,
 ) -> dict[str, Endpoints]:
     """The endpoints of a process by address; one address may serve both.

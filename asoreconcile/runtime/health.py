@@ -11,7 +11,7 @@ import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
-from asoreconcile.queue.alarm import Alarm
+from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
@@ -22,14 +22,14 @@ _MISSED_BEATS = 6
 
 
 @attrs.frozen
-class Verdict:
+class CheckResult:
     """A check's answer. details: lines for a person, shown when asked for."""
 
     ok: bool
     details: tuple[str, ...] = ()
 
 
-Check = Callable[[], Verdict]
+Check = Callable[[], CheckResult]
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ class Report:
     text: str
 
 
-class Checks:
+class HealthChecks:
     """The named checks of one endpoint. Safe from any thread, at any time."""
 
     def __init__(self, name: str) -> None:
@@ -133,7 +133,7 @@ class CachesSynced:
         with self._lock:
             self._sources.pop(kind, None)
 
-    def __call__(self) -> Verdict:
+    def __call__(self) -> CheckResult:
         now = self._clock.monotonic()
         with self._lock:
             sources = dict(self._sources)
@@ -148,7 +148,7 @@ class CachesSynced:
             state = "degraded, not synced" if degraded else "not synced"
             reason = last_error()
             details.append(f"{kind}: {state}{': ' + reason if reason else ''}")
-        return Verdict(ok, tuple(details))
+        return CheckResult(ok, tuple(details))
 
 
 class TimersAlive:
@@ -158,7 +158,7 @@ class TimersAlive:
         self._clock = clock
         self._last = clock.monotonic()
         self._stopped = False
-        self._alarm = Alarm(clock, self._beat)
+        self._alarm = DeadlineTimer(clock, self._beat)
 
     def start(self) -> None:
         self._beat()
@@ -168,10 +168,10 @@ class TimersAlive:
         self._alarm.cancel()
         return []
 
-    def __call__(self) -> Verdict:
+    def __call__(self) -> CheckResult:
         late = self._clock.monotonic() - self._last
         ok = late < _BEAT_SECONDS * _MISSED_BEATS
-        return Verdict(ok, (f"last timer fired {late:.0f} s ago",))
+        return CheckResult(ok, (f"last timer fired {late:.0f} s ago",))
 
     def _beat(self) -> None:
         self._last = self._clock.monotonic()
@@ -189,23 +189,23 @@ class ThreadsAlive:
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
 
-    def __call__(self) -> Verdict:
+    def __call__(self) -> CheckResult:
         down = self._threads.down()
         details = [
             f"{name}: {'dead, starts again soon' if name in down else 'runs again'}, "
             f"died {death.count} times, last of {death.error}"
             for name, death in sorted(self._threads.deaths().items())
         ]
-        return Verdict(ok=not down, details=tuple(details))
+        return CheckResult(ok=not down, details=tuple(details))
 
 
-def _ping() -> Verdict:
-    return Verdict(ok=True)
+def _ping() -> CheckResult:
+    return CheckResult(ok=True)
 
 
-def _run(name: str, check: Check) -> Verdict:
+def _run(name: str, check: Check) -> CheckResult:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a check that breaks is one that fails
         _log.exception("Health check raised", check=name)
-        return Verdict(ok=False, details=(f"{type(error).__name__}",))
+        return CheckResult(ok=False, details=(f"{type(error).__name__}",))

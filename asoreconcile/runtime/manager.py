@@ -12,30 +12,30 @@ from functools import partial
 from typing import Protocol
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
 from asoreconcile.runtime.after_caches import AfterCaches
-from asoreconcile.runtime.service import (
+from asoreconcile.runtime.runnable import (
     STOP_ORDER,
-    Group,
-    Service,
-    Standby,
-    Step,
-    Task,
+    Runnable,
+    RunnableFunc,
+    RunnableGroup,
+    RunnableHooks,
+    WarmUpRunnable,
 )
 from asoreconcile.runtime.signals import stop_signals
-from asoreconcile.runtime.workforce import start_daemon
+from asoreconcile.runtime.worker_pool import start_daemon
 
 _log = Logger(__name__)
 
 GRACE_SECONDS = 25.0  # pods usually get 30 s
 
 
-class ManagerError(AsoError):
+class ManagerError(AsoreconcileError):
     """The manager was used in an order that makes no sense."""
 
 
-class LeadershipLostError(AsoError):
+class LeadershipLostError(AsoreconcileError):
     """Another process may be leading: this one must exit. Rule: MG-5."""
 
 
@@ -82,9 +82,13 @@ class Manager:
         self._elector = elector
         self._grace_seconds = grace_seconds
         self._lock = threading.Lock()
-        self._services: dict[Group, list[Service]] = {group: [] for group in Group}
-        self._started: dict[Group, list[Service]] = {group: [] for group in Group}
-        self._open: set[Group] = set()
+        self._services: dict[RunnableGroup, list[Runnable]] = {
+            group: [] for group in RunnableGroup
+        }
+        self._started: dict[RunnableGroup, list[Runnable]] = {
+            group: [] for group in RunnableGroup
+        }
+        self._open: set[RunnableGroup] = set()
         self._names: set[str] = set()
         self._phase = _Phase.NEW
         self._stop = threading.Event()
@@ -100,9 +104,9 @@ class Manager:
 
     def add(
         self,
-        service: Service,
+        service: Runnable,
         *,
-        group: Group = Group.LEADER,
+        group: RunnableGroup = RunnableGroup.LEADER,
         after_caches: bool = True,
     ) -> None:
         """Have a service started with its group; at once if the group has started.
@@ -116,13 +120,17 @@ class Manager:
         with self._lock:
             self._check_new(service)
             self._services[group].append(service)
-            if not after_caches or group < Group.OTHERS or isinstance(service, Standby):
+            if (
+                not after_caches
+                or group < RunnableGroup.OTHERS
+                or isinstance(service, WarmUpRunnable)
+            ):
                 self._early.add(id(service))
-            warm = group is Group.LEADER and Group.OTHERS in self._open
+            warm = group is RunnableGroup.LEADER and RunnableGroup.OTHERS in self._open
             now = group in self._open
-        if isinstance(service, Task):
+        if isinstance(service, RunnableFunc):
             service.on_failure = self._fail
-        if warm and not now and isinstance(service, Standby):
+        if warm and not now and isinstance(service, WarmUpRunnable):
             service.warm_up()
         if now and not self._has_to_wait(group, service):
             self._start_one(group, service)
@@ -155,7 +163,7 @@ class Manager:
         """
         self._stop.set()
 
-    def _check_new(self, service: Service) -> None:
+    def _check_new(self, service: Runnable) -> None:
         if self._phase is _Phase.STOPPING:
             raise ManagerError("the manager is stopping")
         name = getattr(service, "name", None)
@@ -166,12 +174,17 @@ class Manager:
         self._names.add(name)
 
     def _start(self) -> None:
-        for group in (Group.SERVERS, Group.WEBHOOKS, Group.CACHES, Group.OTHERS):
+        for group in (
+            RunnableGroup.SERVERS,
+            RunnableGroup.WEBHOOKS,
+            RunnableGroup.CACHES,
+            RunnableGroup.OTHERS,
+        ):
             if not self._start_group(group):
                 return
         self._warm_up()
         if self._elector is None:
-            self._start_group(Group.LEADER)
+            self._start_group(RunnableGroup.LEADER)
         elif not self._stop.is_set():
             try:
                 self._elector.start(elected=self._on_elected, lost=self._on_lost)
@@ -179,7 +192,7 @@ class Manager:
                 _log.exception("Leader election failed to start")
                 self._fail(error)
 
-    def _start_group(self, group: Group) -> bool:
+    def _start_group(self, group: RunnableGroup) -> bool:
         """Start what a group holds, and let later additions start at once.
 
         False: stopping was asked for, or something failed.
@@ -195,17 +208,17 @@ class Manager:
                 self._after_caches.hold(group, service, always=True)
             elif self._has_to_wait(group, service):
                 # What comes after a step finds it done.
-                behind_step = isinstance(service, Step)
+                behind_step = isinstance(service, RunnableHooks)
             elif not self._start_one(group, service):
                 return False
         return True
 
-    def _has_to_wait(self, group: Group, service: Service) -> bool:
+    def _has_to_wait(self, group: RunnableGroup, service: Runnable) -> bool:
         """Whether it is held back until the caches can be read."""
         early = id(service) in self._early
         return not early and self._after_caches.hold(group, service)
 
-    def _start_one(self, group: Group, service: Service) -> bool:
+    def _start_one(self, group: RunnableGroup, service: Runnable) -> bool:
         with self._lock:
             if self._phase is not _Phase.RUNNING or self._stop.is_set():
                 return False
@@ -220,9 +233,9 @@ class Manager:
 
     def _warm_up(self) -> None:
         with self._lock:
-            services = list(self._services[Group.LEADER])
+            services = list(self._services[RunnableGroup.LEADER])
         for service in services:
-            if isinstance(service, Standby) and not self._stop.is_set():
+            if isinstance(service, WarmUpRunnable) and not self._stop.is_set():
                 service.warm_up()
 
     def _on_elected(self) -> None:
@@ -231,7 +244,7 @@ class Manager:
                 return
             self._settled.clear()
         try:
-            self._start_group(Group.LEADER)
+            self._start_group(RunnableGroup.LEADER)
         finally:
             self._settled.set()
 
@@ -259,18 +272,20 @@ class Manager:
         writing = False
         for group in STOP_ORDER:
             left = self._stop_group(self._started[group])
-            if group is Group.LEADER and not self._wait(self._settled):
+            if group is RunnableGroup.LEADER and not self._wait(self._settled):
                 left.append("leaders (starting)")
-            if group is Group.LEADER and not self._wait(self._after_caches.settled):
+            if group is RunnableGroup.LEADER and not self._wait(
+                self._after_caches.settled
+            ):
                 left.append("services (starting)")
-            writing = writing or (group is Group.LEADER and bool(left))
+            writing = writing or (group is RunnableGroup.LEADER and bool(left))
             still_running += left
         if self._elector is not None:
             release = not writing and not self._lost
             still_running += self._elector.stop(self._remaining(), release=release)
         return still_running
 
-    def _stop_group(self, services: Sequence[Service]) -> list[str]:
+    def _stop_group(self, services: Sequence[Runnable]) -> list[str]:
         """Stop several at once; one that hangs does not use up the others' time."""
         left: list[list[str]] = [
             [f"{_name(service)} (stopping)"] for service in services
@@ -282,7 +297,7 @@ class Manager:
         if not services:
             over.set()
 
-        def stop(index: int, service: Service) -> None:
+        def stop(index: int, service: Runnable) -> None:
             try:
                 left[index] = service.stop(self._remaining())
             except Exception as error:  # noqa: BLE001 - the others must stop too
@@ -315,5 +330,5 @@ class Manager:
         return event.wait(0.5) if remaining == 0 else self._clock.wait(event, remaining)
 
 
-def _name(service: Service) -> str:
+def _name(service: Runnable) -> str:
     return str(getattr(service, "name", type(service).__name__))

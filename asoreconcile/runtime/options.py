@@ -15,7 +15,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import FieldValidation, KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.exchange import RequestMetrics
+from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
 from asoreconcile.objects import GroupKind

@@ -7,7 +7,12 @@ from typing import TypeVar
 
 import attrs
 
-from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
+from asoreconcile.errors import (
+    AsoreconcileError,
+    RetryError,
+    StoppedError,
+    TerminalError,
+)
 from asoreconcile.metrics import ReconcileResult
 from asoreconcile.runtime.reconciler import Result
 
@@ -24,7 +29,7 @@ class Retry:
 
 
 @attrs.frozen
-class GiveUp:
+class Terminal:
     """Only an event brings it back; back-off is cleared."""
 
     error: BaseException
@@ -36,38 +41,38 @@ class Stopped:
 
 
 @attrs.frozen
-class Finished:
+class Done:
     """In order: back-off is cleared, and `result` says when to look again."""
 
     result: Result
 
 
-Outcome = Retry | GiveUp | Stopped | Finished
+Outcome = Retry | Terminal | Stopped | Done
 
 
-def judge(error: BaseException) -> Outcome:
+def classify(error: BaseException) -> Outcome:
     """What a reconcile that raised means."""
     if in_chain(error, StoppedError):
         return Stopped()
     # The outer one wins: who catches one and raises the other knows better.
     verdict = in_chain(error, (TerminalError, RetryError))
     if isinstance(verdict, TerminalError):
-        return GiveUp(error)
+        return Terminal(error)
     return Retry(
         error,
         hold_seconds=verdict.after_seconds if isinstance(verdict, RetryError) else 0.0,
-        unexpected=not isinstance(error, AsoError),
+        unexpected=not isinstance(error, AsoreconcileError),
     )
 
 
 def label_of(outcome: Outcome) -> ReconcileResult | None:
     """The `result` label to count it under."""
     match outcome:
-        case Retry() | GiveUp():
+        case Retry() | Terminal():
             return "error"
-        case Finished(result=Result(requeue_after_seconds=None)):
+        case Done(result=Result(requeue_after_seconds=None)):
             return "success"
-        case Finished():
+        case Done():
             return "requeue_after"
         case Stopped():
             return None

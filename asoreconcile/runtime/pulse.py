@@ -7,7 +7,7 @@ from asoreconcile.cache.pulse import PROBE_SECONDS, Pulse
 from asoreconcile.clock import Clock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.runtime.health import Check, Verdict
+from asoreconcile.runtime.health import Check, CheckResult
 from asoreconcile.threads import Threads
 
 # Everybody may ask for it who can ask for anything, and it costs next to nothing.
@@ -51,11 +51,11 @@ def pulse_of(
 def shown(pulse: Pulse) -> Check:
     """A readiness check that tells and never fails: webhooks work without us asking."""
 
-    def check() -> Verdict:
+    def check() -> CheckResult:
         told = f"last answered {pulse.silent_seconds:.0f} s ago"
         if pulse.trouble:
             told = f"{told}, and does not now: {pulse.trouble}"
         renewed = f"watches opened anew after silence: {pulse.renewed}"
-        return Verdict(ok=True, details=(told, renewed))
+        return CheckResult(ok=True, details=(told, renewed))
 
     return check

@@ -41,7 +41,7 @@ class Reconciler(Protocol):
         Raises TerminalError: only a change of the object helps; no retry, and back-off
         is cleared. RetryError: try again, not before its time. StoppedError: the
         process is stopping, nothing is recorded. Anything else: try again with
-        back-off; what is no AsoError is logged with its stack, as a bug.
+        back-off; what is no AsoreconcileError is logged with its stack, as a bug.
         Rules: CT-3, CT-4, CT-5.
         """
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from asoreconcile.clock import Clock
-from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, Verdict
+from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 
 _SHOWN = 10
 
@@ -40,10 +40,10 @@ class WebhookReadiness:
         self._lock = threading.Lock()
         self._since: dict[str, float] = {}
 
-    def __call__(self) -> Verdict:
+    def __call__(self) -> CheckResult:
         problem = self._problem()
         if problem:
-            return Verdict(ok=False, details=(problem,))
+            return CheckResult(ok=False, details=(problem,))
         untold = self._untold()
         now = self._clock.monotonic()
         with self._lock:
@@ -60,4 +60,4 @@ class WebhookReadiness:
         more = len(details) - _SHOWN
         if more > 0:
             details[_SHOWN:] = [f"and {more} more"]
-        return Verdict(ok, tuple(details))
+        return CheckResult(ok, tuple(details))

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
-from asoreconcile.serving.handling import READ_SECONDS, Handler, Terms
+from asoreconcile.serving.connection_handler import READ_SECONDS, Handler, ServerLimits
+from asoreconcile.serving.connection_limiter import ConnectionLimiter
 from asoreconcile.serving.messages import Answer
-from asoreconcile.serving.places import Places
 
 _log = Logger(__name__)
 
@@ -31,7 +31,7 @@ _LAST_PAUSE_SECONDS = 1.0
 _GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 
 
-class ListenError(AsoError):
+class ListenError(AsoreconcileError):
     """The address cannot be used."""
 
 
@@ -63,9 +63,11 @@ class Listener:
         """
         self.address = address
         self._host, self._port = _parse(address)
-        self._terms = Terms(answer, methods, max_body_bytes, read_seconds, is_urgent)
+        self._terms = ServerLimits(
+            answer, methods, max_body_bytes, read_seconds, is_urgent
+        )
         self._tls = tls
-        self._places = Places(max_connections, reserve=_RESERVE)
+        self._places = ConnectionLimiter(max_connections, reserve=_RESERVE)
         self._server: _Server | None = None
 
     @property
@@ -118,8 +120,8 @@ class _Server(socketserver.ThreadingTCPServer):
     def __init__(
         self,
         address: tuple[str, int],
-        terms: Terms,
-        places: Places,
+        terms: ServerLimits,
+        places: ConnectionLimiter,
         *,
         tls: Callable[[], ssl.SSLContext] | None,
     ) -> None:

@@ -5,7 +5,7 @@
     DELETE /_control/faults[/N] end them all, or one
 
 Every request needs the control token in the header `x-control-token`, which is not the
-token that clients of the API have. Fields of a fault are those of `mishaps.Mishap`.
+token that clients of the API have. Fields of a fault are those of `InjectedFault`.
 """
 
 import hmac
@@ -13,9 +13,9 @@ from typing import Any
 
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
+from asoreconcile.testing.fault_injection import parse, shown
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import Request, Response
-from asoreconcile.testing.mishaps import parse, shown
 
 PREFIX = "/_control/"
 _JSON = {"Content-Type": "application/json"}

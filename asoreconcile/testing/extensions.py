@@ -14,11 +14,11 @@ import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.arm import outcomes
-from asoreconcile.arm.answers import Answer
-from asoreconcile.arm.faults import ArmError, parse_fault
+from asoreconcile.arm.errors import ArmError, parse_fault
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.tokens import Token
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import (
@@ -26,13 +26,13 @@ from asoreconcile.middleware.context import (
     OperationStore,
     ReconcileContext,
 )
-from asoreconcile.middleware.extension_set import ANY_KIND, ExtensionSet, Link
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_set import ANY_KIND, Extension, ExtensionSet
 from asoreconcile.middleware.requests import (
     ClassifyError,
     ModifyPayload,
     PreReconcileOwner,
 )
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import (
     GroupKind,
     GroupVersionKind,
@@ -67,7 +67,7 @@ def fails_if_called(request: object) -> NoReturn:
 def arm_fault(status: int, code: str, message: str = "") -> ArmError:
     """The error that ARM's client raises for such an answer."""
     content = jsontext.dumps({"error": {"code": code, "message": message or code}})
-    return parse_fault(Answer(status, {}, content))
+    return parse_fault(ArmResponse(status, {}, content))
 
 
 class FakeArm:
@@ -286,23 +286,23 @@ def check_extension_set(
             _try(link, kind, cr)
 
 
-def _try(link: Link, kind: GroupKind, cr: JsonObject) -> None:
+def _try(link: Extension, kind: GroupKind, cr: JsonObject) -> None:
     request = _request(link, kind, copy_json(cr))
     before = _content(request)
     calls = []
 
     def call_next(inner: Any) -> Any:
         calls.append(inner)
-        return Terminals().of(link.point)(inner)
+        return DefaultHandlers().of(link.point)(inner)
 
-    with suppress(AsoError):  # refusing a sample is an answer too
+    with suppress(AsoreconcileError):  # refusing a sample is an answer too
         link.run(request, call_next)
     assert _content(request) == before, f"{link.name} changes its request"
     if link.point.next_at_most_once:
         assert len(calls) <= 1, f"{link.name} calls its next link {len(calls)} times"
 
 
-def _request(link: Link, kind: GroupKind, cr: JsonObject) -> Any:
+def _request(link: Extension, kind: GroupKind, cr: JsonObject) -> Any:
     version = fake_version(kind=kind)
     ctx = fake_ctx(version, arm=FakeArm(unknown="404"))
     match link.point.request:

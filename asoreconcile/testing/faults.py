@@ -15,9 +15,14 @@ from typing import Literal
 import attrs
 
 from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.testing.fault_injection import (
+    Describe,
+    InjectedFault,
+    Plan,
+    by_method,
+)
 from asoreconcile.testing.http import DropConnection, Request, Response
-from asoreconcile.testing.mishaps import Describe, Mishap, Plan, by_method
-from asoreconcile.testing.slowness import broken_off, dripped
+from asoreconcile.testing.latency import broken_off, dripped
 
 Phase = Literal["before", "after"]
 _FOREVER_SECONDS = 600.0
@@ -95,14 +100,14 @@ class Faults:
         self._over = threading.Event()
         self.latency_seconds = 0.0
 
-    def plan(self, mishap: Mishap) -> int:
+    def plan(self, mishap: InjectedFault) -> int:
         """Let something go wrong from now on; a number to `clear` it by."""
         with self._lock:
             self._planned += 1
             self._plans[self._planned] = Plan(mishap)
             return self._planned
 
-    def planned(self) -> dict[int, tuple[Mishap, int]]:
+    def planned(self) -> dict[int, tuple[InjectedFault, int]]:
         """All mishaps by number, each with how often it has struck."""
         with self._lock:
             return {n: (plan.mishap, plan.hit) for n, plan in self._plans.items()}
@@ -115,7 +120,7 @@ class Faults:
             else:
                 del self._plans[number]
 
-    def refused(self, mishap: Mishap, request: Request) -> Response:  # noqa: ARG002
+    def refused(self, mishap: InjectedFault, request: Request) -> Response:  # noqa: ARG002
         """The answer of a mishap with a status; servers say it in their own words."""
         headers = {"Content-Type": "text/plain; charset=utf-8"}
         if mishap.retry_after is not None:
@@ -200,7 +205,7 @@ class Faults:
             response = self._hindered(mishap, response)
         return response
 
-    def _hindered(self, mishap: Mishap, response: Response) -> Response:
+    def _hindered(self, mishap: InjectedFault, response: Response) -> Response:
         body = response.body
         if mishap.drip_bytes:
             body = dripped(

@@ -6,7 +6,7 @@ Rule: WH-6.
 
 from collections.abc import Callable
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, key_of
 from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
@@ -15,13 +15,13 @@ _log = Logger(__name__)
 
 Convert = Callable[[JsonObject, str], JsonObject]
 """Gets an object of its own and the `group/version` that is wanted, and answers the
-object in that version. An AsoError it raises is shown to who asked the API server."""
+object in that version. An AsoreconcileError it raises is shown to who asked."""
 
 API_VERSIONS = frozenset({"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"})
 KIND = "ConversionReview"
 
 
-class ConversionError(AsoError):
+class ConversionError(AsoreconcileError):
     """An object that has no form in the version that is wanted."""
 
 
@@ -41,7 +41,7 @@ def respond(
         converted = [_converted(one, review, convert, check) for one in _asked(review)]
     except ReviewError as error:
         return rejected(review.uid, failure(error))
-    except AsoError as error:
+    except AsoreconcileError as error:
         return rejected(review.uid, status(400, "BadRequest", str(error)))
     except Exception as error:  # noqa: BLE001 - one review's failure stays its own
         _log.exception("Conversion failed unexpectedly")
@@ -80,7 +80,7 @@ def _converted(
         raise ReviewError(message, code=400)
     try:
         result = convert(obj, desired)
-    except AsoError as error:
+    except AsoreconcileError as error:
         message = f"{kind} {key} has no form in {desired}: {error}"
         raise ConversionError(message) from error
     if result.get("kind") != kind or result.get("apiVersion") != desired:

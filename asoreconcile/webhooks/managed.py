@@ -27,7 +27,12 @@ from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.threads import Threads
 from asoreconcile.tls import load_pair
-from asoreconcile.webhooks.bundles import Address, Caller, Trust, tell
+from asoreconcile.webhooks.ca_bundles import (
+    Address,
+    Trust,
+    WebhookTarget,
+    inject_ca_bundle,
+)
 from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.rotation import AUTHORITY, CERTIFICATE, KEY, Kept, renewed
@@ -54,7 +59,7 @@ class ManagedCertificates:
         *,
         clock: Clock,
         url: str = "",
-        callers: Callable[[], Iterable[Caller]] = tuple,
+        callers: Callable[[], Iterable[WebhookTarget]] = tuple,
         may_write: Callable[[], bool] = lambda: True,
         metrics: WebhookMetrics | None = None,
         round_seconds: float = _ROUND_SECONDS,
@@ -82,7 +87,7 @@ class ManagedCertificates:
         self._threads = threads or Threads.timed_by(clock)
         self._context = server_context()
         self._shown: Kept = {}
-        self._found: dict[Caller, _Found] = {}
+        self._found: dict[WebhookTarget, _Found] = {}
         self._poke = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -163,12 +168,12 @@ class ManagedCertificates:
         self._found = {caller: self._found[caller] for caller in callers}
         return all(one.trust is not Trust.UNTOLD for one in self._found.values())
 
-    def _tell(self, caller: Caller) -> "_Found":
+    def _tell(self, caller: WebhookTarget) -> "_Found":
         known, authorities = self._found.get(caller), self.authorities
         if known is not None and known.holds(caller, authorities):
             return known
         try:
-            trust, version = tell(
+            trust, version = inject_ca_bundle(
                 self._client,
                 caller,
                 authorities,
@@ -246,7 +251,7 @@ class _Found:
     authorities: bytes
     error: str = ""
 
-    def holds(self, caller: Caller, authorities: bytes) -> bool:
+    def holds(self, caller: WebhookTarget, authorities: bytes) -> bool:
         """Whether another look would find the same."""
         return (
             self.trust is not Trust.UNTOLD

@@ -10,14 +10,14 @@ from typing import Any
 import attrs
 
 from asoreconcile import jsontext
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.objects import JsonObject
 
 _MAX_MESSAGE = 2048
 
 
-class ReviewError(AsoError):
+class ReviewError(AsoreconcileError):
     """A review that cannot be answered as asked. code: an HTTP status."""
 
     def __init__(self, message: str, *, code: int) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
@@ -49,7 +49,7 @@ _TIMEOUT_SECONDS = 10.0  # the API server's own default
 _DIAL_SECONDS = 1.0
 
 
-class WebhookError(AsoError):
+class WebhookError(AsoreconcileError):
     """A webhook cannot be served as asked for."""
 
 

@@ -1,8 +1,8 @@
 """API Management: keys of gateways and subscriptions."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import KEY_PAIR, export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("apimanagement.keys", BUILT_IN_ORDER)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from asoreconcile.middleware.extension_points import DELETE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import DELETE
 from asoreconcile.middleware.requests import Delete, DeleteResult
 from asoreconcile.objects import GroupKind
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from asoreconcile.arm import ids
 from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.middleware.extension_points import IMPORT, MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.middleware.points import IMPORT, MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import GroupKind, JsonObject, dig
 

@@ -1,8 +1,8 @@
 """Redis and RedisEnterpriseDatabase: access keys and endpoints."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import KEY_PAIR, export_keys, export_status
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 REDIS = GroupKind("cache.azure.com", "Redis")

@@ -7,9 +7,9 @@ from importlib.resources import files
 
 import orjson
 
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import Keep, keep_children
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
 from asoreconcile.objects import GroupKind
 
 SCALE_SET = GroupKind("compute.azure.com", "VirtualMachineScaleSet")

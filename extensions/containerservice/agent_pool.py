@@ -1,12 +1,12 @@
 """ManagedClustersAgentPool: waits for its own and its cluster's operations."""
 
 from asoreconcile.extensions.containerservice.managed_cluster import MANAGED_CLUSTER
+from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     block_unless_owner_state,
     block_unless_state,
 )
-from asoreconcile.middleware.points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.objects import GroupKind
 
 AGENT_POOL = GroupKind("containerservice.azure.com", "ManagedClustersAgentPool")

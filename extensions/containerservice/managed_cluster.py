@@ -3,9 +3,9 @@
 import base64
 import binascii
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import block_unless_state, export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.objects import GroupKind, JsonObject
 
 MANAGED_CLUSTER = GroupKind("containerservice.azure.com", "ManagedCluster")

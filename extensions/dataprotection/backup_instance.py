@@ -7,8 +7,8 @@ does not start by itself.
 from collections.abc import Callable
 
 from asoreconcile.middleware.context import KeptAs
+from asoreconcile.middleware.extension_points import POST_RECONCILE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, PostResult
 from asoreconcile.objects import GroupKind, dig
 

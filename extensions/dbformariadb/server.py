@@ -1,8 +1,8 @@
 """Server: exports its host name."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import export_status
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("dbformariadb.Server", BUILT_IN_ORDER)

@@ -3,9 +3,9 @@
 PostgreSQL's are alike, but that they say read-only by a boolean and not by a word.
 """
 
+from asoreconcile.middleware.extension_points import IMPORT
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.middleware.points import IMPORT
 from asoreconcile.objects import GroupKind, JsonObject, dig
 
 EXTENSIONS = ExtensionSet("dbformysql.FlexibleServersConfiguration", BUILT_IN_ORDER)

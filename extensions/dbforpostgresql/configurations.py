@@ -1,8 +1,8 @@
 """FlexibleServersConfiguration: settings that nobody set are not imported."""
 
 from asoreconcile.extensions.dbformysql.configurations import SKIP_UNSET
+from asoreconcile.middleware.extension_points import IMPORT
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import IMPORT
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet(

@@ -1,16 +1,16 @@
 """FlexibleServer and its children: no write while the server is not ready."""
 
+from asoreconcile.middleware.extension_points import (
+    EXPORT_SECRETS,
+    PRE_RECONCILE,
+    PRE_RECONCILE_OWNER,
+)
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     TERMINAL,
     block_unless_owner_state,
     block_unless_state,
     export_status,
-)
-from asoreconcile.middleware.points import (
-    EXPORT_SECRETS,
-    PRE_RECONCILE,
-    PRE_RECONCILE_OWNER,
 )
 from asoreconcile.objects import GroupKind
 

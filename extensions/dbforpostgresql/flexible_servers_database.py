@@ -1,8 +1,8 @@
 """FlexibleServersDatabase: those a server comes with are not imported."""
 
+from asoreconcile.middleware.extension_points import IMPORT
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.middleware.points import IMPORT
 from asoreconcile.objects import GroupKind, JsonObject, dig
 
 EXTENSIONS = ExtensionSet("dbforpostgresql.FlexibleServersDatabase", BUILT_IN_ORDER)

@@ -1,8 +1,8 @@
 """CassandraDataCenter: waits until its cluster is there."""
 
+from asoreconcile.middleware.extension_points import PRE_RECONCILE_OWNER
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import block_unless_owner_state
-from asoreconcile.middleware.points import PRE_RECONCILE_OWNER
 from asoreconcile.objects import GroupKind
 
 CLUSTER = GroupKind("documentdb.azure.com", "CassandraCluster")

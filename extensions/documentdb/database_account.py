@@ -1,12 +1,12 @@
 """DatabaseAccount: account keys and endpoint; no write while it is being deleted."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     block_if_state,
     export_keys,
     export_status,
 )
-from asoreconcile.middleware.points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.objects import GroupKind
 
 DATABASE_ACCOUNT = GroupKind("documentdb.azure.com", "DatabaseAccount")

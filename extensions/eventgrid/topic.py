@@ -1,8 +1,8 @@
 """Topic: its two keys."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("eventgrid.Topic", BUILT_IN_ORDER)

@@ -1,8 +1,8 @@
 """Event Hubs: the keys of namespaces and authorization rules."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 NAMESPACE = GroupKind("eventhub.azure.com", "Namespace")

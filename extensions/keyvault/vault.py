@@ -7,11 +7,11 @@ A deleted vault keeps its name for weeks. `createOrRecover` brings it back,
 from collections.abc import Callable
 
 from asoreconcile.arm import ids, outcomes
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import GroupKind, JsonObject, dig
 

@@ -4,12 +4,12 @@ A database is reached through its running cluster alone: one that is stopped, or
 started or updated, gives no access to it. The cluster itself may be written then.
 """
 
+from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     block_unless_owner_state,
     block_unless_state,
 )
-from asoreconcile.middleware.points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.objects import GroupKind
 
 CLUSTER = GroupKind("kusto.azure.com", "Cluster")

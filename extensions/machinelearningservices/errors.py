@@ -3,9 +3,9 @@
 Most are dependencies that come late: a Warning, tried again soon.
 """
 
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import code, message_contains, reclassify
-from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.objects import GroupKind
 
 _GROUP = "machinelearningservices.azure.com"

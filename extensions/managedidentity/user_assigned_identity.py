@@ -1,9 +1,9 @@
 """UserAssignedIdentity: the ids that workloads need, without a request."""
 
 from asoreconcile.arm import ids
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import export_status
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind, JsonObject, dig
 
 IDENTITY = GroupKind("managedidentity.azure.com", "UserAssignedIdentity")

@@ -8,9 +8,9 @@ from importlib.resources import files
 
 import orjson
 
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import Keep, Shape, keep_children
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
 from asoreconcile.objects import GroupKind
 
 _GROUP = "network.azure.com"

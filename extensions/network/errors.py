@@ -3,6 +3,7 @@
 Most are dependencies that come late: a Warning, tried again soon.
 """
 
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     code,
@@ -10,7 +11,6 @@ from asoreconcile.middleware.factories import (
     message_matches,
     reclassify,
 )
-from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.objects import GroupKind
 
 _GROUP = "network.azure.com"

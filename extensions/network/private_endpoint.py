@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from asoreconcile.middleware.extension_points import EXPORT_CONFIG_MAPS, POST_RECONCILE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, POST_RECONCILE
 from asoreconcile.middleware.requests import (
     Export,
     ExportConfigMaps,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import attrs
 
+from asoreconcile.middleware.extension_points import POST_RECONCILE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.middleware.requests import PostReconcile, PostResult, Ready
 from asoreconcile.objects import GroupKind, status
 

@@ -1,8 +1,8 @@
 """Notification Hubs: the keys of the rules that come with each."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("notificationhubs.keys", BUILT_IN_ORDER)

@@ -1,9 +1,9 @@
 """HcpOpenShiftCluster: no write while it is being deleted; its kubeconfig."""
 
 from asoreconcile.middleware.context import KeptAs
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import block_if_state, export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.objects import GroupKind
 
 HCP_CLUSTER = GroupKind("redhatopenshift.azure.com", "HcpOpenShiftCluster")

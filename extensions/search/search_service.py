@@ -1,8 +1,8 @@
 """SearchService: its query key and its admin keys."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("search.SearchService", BUILT_IN_ORDER)

@@ -1,12 +1,12 @@
 """Service Bus: the keys of namespaces and authorization rules."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     KEYS_AND_CONNECTION_STRINGS,
     export_keys,
     export_status,
 )
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 NAMESPACE = GroupKind("servicebus.azure.com", "Namespace")

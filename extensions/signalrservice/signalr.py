@@ -1,8 +1,8 @@
 """SignalR: its keys."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("signalrservice.SignalR", BUILT_IN_ORDER)

@@ -1,8 +1,8 @@
 """What errors of Azure SQL mean beyond their code."""
 
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.middleware.points import CLASSIFY_ERROR
 from asoreconcile.objects import GroupKind
 
 _GROUP = "sql.azure.com"

@@ -1,8 +1,8 @@
 """StorageAccount: access keys and endpoints."""
 
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import export_keys, export_status
-from asoreconcile.middleware.points import EXPORT_SECRETS
 from asoreconcile.objects import GroupKind
 
 STORAGE_ACCOUNT = GroupKind("storage.azure.com", "StorageAccount")

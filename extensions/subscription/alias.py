@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from asoreconcile.errors import ConditionError
+from asoreconcile.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.points import DELETE, EVERY_SUCCESS
 from asoreconcile.middleware.requests import Delete, DeleteResult, Success
 from asoreconcile.objects import GroupKind, JsonObject, dig
 

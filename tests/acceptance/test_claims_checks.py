@@ -3,13 +3,13 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import RESOURCE_ID
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import (
+from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.middleware.extension_points import (
     POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
+from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.middleware.requests import Block, NotReady, Proceed, Ready
 from asoreconcile.objects import GroupKind, annotations, dig, key_of
 

@@ -4,7 +4,7 @@ import pytest
 from operation import Operation
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.wire import FINALIZER, RECONCILE_POLICY
+from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY
 from asoreconcile.objects import annotations, finalizers
 
 SKIP = {RECONCILE_POLICY: "skip"}

@@ -11,7 +11,7 @@ import pytest
 from operation import Operation
 from world import postgres_server, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.wire import FINALIZER, OPERATOR_NAMESPACE, RESOURCE_ID
+from asoreconcile.azure.annotations import FINALIZER, OPERATOR_NAMESPACE, RESOURCE_ID
 from asoreconcile.objects import annotations, finalizers, generation
 
 NAMESPACE = "azureserviceoperator-system"

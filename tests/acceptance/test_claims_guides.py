@@ -7,7 +7,7 @@ import pytest
 from operation import Operation
 from world import SYNC_SECONDS, World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.wire import FINALIZER, RECONCILE_POLICY
+from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.objects import ObjectKey, finalizers
 

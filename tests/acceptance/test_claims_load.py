@@ -10,7 +10,7 @@ import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.wire import POLLER_TOKEN
+from asoreconcile.azure.annotations import POLLER_TOKEN
 from asoreconcile.objects import annotations
 
 DEPTH = r'workqueue_depth\{[^}]*name="network_virtualnetwork"[^}]*\} (\S+)'

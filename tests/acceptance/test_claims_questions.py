@@ -8,7 +8,7 @@ from argohealth import argo_health
 from operation import Operation
 from world import postgres_server, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
     OWNER_UID,
@@ -282,6 +282,8 @@ def test_a_role_assignment_is_named_by_uuid_of_what_it_is(operation, ready):
     group = resource_group("myrg")
     twin = resource_group("myrg")
     twin["metadata"]["namespace"] = "other"
+    # Of two objects with one id one manages it; the other may only look on.
+    twin["metadata"]["annotations"] = {RECONCILE_POLICY: "skip"}
     here = assignment("myroleassignment", owner="myrg")
     there = assignment("myroleassignment", owner="myrg", namespace="other")
     *_, first, second = ready(group, twin, here, there)

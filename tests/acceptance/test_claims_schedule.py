@@ -5,7 +5,7 @@ import random
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.intervals import Intervals
+from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.controllers.settings import from_environment
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.clock import FakeClock
@@ -30,7 +30,7 @@ def passes_in(seconds, *, resources, period_seconds):
     that begins when they have settled into their rhythm.
     """
     clock = FakeClock()
-    intervals = Intervals(
+    intervals = RequeueBackoff(
         sync_period_seconds=period_seconds, uniform=random.Random(7).uniform
     )
     queue = WorkQueue("any", clock=clock)
@@ -81,7 +81,7 @@ def test_never_means_no_idle_requests():
 def test_each_sync_is_within_a_quarter_of_the_period(period):
     period_seconds = period_of(period).sync_period_seconds
     delays = {
-        Intervals(
+        RequeueBackoff(
             sync_period_seconds=period_seconds, uniform=random.Random(seed).uniform
         ).resync()
         for seed in range(200)

@@ -8,7 +8,7 @@ import pytest
 from operation import WAIT_SECONDS, Operation
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.wire import FINALIZER, POLLER_TOKEN
+from asoreconcile.azure.annotations import FINALIZER, POLLER_TOKEN
 from asoreconcile.objects import annotations, finalizers
 
 NETWORKS = "virtualNetworks/vnet$"

@@ -14,8 +14,8 @@ from unittest import mock
 from operation import NAMESPACE, WAIT_SECONDS, Operation, resource_for
 from world import resource_group
 
-from asoreconcile.azure.wire import OPERATOR_NAMESPACE
-from asoreconcile.controllers import assembly, settings
+from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.controllers import azure_operator, settings
 from asoreconcile.controllers.options import Options
 from asoreconcile.objects import gvk_of, key_of
 from asoreconcile.testing.arm import ArmServer
@@ -138,7 +138,7 @@ def running(operation, clock):
         mock.patch.dict(os.environ, trust),
         mock.patch("asoreconcile.runtime.manager.stop_signals", nullcontext),
     ):
-        operator = assembly.Operation(
+        operator = azure_operator.AzureOperator(
             settings.from_environment(environment),
             Options(kubeconfig=environment["KUBECONFIG"]),
             clock=clock,

@@ -4,9 +4,9 @@ import pytest
 from operation import Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.catalogue.admitted import webhook_configurations
 from asoreconcile.catalogue.conversion import CARRIED
 from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.webhook_manifests import webhook_configurations
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.kube.errors import ApiError, InvalidError

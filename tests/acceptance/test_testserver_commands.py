@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from asoreconcile.cmd.children import Child, ChildError
+from asoreconcile.cmd.subprocesses import ChildError, ChildProcess
 from asoreconcile.cmd.testserver import testserver as command
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -16,7 +16,7 @@ from asoreconcile.kube.resources import NAMESPACES
 
 
 def started(tmp_path, *arguments):
-    return Child(
+    return ChildProcess(
         ["testserver", *arguments], environment={}, log_path=tmp_path / "server.log"
     )
 

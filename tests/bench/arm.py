@@ -30,17 +30,17 @@ import requests
 from azure.core.credentials import AccessToken
 from requests.adapters import HTTPAdapter
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Pending
 from asoreconcile.arm.polling import polled
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.clock import SystemClock
-from asoreconcile.cmd.children import Child
+from asoreconcile.cmd.subprocesses import ChildProcess
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 
@@ -98,7 +98,7 @@ class Azure:
 def running() -> Iterator[Azure]:
     with tempfile.TemporaryDirectory() as name:
         settings, bundle = Path(name, "azure.env"), Path(name, "ca.pem")
-        child = Child(
+        child = ChildProcess(
             ["testserver", "arm", f"--settings-out={settings}", f"--ca-out={bundle}"],
             environment={},
             log_path=Path(name, "log"),
@@ -207,7 +207,7 @@ def bench_polls(azure: Azure, count: int) -> None:
     watched = Token(Shape.ASYNC, RESOURCE, url, "InProgress", original_url=url)
     headers = {"retry-after": "10", "azure-asyncoperation": url}
     decide, _ = measured(
-        lambda: polled(watched, Answer(200, headers, answer), endpoint=endpoint),
+        lambda: polled(watched, ArmResponse(200, headers, answer), endpoint=endpoint),
         1,
         count * 10,
     )

@@ -23,9 +23,9 @@ from main_job import (
 )
 from time_to_ready import group
 
-from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.kind_registry import resource_of
 
 
 @click.command()
@@ -39,7 +39,7 @@ def main(kinds, seconds, objects):
     others = [k for k in catalogue.kinds() if k.is_arm and k is not first]
     wanted = [first, *others[: kinds - 1]]
     health = free_port()
-    with Surroundings(AzureOptions(latency=0.0, lro=0.0, retry_after=1)) as world:
+    with LocalCluster(AzureOptions(latency=0.0, lro=0.0, retry_after=1)) as world:
         install(world.client, wanted)
         manager = world.start_manager("--health-addr", f"127.0.0.1:{health}")
         took = wait_until_ready(health, world.check)

@@ -28,11 +28,11 @@ from asoreconcile.testing.kube import KubeServer
 PROGRAM = """
 import sys
 from time import monotonic
-from asoreconcile import CONFIG_MAPS, Added, Application, LeaderElection, Result, Timing
+from asoreconcile import CONFIG_MAPS, Added, Application, LeaderElectionOptions, Result, LeaseTiming
 
 name, kubeconfig, *seconds = sys.argv[1:]
-timing = Timing(*map(float, seconds))
-election = LeaderElection("lease", identity=name, timing=timing)
+timing = LeaseTiming(*map(float, seconds))
+election = LeaderElectionOptions("lease", identity=name, timing=timing)
 app = Application(name, cluster=kubeconfig, leader_election=election)
 
 class Sign:

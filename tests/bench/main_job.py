@@ -25,11 +25,11 @@ import click
 from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informers import Informers
 from asoreconcile.clock import SystemClock
-from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.conditions import is_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.objects import GroupKind, key_of
@@ -166,7 +166,7 @@ def main(pairs, latency, lro, kinds, every_kind):
     wanted += others if every_kind else others[: max(0, kinds - len(wanted))]
     metrics, health = free_port(), free_port()
     azure = AzureOptions(latency=latency, lro=lro, retry_after=1)
-    with Surroundings(azure) as world:
+    with LocalCluster(azure) as world:
         install(world.client, wanted)
         manager = world.start_manager(
             *("--metrics-addr", f"127.0.0.1:{metrics}"),

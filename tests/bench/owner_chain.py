@@ -13,9 +13,9 @@ import time
 import click
 from main_job import Following, install, report
 
-from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.objects import gvk_of
 
 _BUS = "servicebus.azure.com/v1api20240101"
@@ -76,7 +76,7 @@ def main(rounds, latency):
     resources = {k.group_kind.kind: resource_of(k.version()) for k in kinds}
     azure = AzureOptions(latency=latency, lro=0.0, retry_after=_RETRY_AFTER_SECONDS)
     above = []
-    with Surroundings(azure) as world:
+    with LocalCluster(azure) as world:
         install(world.client, kinds)
         world.start_manager()
         following = Following(world.client, resources.values())

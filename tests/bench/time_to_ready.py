@@ -20,9 +20,9 @@ import click
 import requests
 from main_job import GROUPS, LIMIT_SECONDS, Following, install, report
 
-from asoreconcile.cmd.surroundings import AzureOptions, Surroundings
+from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.objects import key_of
 
 _WORKERS = 4
@@ -158,7 +158,7 @@ def main(resources, samples, latency):
     resource = resource_of(kind.version())
     for count in map(int, resources.split(",")):
         azure = AzureOptions(latency=latency, lro=1.0, retry_after=1)
-        with Surroundings(azure) as world:
+        with LocalCluster(azure) as world:
             install(world.client, [kind])
             world.start_manager()
             readiness = Readiness(world.client, resource)

@@ -23,7 +23,7 @@ from chaosestate import estate
 from operation import NAMESPACE, Operation
 from tcpproxy import TcpProxy
 
-from asoreconcile.cmd.children import ChildError
+from asoreconcile.cmd.subprocesses import ChildError
 from asoreconcile.conditions import find_ready
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import LEASES, NAMESPACES

@@ -11,23 +11,23 @@ from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
-from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.conflicts import create_or_patch
+from asoreconcile.kube.create_or_patch import create_or_patch
 from asoreconcile.kube.discovery import Discovery
 from asoreconcile.kube.errors import (
     ApiError,
     ConflictError,
     NotFoundError,
-    is_from_the_future,
+    is_resource_version_too_large,
 )
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.finalizers import add_finalizer, remove_finalizer
 from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS
-from asoreconcile.kube.selection import Place, Selection
+from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.objects import GroupKind, ObjectKey, resource_version
 
 FAR_AHEAD = "999999999"
@@ -108,9 +108,9 @@ def test_rf2_version_ahead_of_the_server_is_known_as_such(
     with pytest.raises(ApiError) as caught:
         # Not tried again, though the server asks for it.
         client.listing(
-            Selection(CONFIG_MAPS, namespace), Place(resource_version=FAR_AHEAD)
+            Selection(CONFIG_MAPS, namespace), ListOptions(resource_version=FAR_AHEAD)
         )
-    assert is_from_the_future(caught.value)
+    assert is_resource_version_too_large(caught.value)
 
 
 def test_cl2_lists_arrive_whole_in_pages_and_in_pieces(

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 import asoreconcile
-from asoreconcile import Application, Assignment
+from asoreconcile import Application, ControllerBuilder
 
 PAGE = Path(__file__).parents[2] / "asoreconcile/README.md"
 ROW = re.compile(r"^\| `(\w+)\((\w+)=\)` \| `([^`]+)` \| (.*) \|$", re.MULTILINE)
@@ -18,12 +18,18 @@ OWNERS = {
     "informer": Application.informer,
     "reconcile": Application.reconcile,
     "webhooks": Application.webhooks,
-    "owns": Assignment.owns,
-    "watches": Assignment.watches,
+    "owns": ControllerBuilder.owns,
+    "watches": ControllerBuilder.watches,
     **{
         name: getattr(asoreconcile, name).__init__
         for name in (
-            *("CacheOptions", "ClientOptions", "LeaderElection", "Scope", "Timing"),
+            *(
+                "CacheOptions",
+                "ClientOptions",
+                "LeaderElectionOptions",
+                "Scope",
+                "LeaseTiming",
+            ),
         )
     },
 }
@@ -61,4 +67,4 @@ def test_the_default_is_the_one_that_is_stated(owner, option, stated):
 
 
 def required(owner):
-    return ("a-name",) if owner == "LeaderElection" else ()
+    return ("a-name",) if owner == "LeaderElectionOptions" else ()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from asoreconcile.testing import mishaps
+from asoreconcile.testing import fault_injection
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.testing.kube.knobs.faults import KubeFaults
-from asoreconcile.testing.kube.knobs.scripted import parse_script
+from asoreconcile.testing.kube.controls.faults import KubeFaults
+from asoreconcile.testing.kube.controls.scripted import parse_script
 
 PAGE = Path(__file__).parents[2] / "asoreconcile/testing/README.md"
 TEXT = PAGE.read_text()
@@ -59,8 +59,8 @@ def test_every_script_and_fault_shown_is_one():
     assert len(scripts) >= 9
     for script in scripts:
         parse_script(script)
-    for shown in set(re.findall(r"`(Mishap\([^.)]+\))`", TEXT)):
-        assert eval(shown, {"Mishap": mishaps.Mishap})
+    for shown in set(re.findall(r"`(InjectedFault\([^.)]+\))`", TEXT)):
+        assert eval(shown, {"InjectedFault": fault_injection.InjectedFault})
     for shown in set(re.findall(r"`faults\.(\w+)", TEXT)):
         assert hasattr(KubeFaults(), shown), shown
 

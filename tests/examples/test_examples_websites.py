@@ -27,7 +27,7 @@ from asoreconcile import (
 )
 from asoreconcile.kube.config import load
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.webhooks.bundles import VALIDATING_WEBHOOKS
+from asoreconcile.webhooks.ca_bundles import VALIDATING_WEBHOOKS
 
 SHOP = ObjectKey("default", "shop")
 

@@ -15,7 +15,6 @@ from asoreconcile import (
     Allowed,
     ApiResource,
     Application,
-    Caller,
     Denied,
     JsonObject,
     ManagedCertificates,
@@ -23,13 +22,14 @@ from asoreconcile import (
     ObjectKey,
     Request,
     Result,
+    WebhookTarget,
     add_finalizer,
-    change_object,
     create_or_patch,
     generation_changed,
     is_deleting,
     key_of,
     log,
+    patch_object,
     remove_finalizer,
     set_condition,
     set_owner,
@@ -56,7 +56,7 @@ class Websites:
             return Result()
         if is_deleting(site):
             return self.release(site)
-        _, site = change_object(
+        _, site = patch_object(
             self.client, WEBSITES, site, lambda obj: add_finalizer(obj, FINALIZER)
         )
         self.list_in_directory(key_of(site), site["spec"]["host"])
@@ -71,7 +71,7 @@ class Websites:
     def release(self, site: JsonObject) -> Result:
         """Nothing is left behind when the object goes."""
         self.list_in_directory(key_of(site), None)
-        change_object(
+        patch_object(
             self.client, WEBSITES, site, lambda obj: remove_finalizer(obj, FINALIZER)
         )
         return Result()
@@ -99,7 +99,7 @@ class Websites:
                 f"{ready} of {wanted} replicas are ready",
             )
 
-        change_object(self.client, WEBSITES, site, change, has_status=True)
+        patch_object(self.client, WEBSITES, site, change, has_status=True)
 
 
 def fill(deployment: JsonObject, site: JsonObject) -> None:
@@ -139,7 +139,7 @@ def application(
         ObjectKey("default", "websites-certificate"),
         [SERVICE],
         clock=app.clock,
-        callers=lambda: [Caller.validating("websites")],
+        callers=lambda: [WebhookTarget.validating("websites")],
         metrics=app.webhook_metrics,
     )
     app.webhooks(webhook_address, certificates=certificates).validate(VALIDATE, check)

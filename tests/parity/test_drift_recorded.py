@@ -10,7 +10,7 @@ import pytest
 from datafolder import data_folder
 
 from asoreconcile.azure.differences import HIDDEN, differences
-from asoreconcile.azure.observed import marks
+from asoreconcile.azure.drift_baseline import marks
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import copy_json
 

@@ -22,11 +22,11 @@ from world import World
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_set import resource_of
+from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.terminals import Terminals
+from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.objects import ObjectKey, gvk_of
 from asoreconcile.testing.replay import ReplayServer, read_recordings
 from asoreconcile.testing.replay.script import fewest_requests, script_of
@@ -51,7 +51,7 @@ class Replayed(World):
     def make_operator(self, **options):
         extensions = Extensions.compose(
             builtin_sets(),
-            terminals=Terminals(delete=delete_resource),
+            terminals=DefaultHandlers(delete=delete_resource),
             kinds=[kind.group_kind for kind in builtin().kinds()],
             metrics=self.links,
         )

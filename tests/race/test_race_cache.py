@@ -7,15 +7,15 @@ from functools import partial
 import pytest
 from interleaving import Interleaving, seeds
 
-from asoreconcile.cache.contents import Contents
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.scope import parts
-from asoreconcile.cache.state import State
+from asoreconcile.cache.indexer import Indexer
+from asoreconcile.cache.initial_list import InitialList
+from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
-(PART,) = parts(CONFIG_MAPS)
+(PART,) = watch_scopes(CONFIG_MAPS)
 NAMES = ("a", "b", "c")
 
 
@@ -35,7 +35,7 @@ class Cluster:
 
     def __init__(self, dice):
         self.dice = dice
-        self.contents = Contents(FakeClock(), synced=lambda: True)
+        self.contents = Indexer(FakeClock(), synced=lambda: True)
         self.contents.add_index("colour", lambda one: [one.labels["colour"]])
         self.lock = threading.Lock()  # the server's own: writes are answered in order
         self.objects = {}
@@ -78,7 +78,7 @@ class Cluster:
                 continue
             chance = self.dice.random()
             if chance < 0.1:
-                whole = State(state, str(version))
+                whole = InitialList(state, str(version))
                 self.contents.replace(whole, PART, initial=False)
                 taken += len(left)
             else:

@@ -7,18 +7,18 @@ from functools import partial
 import pytest
 from interleaving import Interleaving, seeds
 
-from asoreconcile.cache.contents import Contents
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
-from asoreconcile.cache.scope import parts
+from asoreconcile.cache.indexer import Indexer
+from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.queue.workqueue import WorkQueue
-from asoreconcile.runtime.syncing import SyncGate
-from asoreconcile.runtime.tenure import NotLeadingError, Tenure
-from asoreconcile.runtime.workforce import Workforce, start_daemon
+from asoreconcile.runtime.cache_sync import CacheSync
+from asoreconcile.runtime.leaderelection.fence import LeaseFence, NotLeadingError
+from asoreconcile.runtime.worker_pool import WorkerPool, start_daemon
 from asoreconcile.testing.clock import FakeClock
 
-(PART,) = parts(CONFIG_MAPS)
+(PART,) = watch_scopes(CONFIG_MAPS)
 
 
 def entry(version):
@@ -37,7 +37,7 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
     for seed in seeds(25):
         interleaving = Interleaving(seed, every=4)
         with interleaving.locks():
-            contents = Contents(FakeClock(), synced=lambda: True)
+            contents = Indexer(FakeClock(), synced=lambda: True)
         told, dice = {"first": [], "second": []}, random.Random(seed)
 
         contents.take("ADDED", entry(1), PART)
@@ -78,7 +78,7 @@ def test_le5_a_tenure_that_was_seen_over_is_over_and_no_earlier():
         dice = random.Random(seed)
         with interleaving.locks():
             clock = LateClock()
-            tenure = Tenure(clock, lambda: None)
+            tenure = LeaseFence(clock, lambda: None)
         assert tenure.extend(clock.monotonic() + 1)
         until = [clock.monotonic() + 1]
 
@@ -112,7 +112,7 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
         with interleaving.locks():
             clock = FakeClock()
             queue = WorkQueue("race", clock=clock)
-            workforce = Workforce(
+            workforce = WorkerPool(
                 queue,
                 lambda _: None,
                 clock=clock,
@@ -120,7 +120,7 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
                 idle_seconds=30,
                 start_thread=lambda name, _, hired=hired: hired.append(name),
             )
-            gate = SyncGate(clock, workforce.open, timeout_seconds=60)
+            gate = CacheSync(clock, workforce.open, timeout_seconds=60)
         queue.add("a")
 
         def stop(gate=gate, workforce=workforce):
@@ -155,7 +155,7 @@ def test_th8_every_key_finds_a_worker_on_a_machine_that_refuses_most_threads():
         workforce.hire()
 
     queue = WorkQueue("race", clock=clock, on_ready=hire)
-    workforce = Workforce(
+    workforce = WorkerPool(
         queue, work, clock=clock, most=4, idle_seconds=0.5, start_thread=start
     )
     workforce.open()

@@ -5,13 +5,13 @@ Each line marked `error:` must be refused, all others accepted.
 
 from collections.abc import Callable
 
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.factories import block_unless_state, export_status
-from asoreconcile.middleware.points import (
+from asoreconcile.middleware.extension_points import (
     EXPORT_SECRETS,
     POST_RECONCILE,
     PRE_RECONCILE,
 )
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.middleware.factories import block_unless_state, export_status
 from asoreconcile.middleware.requests import (
     Block,
     PostReconcile,

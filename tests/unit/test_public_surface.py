@@ -148,7 +148,7 @@ def test_the_library_rooms_need_nothing_of_azure(tmp_path):
     modules = [f"asoreconcile.{name}" for name in LIBRARY] + [
         ".".join(["asoreconcile", *path.relative_to(root).with_suffix("").parts])
         for room in ROOMS
-        for path in sorted((root / room).glob("*.py"))
+        for path in sorted((root / room).rglob("*.py"))
     ]
     names = ", ".join(asoreconcile.__all__)
     program = f"""

@@ -17,12 +17,12 @@ from azure.core.credentials import AccessToken
 
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpsServer, Response
 
@@ -248,7 +248,7 @@ def test_a_body_that_is_not_packed_as_it_says_is_no_answer(server, client, encod
 @pytest.mark.parametrize("length", ["nonsense", "1000"])
 def test_a_length_that_is_wrong_is_no_answer(server, impatient, length):
     server.response = Response(200, b"{}", {"Content-Length": length})
-    with pytest.raises(AsoError, match=f"GET {server.url}{ID}"):
+    with pytest.raises(AsoreconcileError, match=f"GET {server.url}{ID}"):
         impatient.get(ID, "1")
 
 

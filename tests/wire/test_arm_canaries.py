@@ -23,7 +23,7 @@ from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import Pending
 from asoreconcile.arm.tokens import dumps
 from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.applications import Application
 from asoreconcile.testing.arm.envelopes import NAMES
@@ -90,7 +90,7 @@ class Watched:
 
     def fails(self, call):
         """Run what must fail; keep everything its exception says and holds."""
-        with pytest.raises(AsoError) as caught:
+        with pytest.raises(AsoreconcileError) as caught:
             call()
         error = caught.value
         self.seen += traceback.format_exception(error)

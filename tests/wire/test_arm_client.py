@@ -20,7 +20,7 @@ from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import (
     Done,

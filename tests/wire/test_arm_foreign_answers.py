@@ -8,7 +8,7 @@ from azure.core.credentials import AccessToken
 
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.errors import RetryClass

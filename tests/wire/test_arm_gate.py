@@ -8,7 +8,7 @@ from asoreconcile.arm.credentials import CloudConfig
 from asoreconcile.arm.credentials_secret import ClientSecret
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.clock import SystemClock
-from asoreconcile.runtime.tenure import NotLeadingError
+from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 
 API_VERSION = "2020-06-01"
 

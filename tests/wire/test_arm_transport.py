@@ -21,7 +21,7 @@ from asoreconcile.arm import transport
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig, sign_in_transport
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Pending, ReadResource
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.arm.transport import CertificateBundleError, ca_bundle

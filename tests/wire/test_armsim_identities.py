@@ -12,7 +12,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import CloudConfig, CredentialError
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.applications import Application

@@ -7,7 +7,7 @@ import pytest
 from azure.core.credentials import AccessToken
 
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.testing.arm import ArmServer

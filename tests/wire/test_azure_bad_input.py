@@ -9,7 +9,7 @@ from world import (
     virtual_network,
 )
 
-from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.objects import annotations, finalizers
 

@@ -3,20 +3,20 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     CHILD_ID_OVERRIDE,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
 from asoreconcile.errors import RetryClass
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import (
+from asoreconcile.middleware.extension_points import (
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,
     POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
+from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.middleware.requests import Block, NotReady, Postpone, Ready
 from asoreconcile.objects import GroupKind, annotations, dig
 

@@ -11,7 +11,7 @@ import pytest
 from meanwhile import Meanwhile
 from world import World, resource_group
 
-from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind, annotations, dig
 

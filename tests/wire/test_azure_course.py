@@ -4,7 +4,7 @@ import pytest
 from meanwhile import Meanwhile
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,

@@ -4,7 +4,7 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     LAST_RECONCILED_VERSION,
     POLLER_ID,
@@ -12,13 +12,13 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.kube.errors import ConflictError
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import (
+from asoreconcile.middleware.extension_points import (
     CLASSIFY_ERROR,
     POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
+from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.middleware.requests import Block, NotReady, Postpone
 from asoreconcile.objects import GroupKind, annotations, key_of, labels
 

@@ -13,14 +13,14 @@ from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.arm.credentials import CloudConfig
 from asoreconcile.arm.credentials_secret import SecretRules
-from asoreconcile.azure.wire import CREDENTIAL_FROM, POLLER_TOKEN, RESOURCE_ID
+from asoreconcile.azure.annotations import CREDENTIAL_FROM, POLLER_TOKEN, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
-from asoreconcile.controllers.connections import (
+from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.controllers.credential_resolver import (
+    CredentialResolver,
     GlobalConnection,
-    ScopedConnections,
     content_digest,
 )
-from asoreconcile.controllers.connector import Connector
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey, annotations, key_of
@@ -66,7 +66,7 @@ def other(world, tmp_path):
 
 @pytest.fixture
 def connector(world):
-    connector = Connector(clock=world.clock)
+    connector = ArmClientFactory(clock=world.clock)
     yield connector
     connector.close()
 
@@ -84,7 +84,7 @@ def scoped(world, connector, settings):
     cloud = CloudConfig(authority_host=azure.authority, endpoint=azure.url)
     return attrs.evolve(
         world.operator,
-        connections=ScopedConnections(
+        connections=CredentialResolver(
             world.client,
             Headers(world.client),
             connect=connector,

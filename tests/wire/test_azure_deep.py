@@ -9,8 +9,8 @@ import pytest
 from world import SYNC_SECONDS, World, resource_group
 
 from asoreconcile import jsontext
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.objects import annotations, copy_json
 
 FACTORIES = "datafactory.azure.com/Factory"

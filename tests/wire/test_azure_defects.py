@@ -3,16 +3,16 @@
 import pytest
 from world import World, another_owner, resource_group, virtual_network
 
-from asoreconcile.azure.begun import AS_WRITTEN_SECONDS
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     OPERATOR_NAMESPACE,
     OWNER_UID,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
+from asoreconcile.azure.recent_writes import AS_WRITTEN_SECONDS
 from asoreconcile.kube.errors import ConflictError, TransportError
+from asoreconcile.middleware.extension_points import POST_RECONCILE
 from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady
 from asoreconcile.objects import (
     GroupKind,

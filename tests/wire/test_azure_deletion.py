@@ -4,7 +4,7 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
     POLLER_ID,
@@ -12,7 +12,7 @@ from asoreconcile.azure.wire import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.objects import annotations, finalizers, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"

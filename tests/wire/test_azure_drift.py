@@ -4,10 +4,10 @@ import attrs
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.drift import PERSISTENT
-from asoreconcile.azure.observed import OBSERVED
+from asoreconcile.azure.drift_baseline import OBSERVED
 from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode, sync_mode_of
-from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey, annotations, generation, key_of
 

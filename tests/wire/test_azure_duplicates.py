@@ -5,8 +5,8 @@ import pytest
 from operation import Operation
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.nodes import Node
-from asoreconcile.azure.wire import FINALIZER, RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.errors import RetryError
 from asoreconcile.objects import (
     annotations,
@@ -182,7 +182,9 @@ def test_nobody_is_taken_for_absent_before_all_are_listed(world, pair):
 def test_who_waits_is_known_and_forgotten(world, pair):
     older, younger = pair
     waiting = world.operator.waiting
-    node = [Node(gvk_of(obj).group_kind, key_of(world.read(obj))) for obj in pair]
+    node = [
+        ObjectReference(gvk_of(obj).group_kind, key_of(world.read(obj))) for obj in pair
+    ]
     world.run(younger)
     world.run(younger)
     assert waiting.behind(node[0]) == [node[1]]

@@ -6,14 +6,14 @@ from world import World, resource_group, virtual_network
 
 from asoreconcile.arm.budget import ThrottledError
 from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.objects import annotations, finalizers
 
 GROUPS = "resources.azure.com/ResourceGroup"

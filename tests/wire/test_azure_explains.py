@@ -8,8 +8,8 @@ import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.arm.correlation import correlated
-from asoreconcile.arm.faults import ArmError
-from asoreconcile.azure.wire import POLLER_TOKEN, RESOURCE_ID
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.azure.annotations import POLLER_TOKEN, RESOURCE_ID
 from asoreconcile.conditions import MAX_MESSAGE
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.log import JsonFormatter

@@ -6,7 +6,7 @@ import attrs
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.wire import CREDENTIAL_FROM
+from asoreconcile.azure.annotations import CREDENTIAL_FROM
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, labels, owner_references, uid_of

@@ -10,12 +10,12 @@ from world import World, resource_group
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
-from asoreconcile.azure.dependents import Dependents, Relation, targets_of
-from asoreconcile.azure.nodes import CONFIG_MAP, SECRET, Node
+from asoreconcile.azure.dependency_index import DependencyIndex, Relation, targets_of
+from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET, ObjectReference
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Deleted
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.wakeups import Wakeups
+from asoreconcile.controllers.event_mapping import EventMapping
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, owner_references
@@ -350,14 +350,14 @@ def test_r6_5_deleting_a_target_wakes_the_object_that_writes_it(group_kind, name
         configMapExpressions=[into("c", "self.spec.location", "k")],
     )
     version = builtin().version(gvk_of(obj))
-    node = Node(version.group_kind, key_of(obj))
-    dependents = Dependents()
+    node = ObjectReference(version.group_kind, key_of(obj))
+    dependents = DependencyIndex()
     dependents.update(node, targets_of(version, obj))
-    target = Node(group_kind, ObjectKey("default", name))
+    target = ObjectReference(group_kind, ObjectKey("default", name))
     assert dependents.of(target) == [(node, Relation.EXPORT)]
     woken = Woken()
     gone = Entry({"metadata": {"name": name, "namespace": "default"}})
-    Wakeups(woken, dependents).on_secret_or_config_map(group_kind, Deleted(gone))
+    EventMapping(woken, dependents).on_secret_or_config_map(group_kind, Deleted(gone))
     assert woken.nodes == [node]
 
 

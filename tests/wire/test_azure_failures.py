@@ -4,7 +4,7 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.objects import generation
 
 GROUPS = "resources.azure.com/ResourceGroup"

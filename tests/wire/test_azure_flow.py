@@ -15,7 +15,7 @@ from world import (
 )
 
 from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
@@ -27,7 +27,7 @@ from asoreconcile.azure.wire import (
     RESOURCE_ID,
 )
 from asoreconcile.catalogue.payload import SpecError
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.objects import (
     annotations,

@@ -3,7 +3,7 @@
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.wire import INPUTS, POLLER_TOKEN
+from asoreconcile.azure.annotations import INPUTS, POLLER_TOKEN
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey, annotations
 

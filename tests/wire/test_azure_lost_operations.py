@@ -3,7 +3,7 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import POLLER_TOKEN
+from asoreconcile.azure.annotations import POLLER_TOKEN
 from asoreconcile.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -3,7 +3,7 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.objects import annotations, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"

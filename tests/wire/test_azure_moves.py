@@ -4,9 +4,9 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.lives import MADE_AGAIN
+from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.external_deletion import RECREATED
 from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.azure.wire import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -66,7 +66,7 @@ def sync(world, obj):
 
 def told(world):
     return [
-        (kind, text) for _, kind, reason, text in world.events if reason == MADE_AGAIN
+        (kind, text) for _, kind, reason, text in world.events if reason == RECREATED
     ]
 
 

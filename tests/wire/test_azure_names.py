@@ -3,7 +3,7 @@
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     AZURE_NAME_FROM_CONFIG,
     FINALIZER,
     OWNER_NAME,

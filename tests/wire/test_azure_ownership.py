@@ -5,7 +5,7 @@ leads to somebody else's resource.
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,

@@ -6,15 +6,15 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import SYNC_MODE
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.controllers.connections import GlobalConnection
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.sync_mode import SYNC_MODE
+from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.objects import ObjectKey, annotations, finalizers, key_of
 

@@ -5,7 +5,7 @@ import pytest
 from world import World, resource_group, virtual_network
 
 from asoreconcile.arm.tokens import Shape, dumps, loads
-from asoreconcile.azure.wire import OWNER_UID, POLLER_TOKEN, RECONCILE_POLICY
+from asoreconcile.azure.annotations import OWNER_UID, POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.objects import annotations, key_of, labels, owner_references
 
 TYPE = "Microsoft.Network/virtualNetworks"

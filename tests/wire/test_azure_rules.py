@@ -3,7 +3,7 @@
 import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
+from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.objects import annotations, finalizers
 
 NETWORKS = "network.azure.com/VirtualNetwork"

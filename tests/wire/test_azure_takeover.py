@@ -10,7 +10,7 @@ import re
 import pytest
 from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
 
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
     LAST_RECONCILED_VERSION,

@@ -7,7 +7,7 @@ import pytest
 from world import World, resource_group, virtual_network
 
 from asoreconcile.arm.credentials_secret import SecretRules, credential_in
-from asoreconcile.controllers.connector import Connector
+from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.controllers.settings import from_environment
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -49,7 +49,7 @@ def peering(world):
 
 @pytest.fixture
 def connector(world):
-    connector = Connector(clock=world.clock)
+    connector = ArmClientFactory(clock=world.clock)
     yield connector
     connector.close()
 

@@ -4,7 +4,7 @@ import attrs
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.wire import OPERATOR_NAMESPACE
+from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.cache.unreadable import Unreadable, known_of
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.objects import key_of

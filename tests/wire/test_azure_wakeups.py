@@ -4,7 +4,7 @@ import pytest
 from meanwhile import Meanwhile
 from world import World, postgres_server, resource_group
 
-from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import GroupKind, ObjectKey, gvk_of, key_of, resource_version
 
@@ -43,7 +43,9 @@ def present(world, obj):
 
 def told(world, obj):
     """The event of what an object is now comes."""
-    node = Node(gvk_of(obj).group_kind, ObjectKey("default", key_of(obj).name))
+    node = ObjectReference(
+        gvk_of(obj).group_kind, ObjectKey("default", key_of(obj).name)
+    )
     world.tell(postgres_server(), node, resource_version(present(world, obj)))
 
 

@@ -6,9 +6,9 @@ from heard import Heard
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import NotCachedError
 from asoreconcile.cache.informers import Informers
-from asoreconcile.cache.scope import OTHERS, Scope, Selector
+from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, Scope, Selector
 from asoreconcile.clock import SystemClock
-from asoreconcile.kube.conflicts import create_or_patch
+from asoreconcile.kube.create_or_patch import create_or_patch
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.objects import ObjectKey
@@ -208,7 +208,9 @@ def test_ca2_ca3_namespaces_with_selectors_of_their_own(client, caches):
             body = config_map(tier, namespace)
             body["metadata"]["labels"] = {"tier": tier}
             client.create(CONFIG_MAPS, body)
-    scope = Scope({"default": Selector("tier=x"), OTHERS: Selector("tier=y")})
+    scope = Scope(
+        {"default": Selector("tier=x"), ALL_OTHER_NAMESPACES: Selector("tier=y")}
+    )
     informers, _ = caches(kinds={CONFIG_MAPS.group_kind: scope})
     informer = informers.of(CONFIG_MAPS)
     Heard(informer).until_synced()

@@ -15,8 +15,8 @@ from seededfaults import SeededFaults
 
 from asoreconcile.cache.events import Added, Deleted
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.overlay import version
-from asoreconcile.cache.state import StreamingSupport
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 

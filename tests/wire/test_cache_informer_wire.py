@@ -7,7 +7,7 @@ from quickclock import QuickClock
 from asoreconcile import jsontext
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,

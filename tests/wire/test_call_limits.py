@@ -11,9 +11,9 @@ from scriptedpeer import Peer
 
 from asoreconcile import call_limit
 from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.faults import ArmTransportError
+from asoreconcile.arm.errors import ArmTransportError
 from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
@@ -146,7 +146,7 @@ def connect(authority, certificate):
 def timed(call, context=None):
     """What a call raised, and that it was over in time."""
     began = time.monotonic()
-    with running(context), pytest.raises(AsoError) as caught:
+    with running(context), pytest.raises(AsoreconcileError) as caught:
         call()
     assert time.monotonic() - began < PATIENCE_SECONDS
     return caught.value
@@ -269,9 +269,9 @@ def test_the_head_of_a_watch_comes_in_time_or_not_at_all(connect):
 
 
 def test_a_list_that_drips_comes_to_an_end(connect, monkeypatch):
-    from asoreconcile.kube import exchange
+    from asoreconcile.kube import rest_client
 
-    monkeypatch.setattr(exchange, "_LIST_SECONDS", 0.3)
+    monkeypatch.setattr(rest_client, "_LIST_SECONDS", 0.3)
     _, client = connect(Kubernetes, dripping_chunks)
 
     def read_all():

@@ -11,7 +11,7 @@ import pytest
 import urllib3
 from prometheus_client import CollectorRegistry
 
-from asoreconcile.azure.wire import FINALIZER, RESOURCE_ID
+from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.catalogue.conversion import CARRIED
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.webhookclient import WebhookClient
@@ -31,7 +31,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
-from asoreconcile.runtime.health import Verdict
+from asoreconcile.runtime.health import CheckResult
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.threads import Threads
@@ -426,7 +426,7 @@ def test_wh2_a_kind_is_answered_at_the_paths_of_all_its_versions(make, folder):
 def test_wh8_the_operator_is_ready_while_a_client_would_be_greeted(make, folder):
     hooks = make(folder)
     with asking(hooks.server):
-        assert hooks.ready() == Verdict(ok=True)
+        assert hooks.ready() == CheckResult(ok=True)
     unready = hooks.ready()
     assert not unready.ok
     assert "Error" in "".join(unready.details)

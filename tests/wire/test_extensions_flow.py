@@ -5,7 +5,7 @@ import base64
 import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.wire import RESOURCE_ID
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey, annotations
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.exported import EXPORTED, ROTATE
+from asoreconcile.azure.export_cache import EXPORTED, ROTATE
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey, annotations
 

@@ -13,13 +13,13 @@ from asoreconcile import fencing
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
-from asoreconcile.runtime.leader import Timing
-from asoreconcile.runtime.tenure import NotLeadingError
+from asoreconcile.runtime.leaderelection.fence import NotLeadingError
+from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpServer, HttpsServer, Response
 
@@ -112,7 +112,7 @@ def test_le5_who_pauses_while_a_request_is_made_sends_nothing(
         gate.open = False
 
     monkeypatch.setattr(http.client.HTTPConnection, step, pauses)
-    with pytest.raises((NotLeadingError, AsoError)):
+    with pytest.raises((NotLeadingError, AsoreconcileError)):
         write("after")
     assert len(seen) == 1
     assert b"before" in seen[0]
@@ -196,5 +196,5 @@ def test_le5_the_kernel_gives_up_undelivered_writes_sooner_than_reads(gate, auth
                     one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
                 )
     assert asked == [30, fencing.UNDELIVERED_SECONDS, 30]
-    spare = Timing().lease_seconds - Timing().renew_deadline_seconds
+    spare = LeaseTiming().lease_seconds - LeaseTiming().renew_deadline_seconds
     assert spare >= fencing.UNDELIVERED_SECONDS

@@ -27,7 +27,7 @@ from asoreconcile.kube.resources import (
     SECRETS,
     ApiResource,
 )
-from asoreconcile.kube.selection import Place, Selection
+from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
@@ -227,10 +227,11 @@ def test_delete_of_a_finalized_object_answers_the_object(client):
 def test_list_in_pages_is_one_snapshot(client):
     for name in ("a", "b", "c"):
         client.create(CONFIG_MAPS, config_map(name))
-    first = client.list_page(Selection(CONFIG_MAPS, "default"), Place(limit=2))
+    first = client.list_page(Selection(CONFIG_MAPS, "default"), ListOptions(limit=2))
     client.create(CONFIG_MAPS, config_map("d"))
     rest = client.list_page(
-        Selection(CONFIG_MAPS, "default"), Place(continue_token=first.continue_token)
+        Selection(CONFIG_MAPS, "default"),
+        ListOptions(continue_token=first.continue_token),
     )
     names = [key_of(obj).name for obj in first.items + rest.items]
     assert names == ["a", "b", "c"]
@@ -322,12 +323,14 @@ def test_refusals_of_the_server_itself_are_typed(server, client):
     with pytest.raises(InvalidError) as invalid:
         client.create(WIDGETS, body)
     assert invalid.value.details["causes"][0]["field"] == "spec.size"
-    page = client.list_page(NAMESPACES, Place(limit=1))
+    page = client.list_page(NAMESPACES, ListOptions(limit=1))
     server.forget_changes()
     client.create(NAMESPACES, {"metadata": {"name": "later"}})
     server.forget_changes()
     with pytest.raises(ExpiredError):
-        client.list_page(NAMESPACES, Place(limit=1, continue_token=page.continue_token))
+        client.list_page(
+            NAMESPACES, ListOptions(limit=1, continue_token=page.continue_token)
+        )
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>busy</html>", b"[1]", b"{", b"\xff\xfe"])

@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.clock import SystemClock
-from asoreconcile.kube.eventqueue import GATHER_SECONDS
+from asoreconcile.kube.event_queue import GATHER_SECONDS
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
 from asoreconcile.kube.selection import Selection

@@ -10,7 +10,7 @@ import pytest
 import urllib3
 from kubeapi import client_of, kube_server
 
-from asoreconcile.testing.kube import Mishap
+from asoreconcile.testing.kube import InjectedFault
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TOKEN = "only-for-control"
@@ -113,7 +113,7 @@ def test_a_wish_that_is_none_is_refused_with_the_reason(control, path, body):
 @pytest.mark.parametrize("phase", ["before", "after"])
 def test_a_lost_connection_before_or_after_the_write(served, phase):
     kube, client = served
-    kube.faults.plan(Mishap(verb="create", drop=phase, times=1))
+    kube.faults.plan(InjectedFault(verb="create", drop=phase, times=1))
     with pytest.raises(urllib3.exceptions.ProtocolError):
         client.post(CONFIG_MAPS, config_map("one"))
     found = client.get(f"{CONFIG_MAPS}/one").status
@@ -133,7 +133,7 @@ def test_a_dripping_answer_comes_whole(served):
     kube, client = served
     client.post(CONFIG_MAPS, config_map("one")).expect(201)
     whole = client.get(CONFIG_MAPS).json
-    kube.faults.plan(Mishap(verb="list", drip_bytes=50, drip_seconds=0.0))
+    kube.faults.plan(InjectedFault(verb="list", drip_bytes=50, drip_seconds=0.0))
     assert client.get(CONFIG_MAPS).json == whole
 
 

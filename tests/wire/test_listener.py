@@ -10,7 +10,7 @@ import pytest
 from applications import until
 
 from asoreconcile.runtime.endpoints import ListenersAlive
-from asoreconcile.serving import handling
+from asoreconcile.serving import connection_handler
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import Request, Response
 
@@ -289,7 +289,7 @@ class Drip:
 
 def test_mg9_an_answer_that_is_taken_by_the_drop_is_cut_off():
     client = Drip()
-    output = handling._Timed(client, monotonic=client.monotonic)
+    output = connection_handler._Timed(client, monotonic=client.monotonic)
     output.allow(5)
     assert output.write(b"x" * 1000) == 1000
     with pytest.raises(TimeoutError, match="too slowly"):

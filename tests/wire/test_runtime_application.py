@@ -25,11 +25,11 @@ from asoreconcile.kube.resources import (
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
-from asoreconcile.runtime.leader import LeaderElection, Timing
+from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions, LeaseTiming
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
-from asoreconcile.runtime.service import Group, Task
+from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup
 from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
@@ -111,7 +111,7 @@ def test_ha2_set_owner_and_owns_are_a_pair(application):
     assert codes.get(timeout=20) == 0
 
 
-@pytest.mark.parametrize("group", [Group.OTHERS, Group.LEADER])
+@pytest.mark.parametrize("group", [RunnableGroup.OTHERS, RunnableGroup.LEADER])
 def test_mg1_a_task_may_read_the_cache_from_its_first_line(application, group):
     app, found = application.make(), Queue()
     create(app, CONFIG_MAPS, "default", "one")
@@ -120,7 +120,7 @@ def test_mg1_a_task_may_read_the_cache_from_its_first_line(application, group):
     def read(_stop):
         found.put(app.cached.get(CONFIG_MAPS, ONE))
 
-    app.manager.add(Task("reader", read, clock=app.clock), group=group)
+    app.manager.add(RunnableFunc("reader", read, clock=app.clock), group=group)
     with app.running():
         assert found.get(timeout=20)["metadata"]["name"] == "one"
 
@@ -142,7 +142,7 @@ def test_a_block_that_it_did_not_run_well_for_says_so(application):
     def fail(_stop):
         raise ZeroDivisionError
 
-    app.manager.add(Task("broken", fail, clock=app.clock))
+    app.manager.add(RunnableFunc("broken", fail, clock=app.clock))
     with pytest.raises(RuntimeError, match="ZeroDivisionError"), app.running():
         until(lambda: app.manager.failure)
 
@@ -313,8 +313,12 @@ def test_ct7_a_standby_takes_over_warm_and_says_what_it_is(application):
 
 
 def test_mg5_who_lost_the_lease_writes_no_more_and_ends_with_1(application):
-    timing = Timing(lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05)
-    app = application.make(leader_election=LeaderElection("lease", timing=timing))
+    timing = LeaseTiming(
+        lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05
+    )
+    app = application.make(
+        leader_election=LeaderElectionOptions("lease", timing=timing)
+    )
     started, taken, refused = Queue(), threading.Event(), Queue()
 
     class Writer:

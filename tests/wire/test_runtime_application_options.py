@@ -17,14 +17,14 @@ from asoreconcile import (
     ConflictError,
     GroupKind,
     Informer,
-    LeaderElection,
+    LeaderElectionOptions,
+    LeaseTiming,
     NotCachedError,
     NotFoundError,
     ObjectKey,
     Request,
     Result,
     Scope,
-    Timing,
 )
 from asoreconcile.kube.resources import EVENTS
 from asoreconcile.kube.selection import Selection
@@ -243,8 +243,10 @@ def test_mg8_probes_are_not_to_log_in(application):
 
 
 def test_mg2_what_every_replica_does_waits_for_no_lease(application):
-    timing = Timing(lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05)
-    election = LeaderElection("lease", namespace="kube-public", timing=timing)
+    timing = LeaseTiming(
+        lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05
+    )
+    election = LeaderElectionOptions("lease", namespace="kube-public", timing=timing)
     leader, standby = (application.make(leader_election=election) for _ in range(2))
     application.start(leader)
     until(lambda: leader.leads)

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from asoreconcile.runtime.endpoints import Endpoints
-from asoreconcile.runtime.health import Checks, Verdict
+from asoreconcile.runtime.health import CheckResult, HealthChecks
 from asoreconcile.serving.listener import ListenError
 
 
@@ -15,12 +15,12 @@ from asoreconcile.serving.listener import ListenError
 def endpoints():
     registry = CollectorRegistry()
     Counter("seen_total", "Seen", registry=registry).inc()
-    readyz = Checks("readyz")
-    readyz.add("caches", lambda: Verdict(ok=False, details=("VNet: not synced",)))
+    readyz = HealthChecks("readyz")
+    readyz.add("caches", lambda: CheckResult(ok=False, details=("VNet: not synced",)))
     served = Endpoints(
         "127.0.0.1:0",
         registry=registry,
-        checks=(Checks("healthz"), readyz),
+        checks=(HealthChecks("healthz"), readyz),
         read_seconds=0.2,
     )
     served.start()

@@ -31,12 +31,12 @@ TWICE = """
 import signal, sys
 from asoreconcile.clock import SystemClock
 from asoreconcile.runtime.manager import Manager
-from asoreconcile.runtime.service import Step
+from asoreconcile.runtime.runnable import RunnableHooks
 
 before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
 for _ in range(2):
     manager = Manager(clock=SystemClock())
-    manager.add(Step("say", lambda: print("started", flush=True)))
+    manager.add(RunnableHooks("say", lambda: print("started", flush=True)))
     code = manager.run(signals=True)
     print("stopped", code, flush=True)
 after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)

@@ -12,13 +12,13 @@ from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed, Denied
-from asoreconcile.webhooks.bundles import (
+from asoreconcile.webhooks.ca_bundles import (
     MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS,
     Address,
-    Caller,
     Trust,
-    tell,
+    WebhookTarget,
+    inject_ca_bundle,
 )
 from asoreconcile.webhooks.conversion import ConversionError
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -130,9 +130,15 @@ def introduce(client, url, certificates):
             "webhooks": [hook],
         }
         client.create(resource, document)
-    for caller in (Caller.crd(CRD), Caller.mutating("demo"), Caller.validating("demo")):
+    for caller in (
+        WebhookTarget.crd(CRD),
+        WebhookTarget.mutating("demo"),
+        WebhookTarget.validating("demo"),
+    ):
         address = Address(["localhost"])
-        trust, _ = tell(client, caller, certificates.authorities, address=address)
+        trust, _ = inject_ca_bundle(
+            client, caller, certificates.authorities, address=address
+        )
         assert trust is Trust.TOLD
 
 

@@ -19,13 +19,13 @@ from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
-from asoreconcile.webhooks.bundles import (
+from asoreconcile.webhooks.ca_bundles import (
     MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS,
     Address,
-    Caller,
     Trust,
-    tell,
+    WebhookTarget,
+    inject_ca_bundle,
 )
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.server import WebhookServer
@@ -225,7 +225,7 @@ def test_wh7_a_webhook_that_is_added_meanwhile_is_not_lost(client):
     raced = Raced(
         client, lambda: client.patch(VALIDATING_WEBHOOKS, key, {"webhooks": two})
     )
-    assert tell_us(raced, Caller.validating("demo")) is Trust.TOLD
+    assert tell_us(raced, WebhookTarget.validating("demo")) is Trust.TOLD
     hooks = client.get(VALIDATING_WEBHOOKS, key)["webhooks"]
     assert len(hooks) == 2
     assert all("caBundle" in hook["clientConfig"] for hook in hooks)
@@ -246,7 +246,9 @@ def test_wh7_a_cluster_that_refuses_is_an_error_at_the_start(cluster, client):
 
 
 def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
-    certificates = manage(callers=(Caller.crd(WIDGETS.name), Caller.crd("not.there")))
+    certificates = manage(
+        callers=(WebhookTarget.crd(WIDGETS.name), WebhookTarget.crd("not.there"))
+    )
     wait_bundle(client, certificates.authorities)
     client.patch(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS, untold())
     certificates.look()
@@ -254,7 +256,7 @@ def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
 
 
 def tell_us(client, caller, *, address=OURS, write=True):
-    trust, _ = tell(client, caller, b"PEM", address=address, write=write)
+    trust, _ = inject_ca_bundle(client, caller, b"PEM", address=address, write=write)
     return trust
 
 
@@ -287,7 +289,7 @@ def test_wh7_what_calls_another_server_is_left_alone(client, cluster, widgets):
     """Two operators in one cluster would rewrite each other's caBundle for ever."""
     theirs = Address(["webhooks.elsewhere.svc"])
     before = client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)
-    caller = Caller.crd(WIDGETS.name)
+    caller = WebhookTarget.crd(WIDGETS.name)
     assert tell_us(client, caller, address=theirs) is Trust.FOREIGN
     assert client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS) == before
     mixed = configuration(VALIDATING_WEBHOOKS, "ours", "theirs")
@@ -295,21 +297,21 @@ def test_wh7_what_calls_another_server_is_left_alone(client, cluster, widgets):
         "service": {"namespace": "elsewhere", "name": "webhooks"}
     }
     client.create(VALIDATING_WEBHOOKS, mixed)
-    assert tell_us(client, Caller.validating("demo")) is Trust.TOLD
+    assert tell_us(client, WebhookTarget.validating("demo")) is Trust.TOLD
     hooks = client.get(VALIDATING_WEBHOOKS, ObjectKey("", "demo"))["webhooks"]
     assert ["caBundle" in hook["clientConfig"] for hook in hooks] == [True, False]
 
 
 def test_wh7_two_servers_of_one_crd_do_not_fight(manage, client, cluster, widgets):
     """Each has an authority of its own; only one of them is called."""
-    ours = manage(callers=(Caller.crd(WIDGETS.name),))
+    ours = manage(callers=(WebhookTarget.crd(WIDGETS.name),))
     wait_bundle(client, ours.authorities)
     other = ManagedCertificates(
         client,
         ObjectKey("default", "another-certificate"),
         ["webhooks.elsewhere.svc"],
         clock=SystemClock(),
-        callers=lambda: (Caller.crd(WIDGETS.name),),
+        callers=lambda: (WebhookTarget.crd(WIDGETS.name),),
     )
     other.start()
     while other.untold():
@@ -322,7 +324,7 @@ def test_wh7_two_servers_of_one_crd_do_not_fight(manage, client, cluster, widget
 
 def test_wh7_who_may_not_write_looks_whether_another_has(manage, client, widgets):
     leads = []
-    caller = Caller.crd(WIDGETS.name)
+    caller = WebhookTarget.crd(WIDGETS.name)
     standby = manage(callers=(caller,), may_write=lambda: bool(leads))
     while standby.untold() != {WIDGETS.name: "does not trust our authorities yet"}:
         pass
@@ -335,7 +337,7 @@ def test_wh7_who_may_not_write_looks_whether_another_has(manage, client, widgets
 
 
 def test_wh7_a_caller_that_was_not_looked_at_is_untold(client):
-    callers = (Caller.crd("a"), Caller.crd("b"))
+    callers = (WebhookTarget.crd("a"), WebhookTarget.crd("b"))
     certificates = ManagedCertificates(
         client, SECRET, ["localhost"], clock=FakeClock(), callers=lambda: callers
     )
@@ -349,7 +351,7 @@ def test_wh7_what_is_in_order_at_its_version_is_not_read_again(
     seen = []
 
     def callers():
-        return [Caller.crd(WIDGETS.name, version=seen[-1] if seen else "")]
+        return [WebhookTarget.crd(WIDGETS.name, version=seen[-1] if seen else "")]
 
     certificates = manage(callers=())
     certificates._callers = callers
@@ -372,8 +374,8 @@ def untold():
 
 def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
     for resource, caller in (
-        (MUTATING_WEBHOOKS, Caller.mutating("demo")),
-        (VALIDATING_WEBHOOKS, Caller.validating("demo")),
+        (MUTATING_WEBHOOKS, WebhookTarget.mutating("demo")),
+        (VALIDATING_WEBHOOKS, WebhookTarget.validating("demo")),
     ):
         client.create(resource, configuration(resource, "one", "two"))
         assert tell_us(client, caller) is Trust.TOLD
@@ -385,17 +387,17 @@ def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
             "two",
         ]
     writes = len(cluster.journal)
-    assert tell_us(client, Caller.validating("demo")) is Trust.TOLD
+    assert tell_us(client, WebhookTarget.validating("demo")) is Trust.TOLD
     assert [served.method for served in cluster.journal[writes:]] == ["GET"]
 
 
 def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
-    assert tell_us(client, Caller.crd("not.there")) is Trust.ABSENT
+    assert tell_us(client, WebhookTarget.crd("not.there")) is Trust.ABSENT
 
 
 def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):
     cluster.faults.respond("PATCH", "/widgets", Response(409, b"{}"), times=4)
-    assert tell_us(client, Caller.crd(WIDGETS.name)) is Trust.TOLD
+    assert tell_us(client, WebhookTarget.crd(WIDGETS.name)) is Trust.TOLD
     assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == b"PEM"
 
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import InvalidError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving import listener as serving
@@ -405,7 +405,7 @@ def test_th7_a_conversion_that_has_ended_makes_place_for_the_next(make):
 def test_wh6_one_failure_fails_the_batch_and_names_the_object(make):
     def picky(obj, desired):
         if obj["spec"].get("odd"):
-            raise AsoError("odd sizes cannot be said")
+            raise AsoreconcileError("odd sizes cannot be said")
         return to_version(obj, desired)
 
     server = make()

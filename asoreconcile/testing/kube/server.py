@@ -25,11 +25,11 @@ from asoreconcile.testing.kube.access.entry import Access
 from asoreconcile.testing.kube.access.users import ADMIN, User, Users, service_account
 from asoreconcile.testing.kube.api import Api
 from asoreconcile.testing.kube.bootstrap import begin
-from asoreconcile.testing.kube.knobs import journal
-from asoreconcile.testing.kube.knobs.control import Control
-from asoreconcile.testing.kube.knobs.faults import KubeFaults
-from asoreconcile.testing.kube.knobs.measures import Measures
-from asoreconcile.testing.kube.store.keepsakes import Identity, kept
+from asoreconcile.testing.kube.controls import journal
+from asoreconcile.testing.kube.controls.control import Control
+from asoreconcile.testing.kube.controls.faults import KubeFaults
+from asoreconcile.testing.kube.controls.measures import Measures
+from asoreconcile.testing.kube.store.kept_by_name import Identity, kept
 from asoreconcile.testing.kube.store.persistence import DataFolder
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.answers import compressed, refusal

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.buckets import Bucket, OperationClass, operation_class
 from asoreconcile.arm.budget import Budget, ThrottledError, remaining_of
-from asoreconcile.arm.faults import parse_fault
+from asoreconcile.arm.errors import parse_fault
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.testing.clock import FakeClock
 
 WRITES = Bucket("s", OperationClass.WRITES)
@@ -17,7 +17,9 @@ OTHER = Bucket("t", OperationClass.WRITES)
 
 def throttling(**headers):
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return parse_fault(Answer(429, names, b'{"error":{"code":"429","message":"m"}}'))
+    return parse_fault(
+        ArmResponse(429, names, b'{"error":{"code":"429","message":"m"}}')
+    )
 
 
 def budget(clock, **options):
@@ -43,7 +45,9 @@ def test_t5_a_real_throttling_closes_its_own_bucket_only():
 def test_t5_a_busy_object_closes_nothing():
     gates = budget(FakeClock())
     body = b'{"error":{"code":"RetryableError","message":"m"}}'
-    gates.observe(WRITES, {}, parse_fault(Answer(429, {"retry-after": "11"}, body)))
+    gates.observe(
+        WRITES, {}, parse_fault(ArmResponse(429, {"retry-after": "11"}, body))
+    )
     assert wait_of(gates, WRITES) == 0
 
 

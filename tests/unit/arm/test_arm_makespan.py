@@ -9,10 +9,10 @@ import itertools
 
 import pytest
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.buckets import Bucket, OperationClass
 from asoreconcile.arm.budget import Budget, ThrottledError
-from asoreconcile.arm.faults import parse_fault
+from asoreconcile.arm.errors import parse_fault
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.clock import FakeClock
@@ -74,7 +74,7 @@ class Estate:
         except RefusedError as refused:
             self.refused += 1
             headers = {k.lower(): v for k, v in refused.headers.items()}
-            fault = parse_fault(Answer(429, headers))
+            fault = parse_fault(ArmResponse(429, headers))
             budget.leave(bucket)
             budget.observe(bucket, headers, fault)
             raise ThrottledError("refused", after_seconds=1.0) from refused

@@ -4,10 +4,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asoreconcile.arm.answers import Answer
-from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.lro_start import parse_initial_response
 from asoreconcile.arm.outcomes import (
     Done,
     Failed,
@@ -17,7 +16,8 @@ from asoreconcile.arm.outcomes import (
     Restart,
 )
 from asoreconcile.arm.polling import polled
-from asoreconcile.arm.states import judged
+from asoreconcile.arm.provisioning_state import infer_from_resource
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, dumps, loads
 
 HOST = "https://management.azure.com"
@@ -57,7 +57,7 @@ BODIES = (
     | st.sampled_from([b"null", b"[]", b"<html>", b""])
 )
 ANSWERS = st.builds(
-    Answer,
+    ArmResponse,
     st.integers(100, 599),
     st.dictionaries(
         st.sampled_from(["azure-asyncoperation", "operation-location", "location"]),
@@ -93,7 +93,7 @@ def check(outcome):
 
 @given(ANSWERS, st.sampled_from(["PUT", "PATCH", "POST", "DELETE"]))
 def test_l21_any_first_answer_has_an_outcome(answer, method):
-    outcome = begun(answer, method=method, url=URL, endpoint=ENDPOINT)
+    outcome = parse_initial_response(answer, method=method, url=URL, endpoint=ENDPOINT)
     check(outcome)
     if isinstance(outcome, Pending):
         token = outcome.token
@@ -109,4 +109,4 @@ def test_l21_any_poll_has_an_outcome(token, answer, bad_reads):
 
 @given(ANSWERS, st.booleans())
 def test_any_read_of_the_resource_has_an_outcome(answer, deleting):
-    check(judged(answer, url=URL, deleting=deleting))
+    check(infer_from_resource(answer, url=URL, deleting=deleting))

@@ -4,11 +4,11 @@ import orjson
 import pytest
 
 from asoreconcile.arm import paging as module
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.paging import Paging
+from asoreconcile.arm.response import ArmResponse
 
 HOST = "https://management.azure.com"
 ENDPOINT = Endpoint(HOST)
@@ -16,7 +16,7 @@ ENDPOINT = Endpoint(HOST)
 
 def answer(body):
     content = body if isinstance(body, bytes) else orjson.dumps(body)
-    return Answer(200, {}, content)
+    return ArmResponse(200, {}, content)
 
 
 def started():

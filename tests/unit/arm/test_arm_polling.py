@@ -5,9 +5,8 @@ import orjson
 import pytest
 from armanswers import ID, answer, resource
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import ArmTransportError
+from asoreconcile.arm.errors import ArmTransportError
 from asoreconcile.arm.outcomes import (
     Done,
     Failed,
@@ -17,7 +16,8 @@ from asoreconcile.arm.outcomes import (
     Restart,
 )
 from asoreconcile.arm.polling import MAX_BAD_READS, polled, unanswered
-from asoreconcile.arm.states import judged
+from asoreconcile.arm.provisioning_state import infer_from_resource
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
 
 HOST = "https://management.azure.com"
@@ -153,9 +153,9 @@ def test_polls_that_end_badly(token, given, code):
 
 TROUBLE = {
     **{f"D3-{status}": answer(status) for status in (408, 429, 500, 502, 503, 504)},
-    "L15-html": Answer(503, {}, b"<html>Service unavailable</html>"),
-    "L15-html-200": Answer(200, {}, b"<html>try later</html>"),
-    "L15-cut-short": Answer(200, {}, b'{"status": "Succ'),
+    "L15-html": ArmResponse(503, {}, b"<html>Service unavailable</html>"),
+    "L15-html-200": ArmResponse(200, {}, b"<html>try later</html>"),
+    "L15-cut-short": ArmResponse(200, {}, b'{"status": "Succ'),
 }
 
 
@@ -322,7 +322,7 @@ def test_l25_a_failed_operation_tells_its_code_for_the_next_put():
 
 
 def judge(given, *, deleting=False):
-    return judged(given, url=URL, deleting=deleting)
+    return infer_from_resource(given, url=URL, deleting=deleting)
 
 
 def test_l16_judging_a_put_by_the_resource():
@@ -343,7 +343,7 @@ def test_l9_l16_judging_a_delete_by_the_resource():
 
 
 @pytest.mark.parametrize(
-    "given", [answer(500), answer(403), Answer(200, {}, b"<html>")]
+    "given", [answer(500), answer(403), ArmResponse(200, {}, b"<html>")]
 )
 def test_judging_says_when_the_resource_cannot_be_read(given):
     assert isinstance(judge(given), Failed)
@@ -365,7 +365,7 @@ def test_l28_hours_of_polling_never_end_an_operation():
 def test_operation_location_needs_a_status():
     token = attrs.evolve(PUT, shape=Shape.OPERATION_LOCATION)
     assert isinstance(poll(token, answer(200, {"status": "Succeeded"})), Done)
-    given = Answer(
+    given = ArmResponse(
         200, {"operation-location": NEWER}, orjson.dumps({"status": "Running"})
     )
     outcome = poll(token, given)

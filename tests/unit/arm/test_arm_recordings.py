@@ -14,15 +14,15 @@ import orjson
 import pytest
 from datafolder import data_folder
 
-from asoreconcile.arm.answers import Answer
-from asoreconcile.arm.beginning import begun
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.faults import parse_fault
+from asoreconcile.arm.errors import parse_fault
 from asoreconcile.arm.ids import parse
+from asoreconcile.arm.lro_start import parse_initial_response
 from asoreconcile.arm.metrics import resource_type
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
 from asoreconcile.arm.polling import polled
-from asoreconcile.arm.states import judged
+from asoreconcile.arm.provisioning_state import infer_from_resource
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps, loads
 
 ENDPOINT = Endpoint("https://management.azure.com")
@@ -54,7 +54,7 @@ def answer_of(exchange):
         content = b""
     else:
         content = body.encode() if isinstance(body, str) else orjson.dumps(body)
-    return Answer(exchange["status"], headers, content)
+    return ArmResponse(exchange["status"], headers, content)
 
 
 def cassettes():
@@ -73,7 +73,7 @@ def writes_by_name():
 def follow(exchanges, index):
     """The last outcome that the recording allows, and how many polls it took."""
     first = exchanges[index]
-    outcome = begun(
+    outcome = parse_initial_response(
         answer_of(first),
         method=first["method"],
         url=first["url"],
@@ -93,7 +93,7 @@ def follow(exchanges, index):
                 )
         elif isinstance(outcome, ReadResource):
             if later["method"] == "GET" and later["url"] == first["url"]:
-                outcome = judged(
+                outcome = infer_from_resource(
                     answer_of(later), url=first["url"], deleting=outcome.deleting
                 )
         else:

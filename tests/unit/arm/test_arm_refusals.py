@@ -2,10 +2,10 @@
 
 import pytest
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.buckets import Bucket, OperationClass
 from asoreconcile.arm.budget import Budget, ThrottledError
-from asoreconcile.arm.faults import parse_fault
+from asoreconcile.arm.errors import parse_fault
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.testing.clock import FakeClock
 
 SERVICE = {"x-ms-failure-cause": "service"}
@@ -34,7 +34,7 @@ class Subscription:
         headers = {"retry-after": str(seconds), **(headers or {})}
         body = f'{{"error":{{"code":"{code}","message":"m"}}}}'.encode()
         for bucket in buckets:
-            fault = parse_fault(Answer(429, headers, body))
+            fault = parse_fault(ArmResponse(429, headers, body))
             self.budget.observe(bucket, headers, fault)
 
     def take(self, *buckets, headers=None):

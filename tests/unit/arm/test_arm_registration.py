@@ -5,11 +5,11 @@ import threading
 import orjson
 import pytest
 
-from asoreconcile.arm.answers import Answer
 from asoreconcile.arm.budget import ThrottledError
 from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.arm.faults import ArmTransportError, parse_fault
+from asoreconcile.arm.errors import ArmTransportError, parse_fault
 from asoreconcile.arm.registration import Registrations, needed
+from asoreconcile.arm.response import ArmResponse
 from asoreconcile.errors import StoppedError
 from asoreconcile.testing.clock import FakeClock
 
@@ -22,7 +22,9 @@ MESSAGE = "The subscription is not registered to use namespace 'Microsoft.Said'.
 
 def refusal(status=409, code="MissingSubscriptionRegistration", url=URL, **error):
     body = {"error": {"code": code, "message": "m", **error}}
-    return parse_fault(Answer(status, {}, orjson.dumps(body)), method="PUT", url=url)
+    return parse_fault(
+        ArmResponse(status, {}, orjson.dumps(body)), method="PUT", url=url
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from asoreconcile import jsontext
 from asoreconcile.azure.differences import HIDDEN, differences
-from asoreconcile.azure.observed import Observed, fingerprint, loads, marks
-from asoreconcile.azure.sameness import is_empty, is_same
+from asoreconcile.azure.drift_baseline import DriftBaseline, fingerprint, loads, marks
+from asoreconcile.azure.normalization import is_empty, is_same
 
 
 def found(want, have, **options):
@@ -211,12 +211,12 @@ def test_the_place_of_an_element_without_identity_does_not_mark_it():
 
 
 def test_the_note_survives_and_nonsense_counts_as_lost():
-    note = Observed("f" * 32, frozenset({"b" * 12, "a" * 12}))
+    note = DriftBaseline("f" * 32, frozenset({"b" * 12, "a" * 12}))
     assert loads(note.dumps()) == note
     assert len(note.dumps()) < 100
     for text in ("", "x", "[]", "{}", '{"put":1}'):
         assert loads(text) is None
-    assert loads('{"put":"x","known":7}') == Observed("x")
+    assert loads('{"put":"x","known":7}') == DriftBaseline("x")
 
 
 def test_the_fingerprint_is_of_all_that_is_sent():

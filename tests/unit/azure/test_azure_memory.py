@@ -4,8 +4,8 @@ import pytest
 
 from asoreconcile.arm.outcomes import Pending, PollState, Progress
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
-from asoreconcile.azure.accepted import AcceptedPut
 from asoreconcile.azure.memory import Memories
+from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.objects import ObjectKey
 
 ONE, OTHER = ObjectKey("ns", "one"), ObjectKey("ns", "other")
@@ -84,8 +84,8 @@ def test_an_operation_is_followed_while_its_put_is_known(memories):
     memory = memories.of(ONE, "u")
     memory.follow(RUNNING)
     assert memory.accepted is None
-    memory.accepted = AcceptedPut(b"put", 1)
+    memory.accepted = PutRecord(b"put", 1)
     memory.follow(RUNNING)
-    assert memory.accepted == AcceptedPut(b"put", 1, running=RUNNING)
+    assert memory.accepted == PutRecord(b"put", 1, running=RUNNING)
     memory.follow(None)
-    assert memory.accepted == AcceptedPut(b"put", 1)
+    assert memory.accepted == PutRecord(b"put", 1)

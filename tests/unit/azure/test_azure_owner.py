@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.azure.annotations import CHILD_ID_OVERRIDE, RESOURCE_ID
 from asoreconcile.azure.owner import (
     Owner,
     owner_labels,
@@ -9,7 +10,6 @@ from asoreconcile.azure.owner import (
     resolve_owner,
     with_owner_reference,
 )
-from asoreconcile.azure.wire import CHILD_ID_OVERRIDE, RESOURCE_ID
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.reconcile_context import Context, running
 from asoreconcile.testing.clock import FakeClock

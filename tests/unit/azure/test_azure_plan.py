@@ -2,9 +2,7 @@
 
 import pytest
 
-from asoreconcile.azure.plan import Plan, Step, plan
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.wire import (
+from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -13,6 +11,8 @@ from asoreconcile.azure.wire import (
     PUT_POLLER,
     RESOURCE_ID,
 )
+from asoreconcile.azure.plan import Plan, Step, plan
+from asoreconcile.azure.policy import Policy
 
 OURS = {OPERATOR_NAMESPACE: "ops"}
 CLAIMED = {**OURS, RESOURCE_ID: "/subscriptions/s/resourceGroups/g"}
@@ -78,15 +78,17 @@ def test_d16_poller_of_another_kind_is_dropped():
 
 @pytest.mark.parametrize("policy", [Policy.SKIP, Policy.DETACH_ON_DELETE])
 def test_r5_1_detached_deletion_asks_azure_nothing(policy):
-    assert decide(CLAIMED, policy=policy, deleting=True) == Plan(Step.LET_GO)
+    assert decide(CLAIMED, policy=policy, deleting=True) == Plan(Step.REMOVE_FINALIZER)
 
 
 def test_r5_2_d18_never_claimed_is_let_go():
-    assert decide(OURS, deleting=True) == Plan(Step.LET_GO)
+    assert decide(OURS, deleting=True) == Plan(Step.REMOVE_FINALIZER)
 
 
 def test_deletion_without_our_finalizer_is_none_of_ours():
-    assert decide(CLAIMED, finalizer=False, deleting=True) == Plan(Step.LET_GO)
+    assert decide(CLAIMED, finalizer=False, deleting=True) == Plan(
+        Step.REMOVE_FINALIZER
+    )
 
 
 def test_r5_7_delete_does_not_wait_for_a_running_create():
@@ -98,8 +100,8 @@ def test_running_delete_is_polled():
 
 
 def test_r5_9_kind_without_delete_is_held():
-    assert decide(CLAIMED, deleting=True, can=False) == Plan(Step.HOLD_DELETE)
-    assert decide(OURS, deleting=True, can=False) == Plan(Step.LET_GO)
+    assert decide(CLAIMED, deleting=True, can=False) == Plan(Step.AWAIT_PARENT_DELETION)
+    assert decide(OURS, deleting=True, can=False) == Plan(Step.REMOVE_FINALIZER)
     assert decide(
         CLAIMED, policy=Policy.DETACH_ON_DELETE, deleting=True, can=False
-    ) == Plan(Step.LET_GO)
+    ) == Plan(Step.REMOVE_FINALIZER)

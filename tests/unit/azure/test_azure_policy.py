@@ -1,7 +1,7 @@
 import pytest
 
+from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.policy import Policy, concerns, policy_of
-from asoreconcile.azure.wire import RECONCILE_POLICY
 
 
 def annotated(value):

@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from asoreconcile.azure.glances import Glances
+from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.azure.references import References
-from asoreconcile.azure.wire import RESOURCE_ID
 from asoreconcile.errors import ConditionError
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.objects import ObjectKey
@@ -37,7 +37,7 @@ class Cluster:
 def references(namespace, **data):
     cluster = Cluster()
     cluster.data = data
-    made = References(namespace, client=cluster, objects=cluster, glances=Glances())
+    made = References(namespace, client=cluster, objects=cluster, glances=ReadSet())
     return made, cluster
 
 

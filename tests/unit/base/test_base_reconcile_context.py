@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from asoreconcile import reconcile_context
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.reconcile_context import Context, DeadlineError, running
 from asoreconcile.stop_signal import StopSignal, wait_for_any
 from asoreconcile.testing.clock import FakeClock
@@ -23,7 +23,7 @@ def in_thread(call):
     def run():
         try:
             ended.append(call())
-        except AsoError as error:
+        except AsoreconcileError as error:
             ended.append(error)
 
     thread = threading.Thread(target=run)

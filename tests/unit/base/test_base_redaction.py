@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quotedforms import core, quoted_forms
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import JsonFormatter, Logger, TextFormatter, bound
 from asoreconcile.redaction import HIDDEN, MAX_TEXT, Vault, know, redact
 from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES
@@ -228,7 +228,7 @@ def lines():
 
 def test_no_field_of_a_record_shows_a_secret(lines, caplog):
     know("canary-1-secret", namespace="shop")
-    error = AsoError("quotes canary-1-secret")
+    error = AsoreconcileError("quotes canary-1-secret")
     with bound(namespace="shop"):
         Logger("asoreconcile.test").error(
             "It failed",
@@ -248,13 +248,13 @@ def test_no_stack_and_no_record_of_another_library_shows_a_secret(lines):
     know("canary-2-secret")
     log = Logger("asoreconcile.test")
     try:
-        raise AsoError("quotes canary-2-secret")
-    except AsoError:
+        raise AsoreconcileError("quotes canary-2-secret")
+    except AsoreconcileError:
         log.exception("It failed")
         logging.getLogger("other").exception("about %s", "canary-2-secret")
     assert len(lines) == 4
     assert all("canary-2" not in line for line in lines)
-    assert all(HIDDEN in line and "AsoError" in line for line in lines)
+    assert all(HIDDEN in line and "AsoreconcileError" in line for line in lines)
 
 
 def test_a_record_that_says_no_namespace_shows_nobodys_secrets(lines):

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from asoreconcile.errors import AsoError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.reconcile_context import Context, DeadlineError, running
 from asoreconcile.single_flight import PatienceError, SingleFlight
 from asoreconcile.stop_signal import StopSignal
@@ -45,7 +45,7 @@ class Crowd:
             try:
                 with running(context):
                     self.outcomes.append(self.flights.do("key", self.call, **options))
-            except (AsoError, RuntimeError, PatienceError) as error:
+            except (AsoreconcileError, RuntimeError, PatienceError) as error:
                 self.outcomes.append(error)
 
         threads = [threading.Thread(target=run) for _ in range(count)]
@@ -70,7 +70,9 @@ def flights(request):
     return SingleFlight(own_thread=request.param)
 
 
-@pytest.mark.parametrize("outcome", ["answer", AsoError("no")], ids=["answer", "error"])
+@pytest.mark.parametrize(
+    "outcome", ["answer", AsoreconcileError("no")], ids=["answer", "error"]
+)
 def test_th9_one_call_frees_all_who_wait(flights, clock, outcome):
     call = Held(outcome)
     crowd = Crowd(flights, call, clock)
@@ -146,7 +148,7 @@ def test_a_call_on_its_own_thread_lets_its_maker_go(clock):
 
 
 def test_a_failure_for_want_of_the_makers_time_is_nobody_elses(clock):
-    flights, call = SingleFlight(), Held(AsoError("timed out"), 2)
+    flights, call = SingleFlight(), Held(AsoreconcileError("timed out"), 2)
     hasty = Crowd(flights, call, clock)
     hasty.join_in(context=Context(clock, deadline=5.0))
     assert call.begun.acquire(timeout=10)

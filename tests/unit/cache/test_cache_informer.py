@@ -5,7 +5,7 @@ from scriptedapi import Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import (
     ExpiredError,

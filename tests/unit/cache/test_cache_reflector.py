@@ -7,13 +7,13 @@ import pytest
 from scriptedapi import QUIET, Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.state import StreamingSupport
+from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.unreadable import unreported
 from asoreconcile.kube.errors import (
     ApiError,
+    DecodeError,
     ExpiredError,
     ForbiddenError,
-    GarbledError,
     NotFoundError,
     TooManyRequestsError,
     TransportError,
@@ -262,7 +262,7 @@ def test_rf11_broken_stream_of_the_state_begins_anew(run):
 def test_rf11_later_states_are_no_older_than_the_last(run):
     _, script, heard = run(
         [("ADDED", config_map("a", 3)), initial_end(7)],
-        GarbledError("half an event"),
+        DecodeError("half an event"),
         [("ADDED", config_map("a", 3)), initial_end(8)],
     )
     dry(script)
@@ -304,7 +304,7 @@ def test_rf2_success_ends_the_demand_for_the_newest(run):
         Page([], "5"),
         EXPIRED,
         Page([], "9"),
-        GarbledError("half an event"),
+        DecodeError("half an event"),
         Page([], "9"),
         streaming=False,
     )
@@ -362,7 +362,7 @@ def test_rf4_stop_cuts_a_list_short(run):
             yield config_map("a", 1)
             started.set()
             assert closed.wait(10)
-            raise GarbledError("cut short")
+            raise DecodeError("cut short")
 
         def close(self):
             closed.set()
@@ -544,7 +544,7 @@ def test_rf2_bookmark_from_before_the_streamed_state_means_it_anew(run):
 
 def test_rf2_the_next_state_is_no_older_than_the_last_event(run):
     _, script, _ = run(
-        [initial_end(5), ("ADDED", config_map("a", 8)), GarbledError("half")],
+        [initial_end(5), ("ADDED", config_map("a", 8)), DecodeError("half")],
         [("ADDED", config_map("a", 8)), initial_end(9)],
     )
     dry(script)
@@ -562,14 +562,14 @@ def test_in11_a_bookmark_says_what_the_cache_is_the_state_of(run):
     [
         pytest.param([[initial_end(3), bookmark(7), QUIET]], id="D21-bookmark"),
         pytest.param(
-            [[initial_end(3), GarbledError("half")], [initial_end(7), QUIET]],
+            [[initial_end(3), DecodeError("half")], [initial_end(7), QUIET]],
             id="D21-state",
         ),
     ],
 )
 def test_own_write_is_forgotten_once_the_watch_has_passed_it(run, later):
     """What was deleted in a gap is not kept alive by an answer from before it."""
-    informer, script, _ = run(GarbledError("not yet"), *later)
+    informer, script, _ = run(DecodeError("not yet"), *later)
     informer.record_write(config_map("gone", 6))
     assert script.quiet.wait(10)
     assert informer.get(ObjectKey("n", "gone")) is None

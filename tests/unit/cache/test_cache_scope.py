@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.cache.scope import OTHERS, Scope, Selector, parts
+from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, Scope, Selector, watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 
 
@@ -43,18 +43,20 @@ def shown(found):
     ],
 )
 def test_first_that_says_something_counts(kind, default, label):
-    (found,) = parts(CONFIG_MAPS, kind, default=default)
+    (found,) = watch_scopes(CONFIG_MAPS, kind, default=default)
     assert (found.namespace, found.selection.label_selector) == ("a", label)
 
 
 def test_ca2_namespaces_of_a_kind_replace_those_of_the_default():
-    found = parts(CONFIG_MAPS, Scope(["a", "b"]), default=Scope(["c"]))
+    found = watch_scopes(CONFIG_MAPS, Scope(["a", "b"]), default=Scope(["c"]))
     assert [one.namespace for one in found] == ["a", "b"]
 
 
 def test_ca2_other_namespaces_leave_out_the_named_ones():
-    scope = Scope({"a": Selector("x=y"), OTHERS: Selector(None, "metadata.name=n")})
-    own, others = parts(CONFIG_MAPS, scope)
+    scope = Scope(
+        {"a": Selector("x=y"), ALL_OTHER_NAMESPACES: Selector(None, "metadata.name=n")}
+    )
+    own, others = watch_scopes(CONFIG_MAPS, scope)
     assert shown([own, others]) == [
         ("a", "x=y", ""),
         (None, "", "metadata.name=n,metadata.namespace!=a"),
@@ -68,23 +70,23 @@ def test_ca2_other_namespaces_leave_out_the_named_ones():
 @pytest.mark.parametrize("sign", ["=", "=="])
 def test_ca2_field_selector_for_a_namespace_becomes_a_path(sign):
     scope = Scope(field_selector=f"metadata.namespace{sign}a,metadata.name=n")
-    (found,) = parts(CONFIG_MAPS, scope)
+    (found,) = watch_scopes(CONFIG_MAPS, scope)
     assert shown([found]) == [("a", "", "metadata.name=n")]
     assert not found.covers("b")
 
 
 def test_ca3_cluster_scoped_kinds_have_no_namespaces():
-    (found,) = parts(NAMESPACES, default=Scope(["a", "b"], "x=y"))
+    (found,) = watch_scopes(NAMESPACES, default=Scope(["a", "b"], "x=y"))
     assert shown([found]) == [(None, "x=y", "")]
     assert found.covers("")
 
 
 def test_whole_cluster_is_one_watch():
-    (found,) = parts(CONFIG_MAPS, metadata_only=True)
+    (found,) = watch_scopes(CONFIG_MAPS, metadata_only=True)
     assert shown([found]) == [(None, "", "")]
     assert found.selection.metadata_only
 
 
 def test_no_namespaces_at_all_is_a_mistake():
     with pytest.raises(ValueError, match="no namespaces"):
-        parts(CONFIG_MAPS, Scope([]))
+        watch_scopes(CONFIG_MAPS, Scope([]))

@@ -5,8 +5,8 @@ import json
 import pytest
 from datafolder import data_folder
 
-from asoreconcile.catalogue.extraction import SOURCE_FORMAT, convert, expanded
 from asoreconcile.catalogue.files import CatalogueFileError, KindFolder
+from asoreconcile.catalogue.importer import SOURCE_FORMAT, convert, expanded
 from asoreconcile.catalogue.shapes import Shapes, ShapeWriter
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupVersionKind

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from argohealth import argo_health
 
-from asoreconcile.azure.progress import deleting, reconciling
+from asoreconcile.azure.ready_conditions import deleting, reconciling
 from asoreconcile.conditions import Ready, merge_ready, succeeded
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,20 +2,20 @@
 
 import pytest
 
-from asoreconcile.azure.dependents import Dependents
-from asoreconcile.azure.nodes import Node
+from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.dependency_index import DependencyIndex
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.waiting import Waiting
-from asoreconcile.azure.wire import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
-from asoreconcile.catalogue.authored import AsWritten
+from asoreconcile.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.controllers.azure_ids import index_azure_ids, with_id
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.wakeups import Wakeups
+from asoreconcile.controllers.event_mapping import EventMapping
 from asoreconcile.objects import GroupKind, ObjectKey
 
 VERSION = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork")).version()
-FORM = AsWritten(VERSION)
+FORM = SingleVersionCodec(VERSION)
 NETWORKS = "/subscriptions/s/resourceGroups/g/providers/M.Network/virtualNetworks"
 
 
@@ -81,11 +81,11 @@ def kinds():
 def wakeups(kinds):
     waiting = Waiting()
     waiting.note(node("younger"), node("older"))
-    return Wakeups(kinds, Dependents(), waiting)
+    return EventMapping(kinds, DependencyIndex(), waiting)
 
 
 def node(name):
-    return Node(VERSION.group_kind, ObjectKey("ns", name))
+    return ObjectReference(VERSION.group_kind, ObjectKey("ns", name))
 
 
 OLD = network("older", notes={RESOURCE_ID: NETWORKS})
@@ -146,5 +146,5 @@ def test_one_waits_for_one_other_at_a_time():
 def test_of_a_kind_that_runs_no_more_none_waits():
     waiting = Waiting()
     waiting.note(node("b"), node("a"))
-    Wakeups(Kinds(), Dependents(), waiting).forget(VERSION.group_kind)
+    EventMapping(Kinds(), DependencyIndex(), waiting).forget(VERSION.group_kind)
     assert waiting.behind(node("a")) == []

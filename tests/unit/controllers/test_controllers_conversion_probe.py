@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from asoreconcile.catalogue.authored import kept_stored
+from asoreconcile.catalogue.storage_codec import kept_stored
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.conversion_probe import ConversionProbe
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from asoreconcile.cmd.manager import manager
-from asoreconcile.controllers import assembly
+from asoreconcile.controllers import azure_operator
 
 ASO = [
     "--metrics-addr=0.0.0.0:8443",
@@ -29,7 +29,7 @@ def options(monkeypatch):
     def refuse(settings, options):
         raise MadeError(options)
 
-    monkeypatch.setattr(assembly, "Operation", refuse)
+    monkeypatch.setattr(azure_operator, "AzureOperator", refuse)
 
     def read(*arguments, **settings):
         environment = {"POD_NAMESPACE": "azureserviceoperator-system", **settings}

@@ -8,15 +8,15 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from asoreconcile import reconcile_context
-from asoreconcile.azure.glances import UnderWay
+from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
-from asoreconcile.catalogue.authored import AsWritten
+from asoreconcile.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.crd_watcher import CrdWatcher
 from asoreconcile.controllers.kind_metrics import KindMetrics
-from asoreconcile.controllers.kind_set import KindSet, RunningKind
+from asoreconcile.controllers.kind_registry import KindRegistry, RunningKind
 from asoreconcile.controllers.lifecycle import Lifecycle
-from asoreconcile.controllers.supervisor import Supervisor
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.reconciler import Result
@@ -69,7 +69,7 @@ class Passes:
         self.free = False
         self.cut_off = 0
 
-    def let_go(self):
+    def remove_finalizer(self):
         with self.lock:
             self.free = True
             for go_on in self.all:
@@ -95,7 +95,7 @@ class Passes:
 class World:
     clock: FakeClock
     threads: Threads
-    kinds: KindSet
+    kinds: KindRegistry
     lifecycle: Lifecycle
     passes: Passes
     caches: list
@@ -107,7 +107,7 @@ class World:
 @pytest.fixture
 def world():
     clock = FakeClock()
-    kinds, passes, caches, forgotten = KindSet(), Passes(), [], []
+    kinds, passes, caches, forgotten = KindRegistry(), Passes(), [], []
 
     def build(version):
         step = made.broken and version.gvk.kind in made.broken
@@ -121,8 +121,8 @@ def world():
             version,
             cache,
             controller,
-            AsWritten(version),
-            UnderWay(lambda _: None),
+            SingleVersionCodec(version),
+            InFlightReads(lambda _: None),
             None,
         )
 
@@ -137,7 +137,7 @@ def world():
         on_failure=lambda: made.looks.put(1),
     )
     yield made
-    passes.let_go()
+    passes.remove_finalizer()
     made.lifecycle.stop(0)
 
 
@@ -296,7 +296,7 @@ def supervise(world):
     made = []
 
     def build(client):
-        supervisor = Supervisor(
+        supervisor = CrdWatcher(
             client,
             builtin(),
             world.lifecycle,

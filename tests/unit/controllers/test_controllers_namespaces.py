@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.controllers.namespace_notes import NamespaceNotes
+from asoreconcile.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.errors import RetryError
 
 
@@ -23,15 +23,15 @@ class Headers:
 
 
 def test_r1_7_annotations_are_those_of_the_namespace():
-    assert NamespaceNotes(Headers(synced=True, ns={"a": "b"}))("ns") == {"a": "b"}
+    assert NamespaceAnnotations(Headers(synced=True, ns={"a": "b"}))("ns") == {"a": "b"}
 
 
 def test_r1_7_a_namespace_that_is_not_cached_yet_is_waited_for():
     """It may have come with its objects, and say that nobody may write them."""
     with pytest.raises(RetryError) as caught:
-        NamespaceNotes(Headers(synced=True))("new")
+        NamespaceAnnotations(Headers(synced=True))("new")
     assert 0 < caught.value.after_seconds < 1
 
 
 def test_r1_7_without_a_list_of_namespaces_the_defaults_count():
-    assert NamespaceNotes(Headers(synced=False))("ns") == {}
+    assert NamespaceAnnotations(Headers(synced=False))("ns") == {}

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from asoreconcile.controllers.shared_reads import SharedReads
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import ObjectKey
 from asoreconcile.reconcile_context import Context, DeadlineError, running
 from asoreconcile.testing.clock import FakeClock
@@ -62,7 +62,7 @@ def wanting(shared, version, clock, *, deadline=None):
         try:
             with running(Context(clock, deadline=deadline)):
                 outcomes.append(shared.get(KEY, made(version)))
-        except AsoError as error:
+        except AsoreconcileError as error:
             outcomes.append(error)
 
     thread = threading.Thread(target=run)
@@ -108,7 +108,7 @@ def test_nothing_that_began_before_a_change_serves_after_it(shared, server, cloc
 
 
 def test_th9_a_failure_frees_all_who_wait_and_is_not_kept(shared, server, clock):
-    server.error = AsoError("no")
+    server.error = AsoreconcileError("no")
     crowd = [wanting(shared, 5, clock)]
     assert server.begun.acquire(timeout=10)
     crowd += [wanting(shared, 5, clock) for _ in range(11)]

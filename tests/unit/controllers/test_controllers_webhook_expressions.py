@@ -8,7 +8,7 @@ from asoreconcile.cmd.manager import manager
 from asoreconcile.controllers import webhooks
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import expression_problems
-from asoreconcile.expressions.language import Expressions
+from asoreconcile.expressions.api import Expressions
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.objects import GroupKind

@@ -4,16 +4,16 @@ import pytest
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
-from asoreconcile.azure.computed import (
+from asoreconcile.azure.export_expressions import (
     CONFIG_MAP_EXPRESSIONS,
     MAX_EXPRESSIONS,
     SECRET_EXPRESSIONS,
-    Computed,
-    ComputedError,
+    ExportExpressionError,
+    ExportExpressions,
     expression_targets,
 )
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.expressions.language import Checked, ExpressionLimitError, shared
+from asoreconcile.expressions.api import Checked, ExpressionLimitError, shared
 from asoreconcile.objects import GroupVersionKind
 
 VERSION = builtin().version(
@@ -40,14 +40,14 @@ def namespace(secrets=(), config_maps=()):
 
 
 def computed(secrets=(), config_maps=()):
-    return Computed(shared(), VERSION, namespace(secrets, config_maps))
+    return ExportExpressions(shared(), VERSION, namespace(secrets, config_maps))
 
 
 def test_an_object_without_expressions_asks_nobody():
     class Nobody:
         """Any use of it fails the test."""
 
-    nothing = Computed(Nobody(), VERSION, {"spec": {"operatorSpec": {}}})
+    nothing = ExportExpressions(Nobody(), VERSION, {"spec": {"operatorSpec": {}}})
     assert nothing.problems() == []
     assert nothing.secret_names() == frozenset()
     assert nothing.secrets({}) == nothing.config_maps() == []
@@ -122,7 +122,9 @@ def test_an_expression_is_given_only_the_secrets_that_it_names():
             return "x"
 
     listed = [into("s", "secret.a", "k"), into("s", "self.spec.location", "l")]
-    Computed(Spying(), VERSION, namespace(listed)).secrets({"a": "1", "b": "2"})
+    ExportExpressions(Spying(), VERSION, namespace(listed)).secrets(
+        {"a": "1", "b": "2"}
+    )
     assert given == {"secret.a": {"a": "1"}, "self.spec.location": {}}
 
 
@@ -133,7 +135,7 @@ def test_failures_of_several_expressions_are_told_together():
             into("c", "self.status.id", "l"),
         ]
     )
-    with pytest.raises(ComputedError) as caught:
+    with pytest.raises(ExportExpressionError) as caught:
         failing.config_maps()
     assert [one.path[-8:-6] for one in caught.value.problems] == ["0]", "1]"]
 
@@ -148,7 +150,7 @@ def test_the_number_of_expressions_is_bounded():
 
 def test_many_problems_are_summed_up():
     found = computed(config_maps=[into("c", f"x{n}", "k") for n in range(15)])
-    error = ComputedError(found.problems())
+    error = ExportExpressionError(found.problems())
     assert str(error).endswith("; and 5 more")
 
 
@@ -167,8 +169,8 @@ def test_after_one_that_asks_for_too_much_no_other_is_evaluated():
 
     engine = Engine()
     obj = namespace(config_maps=[into("c", "'x'", "k"), into("c", "'y'", "l")])
-    with pytest.raises(ComputedError, match="takes too much"):
-        Computed(engine, VERSION, obj).config_maps()
+    with pytest.raises(ExportExpressionError, match="takes too much"):
+        ExportExpressions(engine, VERSION, obj).config_maps()
     assert engine.evaluated == 1
 
 
@@ -182,7 +184,7 @@ def test_after_one_that_takes_too_much_to_compile_no_other_is_looked_at():
 
     engine = Engine()
     obj = namespace(config_maps=[into("c", "'x'", "k"), into("c", "'y'", "l")])
-    (problem,) = Computed(engine, VERSION, obj).problems()
+    (problem,) = ExportExpressions(engine, VERSION, obj).problems()
     assert "takes too much" in problem.message
     assert engine.checked == 1
 
@@ -203,7 +205,7 @@ def test_labels_must_be_labels(label, fits):
     if fits:
         assert len(one.config_maps()) == 1
     else:
-        with pytest.raises(ComputedError, match="cannot be a label"):
+        with pytest.raises(ExportExpressionError, match="cannot be a label"):
             one.config_maps()
 
 
@@ -219,4 +221,4 @@ def test_targets_are_known_without_evaluating():
 def test_malformed_lists_never_raise(broken):
     obj = {"spec": {"operatorSpec": {SECRET_EXPRESSIONS: broken}}}
     assert isinstance(expression_targets(obj, SECRET_EXPRESSIONS), set)
-    assert isinstance(Computed(shared(), VERSION, obj).problems(), list)
+    assert isinstance(ExportExpressions(shared(), VERSION, obj).problems(), list)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from asoreconcile.expressions.language import ExpressionLimitError, Expressions
+from asoreconcile.expressions.api import ExpressionLimitError, Expressions
 from asoreconcile.expressions.limits import Limits, Recent
 from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import EngineLimitError

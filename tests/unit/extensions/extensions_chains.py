@@ -5,7 +5,7 @@ from functools import cache
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.terminals import Terminals
+from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.objects import GroupKind, GroupVersionKind
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -16,7 +16,7 @@ def _kinds():
     return frozenset(kind.group_kind for kind in builtin().kinds())
 
 
-def composed(terminals: Terminals | None = None) -> Extensions:
+def composed(terminals: DefaultHandlers | None = None) -> Extensions:
     return Extensions.compose(builtin_sets(), kinds=_kinds(), terminals=terminals)
 
 

@@ -5,13 +5,18 @@ import json
 import pytest
 from extensions_chains import composed, cr, default, group_kind, version
 
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done
 from asoreconcile.arm.outcomes import Pending as Running
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token, loads
 from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import MemoryOperations, Pending
-from asoreconcile.middleware.points import DELETE, EVERY_SUCCESS, POST_RECONCILE
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import (
+    DELETE,
+    EVERY_SUCCESS,
+    POST_RECONCILE,
+)
 from asoreconcile.middleware.requests import (
     Delete,
     Deleted,
@@ -21,7 +26,6 @@ from asoreconcile.middleware.requests import (
     Ready,
     Success,
 )
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
 
 TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress")
@@ -34,7 +38,7 @@ VAULT = {"kind": "BackupVault", "metadata": {"name": "v"}}
 
 
 def deleted(kind, arm, status=None, answer=Deleted()):  # noqa: B008 - frozen
-    chain = composed(Terminals(delete=lambda req: answer)).chain(
+    chain = composed(DefaultHandlers(delete=lambda req: answer)).chain(
         DELETE, group_kind(kind)
     )
     ctx = fake_ctx(version(kind), arm=arm)

@@ -9,7 +9,7 @@ from datafolder import data_folder
 from extensions_chains import cr, default, group_kind, version
 
 from asoreconcile.errors import ConditionError
-from asoreconcile.middleware.points import MODIFY_PAYLOAD
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import copy_json
 from asoreconcile.testing.extensions import FakeArm, arm_fault, fake_ctx

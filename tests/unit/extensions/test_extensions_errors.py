@@ -5,9 +5,9 @@ from extensions_chains import composed, group_kind, version
 
 from asoreconcile.arm.classification import Classification
 from asoreconcile.errors import RetryClass
-from asoreconcile.middleware.points import CLASSIFY_ERROR
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.testing.extensions import arm_fault
 
 FATAL = Classification("Error", RetryClass.VERY_SLOW, "Code", "as Azure said")
@@ -127,7 +127,7 @@ def ids(rows):
 
 
 def judged(kind, code, message, default):
-    extensions = composed(Terminals(classify_error=lambda req: default))
+    extensions = composed(DefaultHandlers(classify_error=lambda req: default))
     chain = extensions.chain(CLASSIFY_ERROR, group_kind(kind))
     return chain(ClassifyError(version(kind), arm_fault(400, code, message)))
 

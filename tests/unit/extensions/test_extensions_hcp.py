@@ -6,7 +6,7 @@ from extensions_chains import cr, default, group_kind, version
 from asoreconcile.arm.outcomes import Pending as Running
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
 from asoreconcile.middleware.context import MemoryOperations, Pending
-from asoreconcile.middleware.points import EXPORT_SECRETS
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.requests import ExportSecrets
 from asoreconcile.testing.extensions import FakeArm, fake_ctx
 

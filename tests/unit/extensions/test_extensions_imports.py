@@ -3,9 +3,9 @@
 import pytest
 from extensions_chains import composed, cr, default, group_kind, version
 
-from asoreconcile.middleware.points import IMPORT
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import IMPORT
 from asoreconcile.middleware.requests import Import, Imported, Skipped
-from asoreconcile.middleware.terminals import Terminals
 
 OWNER = "/subscriptions/s/resourceGroups/rg"
 ASSIGNMENT = "authorization/RoleAssignment"
@@ -80,6 +80,6 @@ def test_a_system_database_is_not_even_read():
     def fail(request):
         raise AssertionError(request)
 
-    chain = composed(Terminals(import_=fail)).chain(IMPORT, group_kind(DATABASE))
+    chain = composed(DefaultHandlers(import_=fail)).chain(IMPORT, group_kind(DATABASE))
     obj = cr(DATABASE, spec={"azureName": "azure_sys"})
     assert isinstance(chain(Import(version(DATABASE), obj, OWNER)), Skipped)

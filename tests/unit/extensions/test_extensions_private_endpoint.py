@@ -3,7 +3,8 @@
 import pytest
 from extensions_chains import composed, cr, group_kind, version
 
-from asoreconcile.middleware.points import EXPORT_CONFIG_MAPS, POST_RECONCILE
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import EXPORT_CONFIG_MAPS, POST_RECONCILE
 from asoreconcile.middleware.requests import (
     Export,
     ExportConfigMaps,
@@ -11,7 +12,6 @@ from asoreconcile.middleware.requests import (
     PostReconcile,
     Ready,
 )
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.testing.extensions import FakeArm, fake_ctx
 
 KIND = "network/PrivateEndpoint"
@@ -22,7 +22,7 @@ def connection(id_, state):
 
 
 def checked(status, next_=Ready()):  # noqa: B008 - frozen
-    extensions = composed(Terminals(post_reconcile=lambda req: next_))
+    extensions = composed(DefaultHandlers(post_reconcile=lambda req: next_))
     chain = extensions.chain(POST_RECONCILE, group_kind(KIND))
     ctx = fake_ctx(version(KIND))
     return chain(PostReconcile(ctx, cr(KIND, status=status)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from extensions_chains import _kinds
 
-from asoreconcile.middleware import factories, points
+from asoreconcile.middleware import extension_points, factories
 from asoreconcile.middleware.chain import Extensions
 
 README = Path(__file__).resolve().parents[3] / "extensions" / "README.md"
@@ -57,12 +57,16 @@ def test_the_example_s_entry_point_leads_to_a_set_that_fits():
     example = {"__name__": module}
     exec(compile(files()[f"{module}.py"], str(README), "exec"), example)
     composed = Extensions.compose([example[name]], kinds=_kinds())
-    assert composed.has(points.PRE_RECONCILE_OWNER, example["DATABASE"])
+    assert composed.has(extension_points.PRE_RECONCILE_OWNER, example["DATABASE"])
 
 
 def test_every_point_and_factory_is_told_of():
     text = README.read_text()
-    names = {name for name, value in vars(points).items() if value in points.POINTS}
+    names = {
+        name
+        for name, value in vars(extension_points).items()
+        if value in extension_points.POINTS
+    }
     made = {
         name for name in factories.__all__ if name.startswith(("block_", "export_"))
     }

@@ -3,9 +3,9 @@
 import pytest
 from extensions_chains import composed, cr, group_kind, version
 
-from asoreconcile.middleware.points import POST_RECONCILE
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.testing.extensions import fake_ctx
 
 KIND = "network/VirtualNetworksSubnet"
@@ -14,7 +14,7 @@ DROPPED = {"ipConfigurations": None}
 
 def checked(count, next_):
     status = {"ipConfigurations": [{"id": f"/{n}"} for n in range(count)]}
-    extensions = composed(Terminals(post_reconcile=lambda req: next_))
+    extensions = composed(DefaultHandlers(post_reconcile=lambda req: next_))
     chain = extensions.chain(POST_RECONCILE, group_kind(KIND))
     return chain(PostReconcile(fake_ctx(version(KIND)), cr(KIND, status=status)))
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 from notedclock import NotedClock
 
-from asoreconcile.kube.eventqueue import GATHER_SECONDS, EventQueue
+from asoreconcile.kube.event_queue import GATHER_SECONDS, EventQueue
 
 
 class Taker:

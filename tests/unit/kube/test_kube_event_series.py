@@ -6,12 +6,12 @@ from threading import Event
 import pytest
 from notedclock import NotedClock
 
-from asoreconcile.kube.correlation import Record
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.eventforms import EVENT_SERIES
-from asoreconcile.kube.eventqueue import GATHER_SECONDS
+from asoreconcile.kube.event_correlator import Record
+from asoreconcile.kube.event_encoding import EVENT_SERIES
+from asoreconcile.kube.event_queue import GATHER_SECONDS
+from asoreconcile.kube.event_series import SeriesCorrelator
 from asoreconcile.kube.events import EventRecorder
-from asoreconcile.kube.eventseries import SeriesCorrelator
 
 FROM = datetime(2026, 1, 1, tzinfo=UTC)
 OBJ = {

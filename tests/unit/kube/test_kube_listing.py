@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from asoreconcile import jsontext
-from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.listing import Listing
 
 META = {"resourceVersion": "9", "continue": "more"}
@@ -128,7 +128,7 @@ def test_list_without_items_is_empty():
     ],
 )
 def test_answer_that_is_no_whole_list_says_so(text):
-    with pytest.raises(GarbledError):
+    with pytest.raises(DecodeError):
         list(Listing(Stream(text, lambda: 16)))
 
 

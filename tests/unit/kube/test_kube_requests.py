@@ -5,9 +5,9 @@ import pytest
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import NotFoundError, TransportError, UnauthorizedError
-from asoreconcile.kube.exchange import Exchange
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
-from asoreconcile.kube.selection import Place, Selection
+from asoreconcile.kube.rest_client import RestClient
+from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.transport import Response, Stream
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
@@ -51,10 +51,10 @@ def client(noted):
 @pytest.mark.parametrize(
     ("place", "query"),
     [
-        pytest.param(Place(), {}, id="CL-2-newest"),
-        pytest.param(Place("0"), {"resourceVersion": "0"}, id="CL-2-at-hand"),
+        pytest.param(ListOptions(), {}, id="CL-2-newest"),
+        pytest.param(ListOptions("0"), {"resourceVersion": "0"}, id="CL-2-at-hand"),
         pytest.param(
-            Place("7", 500),
+            ListOptions("7", 500),
             {
                 "resourceVersion": "7",
                 "resourceVersionMatch": "NotOlderThan",
@@ -63,7 +63,7 @@ def client(noted):
             id="CL-2-no-older-than",
         ),
         pytest.param(
-            Place(limit=5, continue_token="t"),
+            ListOptions(limit=5, continue_token="t"),
             {"limit": "5", "continue": "t"},
             id="CL-2-next-page",
         ),
@@ -166,7 +166,7 @@ class Refusing:
 
 def test_a_credential_is_renewed_once_for_a_request():
     transport = Refusing()
-    exchange = Exchange(
+    exchange = RestClient(
         transport, clock=FakeClock(), limiter=None, metrics=None, max_retries=10
     )
     with pytest.raises(UnauthorizedError):

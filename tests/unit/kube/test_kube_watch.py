@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.kube.errors import GarbledError
+from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.watch import WatchStream
 
 
@@ -33,5 +33,5 @@ def test_empty_lines_between_events_say_nothing():
     ],
 )
 def test_a_line_that_is_no_event_is_garbled(line):
-    with pytest.raises(GarbledError):
+    with pytest.raises(DecodeError):
         next(iter(WatchStream(Lines(line))))

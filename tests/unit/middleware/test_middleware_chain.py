@@ -8,13 +8,8 @@ from prometheus_client import CollectorRegistry
 from asoreconcile.middleware import chain as chain_module
 from asoreconcile.middleware.chain import ChainRow, Extensions, NextCalledTwice
 from asoreconcile.middleware.context import Pending
-from asoreconcile.middleware.extension_set import (
-    ANY_KIND,
-    ExtensionError,
-    ExtensionSet,
-)
-from asoreconcile.middleware.metrics import ExtensionMetrics
-from asoreconcile.middleware.points import (
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import (
     DELETE,
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,
@@ -25,6 +20,12 @@ from asoreconcile.middleware.points import (
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
+from asoreconcile.middleware.extension_set import (
+    ANY_KIND,
+    ExtensionError,
+    ExtensionSet,
+)
+from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.middleware.requests import (
     Block,
     Delete,
@@ -41,7 +42,6 @@ from asoreconcile.middleware.requests import (
     SecretExport,
     Success,
 )
-from asoreconcile.middleware.terminals import Terminals
 from asoreconcile.objects import GroupKind
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
 
@@ -134,7 +134,7 @@ def test_without_extensions_a_point_does_what_the_reconciler_would(
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
 def test_every_point_has_a_terminal(point):
-    assert callable(Terminals().of(point))
+    assert callable(DefaultHandlers().of(point))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_delete_terminal_deletes_the_resource(answer, expected):
 
 
 def test_a_terminal_can_be_replaced():
-    terminals = Terminals(delete=lambda req: InProgress(7.0))
+    terminals = DefaultHandlers(delete=lambda req: InProgress(7.0))
     extensions = Extensions.compose(kinds=KINDS, terminals=terminals)
     answer = extensions.chain(DELETE, THING)(Delete(fake_ctx(), {}))
     assert answer == InProgress(7.0)
@@ -170,7 +170,7 @@ def test_calling_next_twice_is_refused_before_anything_happens_twice():
         return Deleted()
 
     extensions = Extensions.compose(
-        [greedy], kinds=KINDS, terminals=Terminals(delete=delete)
+        [greedy], kinds=KINDS, terminals=DefaultHandlers(delete=delete)
     )
     with pytest.raises(NextCalledTwice, match=r"twice.*greedy.*delete"):
         extensions.chain(DELETE, THING)(Delete(fake_ctx(), {}))

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from asoreconcile.arm.faults import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Progress, ReadResource, Restart
 from asoreconcile.arm.outcomes import Pending as Running
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token, TokenError, dumps, loads

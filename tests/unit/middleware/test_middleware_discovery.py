@@ -9,7 +9,7 @@ from asoreconcile.middleware.extension_set import ExtensionError
 
 SAMPLE = """
 from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.points import PRE_RECONCILE
+from asoreconcile.middleware.extension_points import PRE_RECONCILE
 from asoreconcile.middleware.requests import Block
 from asoreconcile.objects import GroupKind
 

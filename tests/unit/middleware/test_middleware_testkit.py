@@ -2,9 +2,9 @@
 
 import pytest
 
-from asoreconcile.arm.faults import ArmError
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD, PRE_RECONCILE
 from asoreconcile.middleware.extension_set import ExtensionError, ExtensionSet
-from asoreconcile.middleware.points import MODIFY_PAYLOAD, PRE_RECONCILE
 from asoreconcile.middleware.requests import PreReconcile, Proceed
 from asoreconcile.objects import GroupKind
 from asoreconcile.testing.extensions import (

@@ -193,7 +193,7 @@ def test_a_key_that_falls_due_while_held_waits_for_done(queue, clock):
     queue.add_after("a", 5)
     clock.advance(5)
     assert len(queue) == 1
-    assert queue.unattended() == 0
+    assert queue.unclaimed() == 0
     queue.done("a")
     assert take(queue) == ["a"]
 

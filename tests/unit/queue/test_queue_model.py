@@ -12,7 +12,7 @@ from hypothesis.stateful import (
 )
 
 from asoreconcile.backoff import ItemExponential
-from asoreconcile.queue.entry import State
+from asoreconcile.queue.queue_item import State
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.clock import FakeClock
 
@@ -142,7 +142,7 @@ class QueueModel(RuleBasedStateMachine):
     def agrees(self):
         ready = self.ready()
         assert len(self.queue) == len(ready)
-        assert self.queue.unattended() == len(ready.keys() - self.held)
+        assert self.queue.unclaimed() == len(ready.keys() - self.held)
         self.adds += len(ready.keys() - self.before)
         self.before = set(ready)
         snapshot = self.queue.snapshot()

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from asoreconcile.queue.entry import State
+from asoreconcile.queue.queue_item import State
 from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
 from asoreconcile.testing.clock import FakeClock
 

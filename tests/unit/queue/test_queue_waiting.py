@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from asoreconcile.queue.agenda import Agenda
-from asoreconcile.queue.alarm import Alarm
+from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.delayed import Delayed
-from asoreconcile.queue.entry import Queued, State
-from asoreconcile.queue.ready import MAX_LABELS
+from asoreconcile.queue.priority_queue import MAX_LABELS
+from asoreconcile.queue.queue_item import QueueItem, State
+from asoreconcile.queue.queue_state import QueueState
 from asoreconcile.queue.snapshot import snapshot_of
 from asoreconcile.testing.clock import FakeClock
 
@@ -16,7 +16,7 @@ NEVER = float("-inf")
 
 
 def pushed(delayed, key, at):
-    entry = Queued(key, 0, 0.0)
+    entry = QueueItem(key, 0, 0.0)
     entry.order = 0
     delayed.push(entry, at, NEVER)
     return entry
@@ -72,7 +72,7 @@ class LateClock(FakeClock):
 
 def test_dq4_a_ring_that_was_overtaken_leaves_the_alarm_set():
     clock, rung = LateClock(), []
-    alarm = Alarm(clock, lambda: rung.append(clock.monotonic()))
+    alarm = DeadlineTimer(clock, lambda: rung.append(clock.monotonic()))
     start = clock.monotonic()
     alarm.set(start + 10.0)
     alarm.set(start + 5.0)
@@ -85,7 +85,7 @@ def test_dq4_a_ring_that_was_overtaken_leaves_the_alarm_set():
 
 def test_an_alarm_that_was_cancelled_can_be_set_to_a_later_moment():
     clock, rung = FakeClock(), []
-    alarm = Alarm(clock, lambda: rung.append(1))
+    alarm = DeadlineTimer(clock, lambda: rung.append(1))
     alarm.set(clock.monotonic() + 5.0)
     alarm.cancel()
     alarm.set(clock.monotonic() + 7.0)
@@ -96,7 +96,7 @@ def test_an_alarm_that_was_cancelled_can_be_set_to_a_later_moment():
 
 
 def test_a_key_taken_after_the_scrape_read_the_time_has_no_negative_age():
-    agenda = Agenda(None, 0)
+    agenda = QueueState(None, 0)
     agenda.add("a", 0, 5.0)
     agenda.ready.pop().taken_at = 6.0
     numbers = snapshot_of(agenda, now=5.5, retries=0)
@@ -106,7 +106,7 @@ def test_a_key_taken_after_the_scrape_read_the_time_has_no_negative_age():
 @pytest.mark.parametrize("more", [0, 2])
 def test_the_label_of_the_others_is_there_once_all_labels_are_taken(more):
     """A series that comes and goes is a gap in every graph."""
-    agenda = Agenda(None, 0)
+    agenda = QueueState(None, 0)
     for priority in range(MAX_LABELS - 1):
         agenda.add(priority, priority, 0.0)
     assert len(snapshot_of(agenda, now=0.0, retries=0).depth) == MAX_LABELS - 1

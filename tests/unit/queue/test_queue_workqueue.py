@@ -192,7 +192,7 @@ def test_th8_on_ready_is_called_only_for_keys_without_a_waiting_worker(clock):
     queue = WorkQueue("test", clock=clock, on_ready=lambda: calls.append(1))
     queue.add("a")
     assert len(calls) == 1
-    assert queue.unattended() == 1
+    assert queue.unclaimed() == 1
     queue.get()
     queue.add_after("b", 5)
     assert len(calls) == 1
@@ -202,8 +202,8 @@ def test_th8_on_ready_is_called_only_for_keys_without_a_waiting_worker(clock):
 
 def test_th8_workers_that_were_never_needed_are_dismissed(queue):
     results = [on_thread(queue.get) for _ in range(2)]
-    queue.dismiss_idle()
-    while queue.dismiss_idle() == 0:
+    queue.release_idle()
+    while queue.release_idle() == 0:
         pass
     for result in results:
         if result is not None:
@@ -216,23 +216,23 @@ def test_th8_all_that_are_dismissed_are_let_go(queue):
     results = [on_thread(queue.get) for _ in range(2)]
     while queue._waiting < 2:
         pass
-    assert [queue.dismiss_idle() for _ in range(2)] == [0, 2]
+    assert [queue.release_idle() for _ in range(2)] == [0, 2]
     assert [result() for result in results] == [None, None]
 
 
 def test_th8_no_more_are_dismissed_than_stand_there(queue):
     """Two workers stand in `get`, and no thread comes to run for some periods."""
     queue._waiting = queue._fewest_waiting = 2
-    assert [queue.dismiss_idle() for _ in range(2)] == [2, 0]
+    assert [queue.release_idle() for _ in range(2)] == [2, 0]
     for _ in range(4):
-        queue.dismiss_idle()
+        queue.release_idle()
     assert queue._dismissed == 2
 
 
 def test_workers_without_work_leave_nothing_unattended(queue):
     queue._waiting = 2
     queue.add("a")
-    assert queue.unattended() == 0
+    assert queue.unclaimed() == 0
 
 
 def test_a_key_more_than_workers_stand_there_calls_for_one(clock):

@@ -12,7 +12,12 @@ from asoreconcile import reconcile_context
 from asoreconcile.backoff import ItemExponential
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
-from asoreconcile.errors import AsoError, RetryError, StoppedError, TerminalError
+from asoreconcile.errors import (
+    AsoreconcileError,
+    RetryError,
+    StoppedError,
+    TerminalError,
+)
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
@@ -21,7 +26,7 @@ from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.throttle import Throttle
-from asoreconcile.runtime.workforce import start_daemon
+from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("ns", "a")
@@ -327,7 +332,7 @@ def test_ct3_an_event_beats_a_requeue_unless_told_not_to(make, script, clock):
 
 def test_ct3_an_error_backs_off_and_keeps_the_priority(make, script, clock, value):
     controller = make()
-    run_once(controller, script, AsoError("no"), priority=7)
+    run_once(controller, script, AsoreconcileError("no"), priority=7)
     assert controller._queue.retries(KEY) == 1
     assert controller._queue._agenda.entries[KEY].priority == 7
     until(lambda: value("reconcile_errors_total") == 1)
@@ -341,13 +346,13 @@ def test_ct3_the_back_off_grows_with_each_error_and_only_success_resets_it(
     make, script, clock
 ):
     controller = make()
-    run_once(controller, script, AsoError("1"))
+    run_once(controller, script, AsoreconcileError("1"))
     for seconds in (1, 2, 4):
         clock.advance(seconds - 0.001)
         assert script.passes.empty()
         clock.advance(0.001)
         script.seen()
-        script.steps.put(AsoError("again"))
+        script.steps.put(AsoreconcileError("again"))
         settled(controller)
     clock.advance(8)
     script.seen()
@@ -362,7 +367,7 @@ def test_a_terminal_error_clears_the_back_off_and_is_not_retried(
 ):
     error = TerminalError("hopeless")
     if wrapped:
-        error = AsoError("outer")
+        error = AsoreconcileError("outer")
         error.__cause__ = TerminalError("hopeless")
     controller = make()
     controller._queue._limiter.delay(KEY)
@@ -463,13 +468,13 @@ def test_rl3_the_limiter_sees_the_error(make, script):
         def retries(self, key):
             return 0
 
-    error = AsoError("as told")
+    error = AsoreconcileError("as told")
     run_once(make(limiter=Asking()), script, error)
     assert seen.get(timeout=10) == (KEY, error)
 
 
 def test_a_stop_that_something_was_raised_from_is_one_too(make, script, clock, value):
-    wrapped = AsoError("cut short")
+    wrapped = AsoreconcileError("cut short")
     wrapped.__cause__ = StoppedError("the client is closed")
     controller = make()
     run_once(controller, script, wrapped)
@@ -501,7 +506,7 @@ def test_ct1_a_gate_that_was_closed_stays_shut(make, clock):
 
 
 def test_an_error_that_is_its_own_cause_is_an_error(make, script, clock, value):
-    error = AsoError("round and round")
+    error = AsoreconcileError("round and round")
     error.__cause__ = error
     run_once(make(), script, error)
     until(lambda: value("reconcile_errors_total") == 1)
@@ -622,7 +627,7 @@ def test_ct6_outside_a_reconcile_there_is_nothing_to_ask():
 
 def test_ct6_a_reconcile_in_time_is_no_timeout(make, script, clock, value):
     controller = make(reconcile_deadline_seconds=60)
-    run_once(controller, script, AsoError("no"))
+    run_once(controller, script, AsoreconcileError("no"))
     until(lambda: value("reconcile_errors_total") == 1)
     assert value("reconcile_timeouts_total") == 0
 

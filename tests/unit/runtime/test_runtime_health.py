@@ -2,23 +2,28 @@
 
 import pytest
 
-from asoreconcile.runtime.health import CachesSynced, Checks, TimersAlive, Verdict
+from asoreconcile.runtime.health import (
+    CachesSynced,
+    CheckResult,
+    HealthChecks,
+    TimersAlive,
+)
 from asoreconcile.testing.clock import FakeClock
 
 
 @pytest.fixture
 def checks():
-    checks = Checks("readyz")
-    checks.add("good", lambda: Verdict(ok=True, details=("fine",)))
+    checks = HealthChecks("readyz")
+    checks.add("good", lambda: CheckResult(ok=True, details=("fine",)))
     return checks
 
 
 def failing():
-    return Verdict(ok=False, details=("disk on fire",))
+    return CheckResult(ok=False, details=("disk on fire",))
 
 
 def test_mg7_without_checks_there_is_ping():
-    report = Checks("healthz").report(verbose=True)
+    report = HealthChecks("healthz").report(verbose=True)
     assert (report.status, report.text) == (200, "[+]ping ok\nhealthz check passed\n")
 
 
@@ -82,7 +87,7 @@ def test_readiness_waits_for_caches_but_not_for_ever():
     check = CachesSynced(clock, degraded_after_seconds=120)
     check.watch("VNet", lambda: synced["VNet"], lambda: "forbidden")
     check.watch("Subnet", lambda: synced["Subnet"])
-    assert check() == Verdict(
+    assert check() == CheckResult(
         ok=False, details=("Subnet: synced", "VNet: not synced: forbidden")
     )
     clock.advance(120)

@@ -7,7 +7,7 @@ import pytest
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
 from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
-from asoreconcile.runtime.service import Group, Step, Task
+from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup, RunnableHooks
 from asoreconcile.testing.clock import FakeClock
 
 
@@ -99,7 +99,7 @@ class Running:
 
 def test_mg1_mg4_groups_start_and_stop_in_their_order(clock, journal):
     manager = Manager(clock=clock)
-    for group in reversed(Group):
+    for group in reversed(RunnableGroup):
         manager.add(Recorded(group.name, journal), group=group)
     running = Running(manager)
     journal.wait_for("start LEADER")
@@ -136,7 +136,7 @@ def caches():
 def test_mg1_services_start_once_the_caches_can_be_read(clock, journal, caches):
     """Controllers, which wait for their own sources, and what caches wait for do not."""
     manager = Manager(clock=clock, caches_ready=caches)
-    for group in (Group.LEADER, Group.OTHERS):
+    for group in (RunnableGroup.LEADER, RunnableGroup.OTHERS):
         manager.add(Recorded(f"reader {group.name}", journal), group=group)
         manager.add(Warmed(f"controller {group.name}", journal), group=group)
         crds = Recorded(f"crds {group.name}", journal)
@@ -163,7 +163,7 @@ def test_mg1_services_start_once_the_caches_can_be_read(clock, journal, caches):
 
 def test_mg1_what_comes_after_a_step_finds_it_done(clock, journal, caches):
     manager = Manager(clock=clock, caches_ready=caches)
-    manager.add(Step("migrate", lambda: journal.note("migrated")))
+    manager.add(RunnableHooks("migrate", lambda: journal.note("migrated")))
     manager.add(Warmed("controller", journal))
     manager.add(Recorded("more", journal))
     running = Running(manager)
@@ -218,7 +218,7 @@ def test_mg4_a_stop_waits_for_a_held_service_that_is_being_started(journal, cach
         journal.note("migrated")
 
     manager = Manager(clock=clock, caches_ready=caches)
-    manager.add(Step("migrate", migrate))
+    manager.add(RunnableHooks("migrate", migrate))
     running = Running(manager)
     caches.ready = True
     assert begun.wait(10)
@@ -258,8 +258,8 @@ def test_ct8_names_are_unique(clock, journal):
 def test_mg3_a_service_that_cannot_start_stops_everything(clock, journal):
     manager = Manager(clock=clock)
     error = OSError("port taken")
-    manager.add(Recorded("cache", journal), group=Group.CACHES)
-    manager.add(Recorded("other", journal, error=error), group=Group.OTHERS)
+    manager.add(Recorded("cache", journal), group=RunnableGroup.CACHES)
+    manager.add(Recorded("other", journal, error=error), group=RunnableGroup.OTHERS)
     manager.add(Recorded("never", journal))
     assert manager.run() == 1
     assert manager.failure is error
@@ -271,8 +271,8 @@ def test_mg3_a_task_that_fails_stops_everything(clock, journal):
         raise ValueError("broken")
 
     manager = Manager(clock=clock)
-    manager.add(Recorded("other", journal), group=Group.OTHERS)
-    manager.add(Task("failing", fail, clock=clock))
+    manager.add(Recorded("other", journal), group=RunnableGroup.OTHERS)
+    manager.add(RunnableFunc("failing", fail, clock=clock))
     assert manager.run() == 1
     assert isinstance(manager.failure, ValueError)
     assert journal.lines == ["start other", "stop other"]
@@ -294,8 +294,8 @@ def test_mg3_the_first_failure_is_the_one_that_is_told(clock, journal):
         both.wait(10)
 
     for name, run in (("second", second), ("hold", hold)):
-        manager.add(Task(name, run, clock=clock), group=Group.OTHERS)
-    manager.add(Task("first", first, clock=clock))
+        manager.add(RunnableFunc(name, run, clock=clock), group=RunnableGroup.OTHERS)
+    manager.add(RunnableFunc("first", first, clock=clock))
     assert Running(manager).exit_code() == 1
     assert isinstance(manager.failure, ZeroDivisionError)
 
@@ -307,7 +307,7 @@ def test_mg3_a_task_that_unwinds_because_all_stops_has_not_failed(clock):
         stop.wait(10)
         raise StoppedError("the client is closed")
 
-    manager.add(Task("task", run, clock=clock))
+    manager.add(RunnableFunc("task", run, clock=clock))
     running = Running(manager)
     manager.stop()
     assert running.exit_code() == 0
@@ -316,7 +316,9 @@ def test_mg3_a_task_that_unwinds_because_all_stops_has_not_failed(clock):
 
 def test_mg3_a_task_may_end_early(clock, journal):
     manager = Manager(clock=clock)
-    manager.add(Task("short", lambda stop: journal.note("short is over"), clock=clock))
+    manager.add(
+        RunnableFunc("short", lambda stop: journal.note("short is over"), clock=clock)
+    )
     running = Running(manager)
     journal.wait_for("short is over")
     manager.stop()
@@ -346,8 +348,8 @@ def test_mg4_one_budget_covers_the_whole_stop(clock, journal):
     manager = Manager(clock=clock, grace_seconds=25)
     slow = Recorded("slow", journal, on_stop=lambda: clock.advance(10))
     late = Recorded("late", journal)
-    manager.add(slow, group=Group.OTHERS)
-    manager.add(late, group=Group.SERVERS)
+    manager.add(slow, group=RunnableGroup.OTHERS)
+    manager.add(late, group=RunnableGroup.SERVERS)
     running = Running(manager)
     journal.wait_for("start slow")
     manager.stop()
@@ -439,7 +441,7 @@ def test_le7_the_lease_is_kept_while_a_leader_still_runs(clock, journal):
 
 
 def test_mg5_a_lease_lost_during_a_stop_ends_it_at_once(journal):
-    elector, hanging, let_go = (
+    elector, hanging, remove_finalizer = (
         HandElector(journal),
         threading.Event(),
         threading.Event(),
@@ -447,7 +449,7 @@ def test_mg5_a_lease_lost_during_a_stop_ends_it_at_once(journal):
 
     def hang():
         hanging.set()
-        let_go.wait(30)  # longer than the run may take
+        remove_finalizer.wait(30)  # longer than the run may take
 
     manager = Manager(clock=SystemClock(), elector=elector, grace_seconds=60)
     manager.add(Recorded("vnet", journal, on_stop=hang))
@@ -461,12 +463,12 @@ def test_mg5_a_lease_lost_during_a_stop_ends_it_at_once(journal):
     assert running.exit_code() == 1
     assert isinstance(manager.failure, LeadershipLostError)
     assert journal.lines[-1] == "kept the lease"
-    let_go.set()
+    remove_finalizer.set()
     journal.wait_for("stop vnet")
 
 
 def test_le7_the_lease_is_kept_while_leaders_are_still_being_started(journal):
-    elector, starting, let_go = (
+    elector, starting, remove_finalizer = (
         HandElector(journal),
         threading.Event(),
         threading.Event(),
@@ -474,10 +476,10 @@ def test_le7_the_lease_is_kept_while_leaders_are_still_being_started(journal):
 
     def install():
         starting.set()
-        let_go.wait(10)
+        remove_finalizer.wait(10)
 
     manager = Manager(clock=SystemClock(), elector=elector, grace_seconds=0.05)
-    manager.add(Step("CRDs", install))
+    manager.add(RunnableHooks("CRDs", install))
     running = Running(manager)
     elector.ready.wait(10)
     thread = threading.Thread(target=elector.elected)
@@ -486,13 +488,13 @@ def test_le7_the_lease_is_kept_while_leaders_are_still_being_started(journal):
     manager.stop()
     assert running.exit_code() == 1
     assert journal.lines[-1] == "kept the lease"
-    let_go.set()
+    remove_finalizer.set()
     thread.join(10)
 
 
 def test_mg1_a_step_is_done_before_what_comes_after_it(clock, journal):
     manager = Manager(clock=clock)
-    manager.add(Step("first", lambda: journal.note("the step")))
+    manager.add(RunnableHooks("first", lambda: journal.note("the step")))
     manager.add(Recorded("second", journal))
     running = Running(manager)
     journal.wait_for("start second")
@@ -506,7 +508,7 @@ def test_mg3_a_step_that_fails_stops_everything(clock, journal):
         raise OSError("refused")
 
     manager = Manager(clock=clock)
-    manager.add(Step("CRDs", fail))
+    manager.add(RunnableHooks("CRDs", fail))
     manager.add(Recorded("never", journal))
     assert manager.run() == 1
     assert isinstance(manager.failure, OSError)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.runtime.health import Verdict
+from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.webhook_readiness import WebhookReadiness
 from asoreconcile.testing.clock import FakeClock
 
@@ -18,14 +18,14 @@ def readiness(clock, untold, problem=""):
 
 def test_wh8_who_cannot_be_greeted_is_not_ready(clock):
     verdict = readiness(clock, {}, "ConnectionRefusedError")()
-    assert verdict == Verdict(ok=False, details=("ConnectionRefusedError",))
-    assert readiness(clock, {})() == Verdict(ok=True)
+    assert verdict == CheckResult(ok=False, details=("ConnectionRefusedError",))
+    assert readiness(clock, {})() == CheckResult(ok=True)
 
 
 def test_wh7_who_would_not_be_trusted_is_not_ready(clock):
     untold = {"b": "", "a": "it is forbidden"}
     check = readiness(clock, untold)
-    assert check() == Verdict(
+    assert check() == CheckResult(
         ok=False,
         details=(
             "a: not told whom to trust: it is forbidden",
@@ -33,7 +33,7 @@ def test_wh7_who_would_not_be_trusted_is_not_ready(clock):
         ),
     )
     untold.clear()
-    assert check() == Verdict(ok=True)
+    assert check() == CheckResult(ok=True)
 
 
 def test_what_stays_untold_is_shown_and_holds_up_nobody(clock):

@@ -6,7 +6,7 @@ import ssl
 import attrs
 import pytest
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import InvalidError
 from asoreconcile.objects import GroupVersionKind, ObjectKey
 from asoreconcile.webhooks import admission, conversion
@@ -282,7 +282,7 @@ def test_wh3_a_conversion_that_cannot_be_read_is_a_bad_one(request_, message):
 
 
 def fail(_obj, _desired):
-    raise AsoError("no such size")
+    raise AsoreconcileError("no such size")
 
 
 def late():

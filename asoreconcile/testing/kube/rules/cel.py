@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.testing.kube.rules import lists, patterns, quantities
 from asoreconcile.testing.kube.rules.syntax import Node, parsed
 
@@ -23,7 +23,7 @@ _OUT_OF_BUDGET = "Iteration budget exceeded"
 _NO_KEY = re.compile(r'Key not found in map : "(.*)"')
 
 
-class EngineMissingError(AsoError):
+class EngineMissingError(AsoreconcileError):
     """The CEL library is not installed."""
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.errors import AsoError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.store.storage import Change, State, Table
 
@@ -29,7 +29,7 @@ _PRIVATE = 0o600
 _Entry = JsonObject | list[Any]
 
 
-class DataFolderError(AsoError):
+class DataFolderError(AsoreconcileError):
     """A data folder that cannot be used; the message says why."""
 
 

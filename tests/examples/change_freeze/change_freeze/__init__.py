@@ -1,7 +1,7 @@
 """Nothing that carries the label `frozen: "yes"` is changed in Azure."""
 
+from asoreconcile.middleware.extension_points import PRE_RECONCILE
 from asoreconcile.middleware.extension_set import ANY_KIND, ExtensionSet
-from asoreconcile.middleware.points import PRE_RECONCILE
 from asoreconcile.middleware.requests import Block
 from asoreconcile.objects import labels
 

@@ -1,0 +1,59 @@
+"""How many long-running operations one identity watches, by subscription.
+
+Each is polled, and polls are reads from one budget: the more there are, the longer all
+wait between two polls. Operations that nobody polls any more drop out by themselves.
+Rule: T9.
+"""
+
+import threading
+
+from asoreconcile.arm.delays import stretched
+from asoreconcile.clock import Clock
+
+# An object may be held back for a while; longer, and nobody watches its operation.
+_FORGOTTEN_SECONDS = 900.0
+_SWEEP_SECONDS = 60.0
+
+
+class LroRegistry:
+    """Thread-safe; never blocks."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._due: dict[str, dict[str, float]] = {}
+        self._swept = 0.0
+
+    def running(self, subscription: str, id_: str, delay_seconds: float) -> float:
+        """Note an operation that runs; returns how long to wait before its next poll.
+
+        id_: the client request id of its first request. delay_seconds: what it would
+        wait if it were the only one.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            self._sweep(now)
+            open_ = self._due.setdefault(subscription.lower(), {})
+            open_[id_] = now
+            delay = stretched(delay_seconds, open_operations=len(open_))
+            open_[id_] = now + delay
+            return delay
+
+    def ended(self, subscription: str, id_: str) -> None:
+        """Forget an operation, if it was known."""
+        with self._lock:
+            open_ = self._due.get(subscription.lower(), {})
+            open_.pop(id_, None)
+
+    def count(self, subscription: str) -> int:
+        with self._lock:
+            return len(self._due.get(subscription.lower(), {}))
+
+    def _sweep(self, now: float) -> None:
+        if now < self._swept + _SWEEP_SECONDS:
+            return
+        self._swept = now
+        for open_ in self._due.values():
+            late = [id_ for id_, due in open_.items() if now > due + _FORGOTTEN_SECONDS]
+            for id_ in late:
+                del open_[id_]

@@ -1,0 +1,215 @@
+"""One request to ARM out, one answer in: identity, headers, budget, metrics, limits.
+
+azure-core's pipeline carries it, without its retries, redirects, logging and pollers.
+What the answer means is not this module's business. Rules: V8, V10, H1, H2, H4, H5,
+T3, T7, T10, D9.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import AzureError
+from azure.core.pipeline import Pipeline
+from azure.core.pipeline.policies import UserAgentPolicy
+from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
+from urllib3.exceptions import HTTPError
+
+from asoreconcile import jsontext, reconcile_context
+from asoreconcile.arm import correlation
+from asoreconcile.arm.bearer import BearerPolicy, TokenCache
+from asoreconcile.arm.buckets import Bucket, operation_class
+from asoreconcile.arm.budget import Budget
+from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
+from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.errors import ArmTransportError, Sent, parse_fault
+from asoreconcile.arm.ids import subscription_of
+from asoreconcile.arm.metrics import ArmMetrics, resource_type
+from asoreconcile.arm.request_headers import check_headers
+from asoreconcile.arm.response import ArmResponse
+from asoreconcile.arm.transport import (
+    ArmTransport,
+    BodyLimitError,
+    advice,
+    limited_call,
+    plainly,
+    read_body,
+    sent,
+)
+from asoreconcile.call_limit import Call
+from asoreconcile.clock import Clock
+from asoreconcile.fencing import READS
+from asoreconcile.objects import JsonObject
+from asoreconcile.reconcile_context import DeadlineError
+from asoreconcile.version import __version__
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class ArmPipeline:
+    """Sends requests as one identity. Thread-safe. Options: see `ArmClient`."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        credential: TokenCredential,
+        *,
+        scope: str,
+        clock: Clock,
+        metrics: ArmMetrics | None,
+        budget: Budget | None,
+        user_agent: str,
+        transport: HttpTransport[Any, Any] | None,
+        connections: int,
+        auxiliary_tenants: Sequence[str],
+    ) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._budget = budget
+        self._user_agent = _user_agent(user_agent)
+        bearer = BearerPolicy(
+            TokenCache(credential, scope),
+            endpoint,
+            auxiliary=[
+                TokenCache(credential, scope, tenant_id=tenant)
+                for tenant in auxiliary_tenants
+            ],
+        )
+        self._pipeline: Pipeline[HttpRequest, HttpResponse] = Pipeline(
+            transport or ArmTransport(url=endpoint.url, connections=connections),
+            policies=[bearer],
+        )
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+        client_request_id: str = "",
+    ) -> ArmResponse:
+        """The answer, whatever its status; blocks for 210 s at most, and
+        no longer than its reconcile may take.
+
+        Raises ArmTransportError without one; ThrottledError, ForeignHostError or
+        CredentialError, HeaderError when nothing was sent; StoppedError where a stop
+        broke it off.
+        """
+        path = urlsplit(url).path
+        request = self._request(method, url, body, headers, client_request_id)
+        if self._budget is None:
+            return self._measured(request, path)
+        bucket = _bucket(method, path)
+        self._budget.admit(bucket, background=reconcile_context.priority() < 0)
+        try:
+            answer = self._measured(request, path)
+        finally:
+            self._budget.leave(bucket)
+        fault = parse_fault(answer) if answer.status == 429 else None
+        self._budget.observe(bucket, answer.headers, fault)
+        return answer
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pipeline.__exit__()
+
+    def _measured(self, request: HttpRequest, path: str) -> ArmResponse:
+        method, started = request.method, self._clock.monotonic()
+        try:
+            answer = self._exchange(request)
+        except ArmTransportError:
+            if self._metrics is not None:
+                seconds = self._clock.monotonic() - started
+                self._metrics.unanswered(method, path, seconds)
+            raise
+        if self._metrics is not None:
+            seconds = self._clock.monotonic() - started
+            self._metrics.answered(method, path, answer.status, seconds)
+        return answer
+
+    def _request(
+        self,
+        method: str,
+        url: str,
+        body: JsonObject | None,
+        headers: Mapping[str, str],
+        client_request_id: str,
+    ) -> HttpRequest:
+        members = {
+            "Accept": "application/json",
+            "User-Agent": self._user_agent,
+            CLIENT_REQUEST_ID: client_request_id or str(uuid.uuid4()),
+            **headers,
+        }
+        check_headers(members)
+        correlation_id = correlation.current()
+        if correlation_id:
+            members[CORRELATION_ID] = correlation_id
+        data = None
+        if body is not None:
+            members["Content-Type"] = "application/json"
+            data = jsontext.dumps(body)
+        return HttpRequest(method, url, headers=members, data=data)
+
+    def _exchange(self, request: HttpRequest) -> ArmResponse:
+        try:
+            with limited_call(is_read=request.method in READS) as call:
+                response, content = self._run(request, call)
+        except DeadlineError:
+            # Before there was a connection: for a token, or for a name's address.
+            raise _out_of_time(request) from None
+        headers = {name.lower(): text for name, text in response.headers.items()}
+        for name in (CORRELATION_ID, CLIENT_REQUEST_ID):
+            # A front door's page repeats neither; support asks for them all the same.
+            headers.setdefault(name, request.headers.get(name, ""))
+        return ArmResponse(response.status_code, headers, content)
+
+    def _run(self, request: HttpRequest, call: Call) -> tuple[HttpResponse, bytes]:
+        """Raises StoppedError where a stop cut it off. Rule: D9."""
+        try:
+            response = self._pipeline.run(request, stream=True).http_response
+            content = read_body(response.internal_response.raw, self._clock)
+        except AzureError as error:
+            raise _transport_error(request, error, sent(error), call) from None
+        except (HTTPError, OSError, BodyLimitError) as error:
+            raise _transport_error(request, error, "maybe", call) from None
+        if call.is_cut:
+            call.explain()  # an answer without a length looks whole when it is not
+        return response, content
+
+
+def _out_of_time(request: HttpRequest) -> ArmTransportError:
+    return ArmTransportError(
+        "not sent: the pass has used up its time",
+        sent="no",
+        method=request.method,
+        url=request.url,
+    )
+
+
+def _transport_error(
+    request: HttpRequest, error: Exception, state: Sent, call: Call
+) -> ArmTransportError:
+    # Not chained: azure-core's and requests' exceptions hold the request's headers.
+    reason = call.explain() or f"{plainly(error)}{advice(error)}"
+    return ArmTransportError(
+        f"no answer from {urlsplit(request.url).netloc}: {reason}",
+        sent=state,
+        method=request.method,
+        url=request.url,
+        correlation_id=request.headers.get(CORRELATION_ID, ""),
+        client_request_id=request.headers.get(CLIENT_REQUEST_ID, ""),
+    )
+
+
+def _bucket(method: str, path: str) -> Bucket:
+    provider = resource_type(path).partition("/")[0]
+    return Bucket(subscription_of(path) or "", operation_class(method), provider, path)
+
+
+def _user_agent(suffix: str) -> str:
+    core = UserAgentPolicy().user_agent
+    return f"{core} asoreconcile/{__version__} {suffix}".rstrip()

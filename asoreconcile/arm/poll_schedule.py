@@ -1,0 +1,48 @@
+"""How long operations wait between two polls, and who hears that one went wrong."""
+
+from urllib.parse import urlsplit
+
+import attrs
+
+from asoreconcile.arm.budget import Budget
+from asoreconcile.arm.ids import subscription_of
+from asoreconcile.arm.metrics import ArmMetrics
+from asoreconcile.arm.outcomes import Outcome, Pending
+from asoreconcile.arm.tokens import Token
+from asoreconcile.log import Logger
+
+_log = Logger(__name__)
+
+
+@attrs.frozen
+class PollSchedule:
+    """One client's polls. Thread-safe; never blocks."""
+
+    budget: Budget | None
+    metrics: ArmMetrics | None
+
+    def spread(self, outcome: Outcome, url: str, operation_id: str) -> Outcome:
+        """Let all open operations of a subscription share its reads (T9).
+
+        url: of the request. operation_id: the client request id of the first one.
+        """
+        if self.budget is None:
+            return outcome
+        subscription = subscription_of(urlsplit(url).path) or ""
+        operations = self.budget.operations
+        if not isinstance(outcome, Pending):
+            operations.ended(subscription, operation_id)
+            return outcome
+        wait = operations.running(subscription, operation_id, outcome.delay_seconds)
+        return attrs.evolve(outcome, delay_seconds=wait)
+
+    def report(self, token: Token, outcome: Pending) -> None:
+        """Log and count a status that could not be read (L15)."""
+        _log.warning(
+            "Operation status could not be read, keeping its token",
+            error=str(outcome.trouble),
+            badReads=outcome.progress.bad_reads,
+            delaySeconds=outcome.delay_seconds,
+        )
+        if self.metrics is not None:
+            self.metrics.troubled(urlsplit(token.url).path)

@@ -1,0 +1,105 @@
+"""What a resource's own state says of a write, where no monitor can tell. Pure.
+
+Words are compared without case, and any that ends nothing runs. Rules: L5-L7, L9, L13,
+L16, L24.
+"""
+
+from datetime import datetime
+
+import attrs
+
+from asoreconcile.arm.delays import next_poll_delay
+from asoreconcile.arm.errors import (
+    NO_RESOURCE,
+    is_resource,
+    operation_fault,
+    parse_fault,
+    protocol_fault,
+)
+from asoreconcile.arm.outcomes import (
+    NO_PROGRESS,
+    Done,
+    Failed,
+    Outcome,
+    Pending,
+    Progress,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.arm.response import ArmResponse, BrokenBodyError
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.objects import JsonObject
+
+SUCCESS = frozenset({"succeeded", "completed"})
+FAILURE = frozenset({"failed", "canceled", "cancelled"})
+
+
+def infer_from_resource(
+    answer: ArmResponse,
+    *,
+    url: str,
+    deleting: bool,
+    progress: Progress = NO_PROGRESS,
+    now: datetime | None = None,
+) -> Outcome:
+    """What a GET of the resource says of an operation that lost its monitor.
+
+    A PUT goes by provisioningState, and by its absence means to begin anew; a DELETE is
+    done when the resource is gone, waits while it says so, else begins anew. Rules:
+    L9, L16. Any other failure of the read is Failed.
+
+    progress: of the operation, which goes on in what is polled instead.
+    """
+    if answer.status in (404, 410) and not answer.is_foreign:
+        return Done() if deleting else Restart("the resource does not exist")
+    if answer.status >= 300:
+        return Failed(parse_fault(answer, method="GET", url=url, now=now))
+    try:
+        body = answer.json_object
+    except BrokenBodyError as broken:
+        return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
+    if not is_resource(body):
+        return Failed(protocol_fault(answer, NO_RESOURCE, method="GET", url=url))
+    state = provisioning_state(body)
+    delay = next_poll_delay(answer.headers, progress.polls, now=now)
+    if deleting:
+        if state.lower() == "deleting":
+            return ReadResource("no monitor", deleting=True, delay_seconds=delay)
+        return Restart("the resource still exists")
+    token = Token(Shape.BODY, RESOURCE, url, state)
+    return by_state(body, state, answer, url=url) or Pending(
+        token, delay, attrs.evolve(progress, polls=progress.polls + 1, bad_reads=0)
+    )
+
+
+def provisioning_state(body: JsonObject | None) -> str:
+    """`properties.provisioningState` as written; "" without one."""
+    properties = body.get("properties") if body else None
+    state = properties.get("provisioningState") if isinstance(properties, dict) else ""
+    return state if isinstance(state, str) else ""
+
+
+def by_state(
+    body: JsonObject | None,
+    state: str,
+    answer: ArmResponse,
+    *,
+    url: str,
+    method: str = "PUT",
+) -> Outcome | None:
+    """Done or Failed by a resource's provisioningState; None while it runs.
+
+    No state means Succeeded (L6); words are compared without case (L13).
+    """
+    word = state.lower()
+    if word in FAILURE:
+        return Failed(
+            operation_fault(answer, body or {}, word=state, method=method, url=url)
+        )
+    return Done(body) if not state or word in SUCCESS else None
+
+
+def status_word(body: JsonObject | None) -> str:
+    """An operation's `status` as written; "" without one."""
+    word = body.get("status") if body else None
+    return word if isinstance(word, str) else ""

@@ -1,0 +1,132 @@
+"""One token bucket of ARM's as seen from outside: may a request go, or when.
+
+What is left is known from ARM's own answers and never assumed (T4); what refills is
+what Microsoft states (T2). Who may not go gets a time of its own: a thousand that wait
+come back one after the other, at the rate that ARM can take. Not thread-safe; time is
+given. Rules: T4, T6-T8.
+"""
+
+from collections import deque
+
+import attrs
+
+# T8: below the refill rate, or the slightest delay of a clock makes a 429.
+_PACE = 0.95
+_PACE_AFTER_REFUSAL = 0.8
+# T6: a throttled answer without Retry-After.
+_FIRST_PAUSE_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 60.0
+_RAMP_SECONDS = 60.0
+# A worker may be busy when a waiter's time has come.
+_LATE_SECONDS = 2.0
+# ARM's buckets refill within minutes, whatever an answer asks for.
+_MAX_PAUSE_SECONDS = 600.0
+
+
+@attrs.define
+class ArmTokenBucket:
+    """refill_per_second: as Microsoft states it.
+
+    Times are seconds on one clock. level: requests that may still go, as of `read_at`;
+    None while nothing was read. queued_until: the last time that was given to a waiter
+    in the background. awaited: those given to the others, who go first.
+    """
+
+    refill_per_second: float
+    level: float | None = None
+    read_at: float = 0.0
+    opens: float = 0.0
+    pauses: int = 0
+    queued_until: float = 0.0
+    awaited: deque[float] = attrs.field(factory=deque)
+    in_flight: int = 0
+
+    def wait_seconds(self, now: float, *, background: bool = False) -> float:
+        """0.0: go, and say so with `enter`. Else the seconds until this caller's turn.
+
+        background: nobody waits for it; who is in the foreground goes first.
+        Every call that returns a wait takes a place in its queue.
+        """
+        self._calm(now)
+        if self.level is None:
+            return 0.0
+        self._drop_late(now)
+        if not background and self.awaited and self.awaited[0] <= now:
+            self.awaited.popleft()  # this is who was to come now
+        ahead = len(self.awaited) if background else 0
+        lacking = 1.0 + ahead - self._left(now)
+        if now >= self.opens and lacking <= 0:
+            return 0.0
+        free = max(self.opens, now + max(lacking, 0.0) / self._pace(now))
+        queued = self.queued_until if background else self._last_awaited
+        turn = max(free, queued + 1.0 / self._pace(now))
+        turn = min(turn, max(now, self.opens) + _MAX_PAUSE_SECONDS)
+        if background:
+            self.queued_until = turn
+        else:
+            self.awaited.append(turn)
+        return turn - now
+
+    def enter(self, now: float) -> None:
+        """A request goes."""
+        self.in_flight += 1
+        if self.level is not None:
+            self.level, self.read_at = self._left(now) - 1.0, max(now, self.read_at)
+
+    def leave(self) -> None:
+        """Its answer is there, or will never be."""
+        self.in_flight = max(self.in_flight - 1, 0)
+
+    def read(self, now: float, remaining: float) -> None:
+        """ARM said what is left; requests on their way may not be counted in it.
+
+        After a refusal more than trickles in is not believed for a while (T7).
+        """
+        level = remaining - self.in_flight
+        if self.pauses:
+            level = min(level, self._left(now))
+        self.level, self.read_at = level, max(now, self.read_at)
+
+    def close(self, now: float, retry_after_seconds: float | None) -> None:
+        """ARM refused: nobody goes before its time, then one after the other.
+
+        Of several that were on their way together, only the first counts as a refusal.
+        """
+        stated = retry_after_seconds or 0.0
+        if now >= self.opens:
+            # Refused again though it was waited for: others take of the same bucket.
+            first = _FIRST_PAUSE_SECONDS if retry_after_seconds is None else stated
+            doubled = first * 2.0 ** min(self.pauses, 10)
+            stated = max(stated, min(doubled, _LONGEST_PAUSE_SECONDS))
+            self.pauses += 1
+        self.opens = max(self.opens, now + min(stated, _MAX_PAUSE_SECONDS))
+        self.level, self.read_at = 1.0, self.opens
+
+    def is_idle(self, now: float) -> bool:
+        """Whether it holds nobody back any more, and forgetting it changes nothing."""
+        last = max(self.read_at, self.queued_until, self._last_awaited)
+        full = now > last + _MAX_PAUSE_SECONDS
+        return not self.in_flight and (self.level is None or full)
+
+    @property
+    def _last_awaited(self) -> float:
+        return self.awaited[-1] if self.awaited else 0.0
+
+    def _drop_late(self, now: float) -> None:
+        """Who did not come when it was time keeps nobody waiting."""
+        while self.awaited and self.awaited[0] < now - _LATE_SECONDS:
+            self.awaited.popleft()
+
+    def _left(self, now: float) -> float:
+        passed = max(now - self.read_at, 0.0)
+        return (self.level or 0.0) + passed * self._pace(now)
+
+    def _pace(self, now: float) -> float:
+        if not self.pauses or now >= self.opens + _RAMP_SECONDS:
+            return self.refill_per_second * _PACE
+        return self.refill_per_second * _PACE_AFTER_REFUSAL / self.pauses
+
+    def _calm(self, now: float) -> None:
+        """A minute without a refusal: the next one is the first again."""
+        if self.pauses and now > self.opens + _RAMP_SECONDS:
+            self.pauses, self.level = 0, None

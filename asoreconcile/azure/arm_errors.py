@@ -1,0 +1,171 @@
+"""ARM failures as the user sees them: classified, whole in the log, short in Ready."""
+
+from http import HTTPStatus
+from typing import Literal
+
+from asoreconcile.arm.classification import classify
+from asoreconcile.arm.error_body import NO_MESSAGE
+from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.arm.outcomes import Restart
+from asoreconcile.azure.outcome import LOST_SECONDS
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.catalogue.inputs import inputs_of
+from asoreconcile.errors import ConditionError, RetryClass, RetryError, Severity
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.requests import ClassifyError
+from asoreconcile.objects import spec
+
+_STATUSES = frozenset(HTTPStatus)
+_Action = Literal["CreateOrUpdate", "Delete", "Read"]
+_MESSAGES: dict[_Action, str] = {
+    "CreateOrUpdate": "Error during CreateOrUpdate",
+    "Delete": "Error during Delete",
+    "Read": "Error during Read",
+}
+
+
+def put_failed(work: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refused PUT, or an operation that failed: may be severity Error."""
+    return _classified(work, error, action="CreateOrUpdate", worst="Error")
+
+
+def delete_failed(work: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5).
+
+    Never as slow as a refused PUT: most wait for something else to go (DE2).
+    """
+    failed = _classified(work, error, action="Delete", worst="Warning")
+    if failed.retry is RetryClass.VERY_SLOW:
+        failed.retry = RetryClass.SLOW
+    return failed
+
+
+def monitor_refused(
+    work: ReconcileScope,
+    error: ArmError,
+    unread: ArmError | ArmTransportError | RetryError | None = None,
+) -> ConditionError:
+    """A monitor that refuses to tell of its operation (L16): it says nothing of the
+    spec, so it is no Error, and what it says is no reason to wait for long.
+
+    unread: why the resource could not tell either, which may take its time.
+    """
+    failed = read_failed(work, error)
+    is_slow = failed.retry is RetryClass.VERY_SLOW
+    told = ConditionError(
+        f"Azure refuses to tell of the running operation: {failed}",
+        reason=failed.reason,
+        retry=RetryClass.SLOW if is_slow else failed.retry,
+        after_seconds=max(failed.after_seconds, _after(unread)),
+    )
+    told.__cause__ = error  # its ids go into the event
+    return told
+
+
+def operation_lost(work: ReconcileScope, lost: Restart) -> ConditionError:
+    """An operation of which Azure has nothing any more (L16): its write is sent again,
+    never in silence, and later each time.
+    """
+    again = f"{lost.reason}, so it is sent again"
+    if lost.error is None:
+        text, reason = "Azure has lost the operation", "OperationLost"
+        failed = ConditionError(f"{text}: {again}", reason=reason)
+    else:
+        refused = monitor_refused(work, lost.error)
+        failed = ConditionError(
+            f"{refused}; {again}",
+            reason=refused.reason,
+            retry=refused.retry,
+            after_seconds=refused.after_seconds,
+        )
+        failed.__cause__ = lost.error
+    failed.after_seconds = max(failed.after_seconds, LOST_SECONDS)
+    return failed
+
+
+def _after(error: Exception | None) -> float:
+    match error:
+        case RetryError(after_seconds=after):
+            return after
+        case ArmError(retry_after_seconds=float(after)):
+            return after
+        case _:
+            return 0.0
+
+
+def read_failed(work: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refused read or action: never worse than Warning (extensions 4.2)."""
+    return _classified(work, error, action="Read", worst="Warning")
+
+
+def unreachable(work: ReconcileScope, error: ArmTransportError) -> ConditionError:
+    """No answer from Azure, or none that is one."""
+    work.log.warning(
+        "Azure did not answer",
+        reason=str(error),
+        correlationId=error.correlation_id,
+        clientRequestId=error.client_request_id,
+    )
+    found = classify(error)
+    failed = ConditionError(
+        f"Azure did not answer, so it is asked again: {found.message}",
+        reason=found.code,
+        severity=found.severity,
+        retry=found.retry,
+    )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
+
+
+def _classified(
+    work: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
+) -> ConditionError:
+    work.references.know_secrets(inputs_of(work.version, spec(work.obj)))
+    work.log.error(
+        _MESSAGES[action],
+        action=action,
+        armId=work.arm_id,
+        azureName=work.arm_id.rpartition("/")[2],
+        requestId=error.request_id,
+        correlationId=error.correlation_id,
+        clientRequestId=error.client_request_id,
+        armError=describe(error),
+    )
+    chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
+    found = chain(ClassifyError(version=work.version, error=error))
+    severity = found.severity if worst == "Error" else "Warning"
+    failed = ConditionError(
+        _told(found.message, error),
+        reason=found.code,
+        severity=severity,
+        retry=found.retry,
+        after_seconds=found.after_seconds,
+    )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
+
+
+def _told(message: str, error: ArmError) -> str:
+    """Azure's message to the letter; where none is stated, what came instead."""
+    answered = f"Azure answered {error.status} {_phrase(error.status)}".rstrip()
+    if message == NO_MESSAGE:
+        return f"{message}: {answered} and said no more"
+    if not error.understood and error.body:
+        return f"{answered}, not as its API does: {message}"
+    return message
+
+
+def describe(error: ArmError) -> str:
+    """All that Azure said, over several lines, for the log."""
+    return "\n".join(
+        (
+            f"{error.method} {error.url}",
+            f"RESPONSE {error.status}: {error.status} {_phrase(error.status)}",
+            f"ERROR CODE: {error.code}",
+            error.body,
+        )
+    )
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in _STATUSES else ""

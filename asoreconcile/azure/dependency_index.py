@@ -1,0 +1,104 @@
+"""Who waits for what: which objects name an owner, a reference, a Secret, a ConfigMap.
+
+An index, kept from the watch events of all kinds, so that a change wakes exactly the
+objects that name what changed (D13) without scanning anything.
+"""
+
+import threading
+from collections.abc import Mapping
+from enum import Enum
+
+from asoreconcile.azure.export import destinations
+from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET, ObjectReference
+from asoreconcile.azure.owner import owner_target
+from asoreconcile.catalogue.inputs import inputs_of
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
+
+
+class Relation(Enum):
+    """How an object depends on another."""
+
+    OWNER = "owner"
+    INPUT = "input"  # a reference, a Secret's or ConfigMap's value
+    EXPORT = "export"  # a Secret or ConfigMap that the object writes
+
+
+class DependencyIndex:
+    """Edges between objects, readable from both ends. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._targets: dict[ObjectReference, Mapping[ObjectReference, Relation]] = {}
+        self._dependents: dict[ObjectReference, dict[ObjectReference, Relation]] = {}
+
+    def update(
+        self, dependent: ObjectReference, targets: Mapping[ObjectReference, Relation]
+    ) -> None:
+        """Say what an object depends on now; empty when it is gone."""
+        with self._lock:
+            self._drop(dependent)
+            for target, relation in targets.items():
+                self._dependents.setdefault(target, {})[dependent] = relation
+            if targets:
+                self._targets[dependent] = targets
+
+    def forget_kind(self, group_kind: GroupKind) -> None:
+        """A kind is watched no more: drop what its objects depend on."""
+        with self._lock:
+            for node in [n for n in self._targets if n.group_kind == group_kind]:
+                self._drop(node)
+
+    def of(self, target: ObjectReference) -> list[tuple[ObjectReference, Relation]]:
+        """The objects that depend on a target, and how."""
+        with self._lock:
+            return list(self._dependents.get(target, {}).items())
+
+    def targets(self, dependent: ObjectReference) -> list[ObjectReference]:
+        """What an object depends on."""
+        with self._lock:
+            return list(self._targets.get(dependent, ()))
+
+    def _drop(self, dependent: ObjectReference) -> None:
+        """The caller holds the lock."""
+        for target in self._targets.pop(dependent, ()):
+            remaining = self._dependents[target]
+            del remaining[dependent]
+            if not remaining:
+                del self._dependents[target]
+
+
+def targets_of(
+    version: KindVersion, obj: JsonObject
+) -> dict[ObjectReference, Relation]:
+    """What an object names in its spec; all in its own namespace. Pure."""
+    namespace = key_of(obj).namespace
+    found: dict[ObjectReference, Relation] = {}
+    for kind, name in destinations(obj):
+        found[ObjectReference(GroupKind("", kind), ObjectKey(namespace, name))] = (
+            Relation.EXPORT
+        )
+    for one in inputs_of(version, spec(obj)):
+        node = _named(one.kind, one.value, namespace)
+        if node is not None:
+            found[node] = Relation.INPUT
+    owner = owner_target(version, obj)
+    if owner is not None:
+        name = str(spec(obj)["owner"]["name"])
+        found[ObjectReference(owner, ObjectKey(namespace, name))] = Relation.OWNER
+    return found
+
+
+def _named(kind: str, value: JsonObject, namespace: str) -> ObjectReference | None:
+    name = value.get("name")
+    if not name:
+        return None
+    key = ObjectKey(namespace, str(name))
+    match kind:
+        case "secret" | "secret-map":
+            return ObjectReference(SECRET, key)
+        case "config-map":
+            return ObjectReference(CONFIG_MAP, key)
+        case _:
+            group_kind = GroupKind(str(value.get("group")), str(value.get("kind")))
+            return ObjectReference(group_kind, key)

@@ -1,0 +1,256 @@
+"""What an object exports by expressions: `secretExpressions`, `configMapExpressions`.
+
+Each gives one string under its key, or a map whose keys become keys. Checked before
+Azure is asked for anything, evaluated once the secrets they name are there. Values of
+secrets stay out of every message.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.problems import Problem
+from asoreconcile.catalogue.suggestions import closest
+from asoreconcile.expressions.api import (
+    Checked,
+    ExpressionError,
+    ExpressionLimitError,
+    Expressions,
+)
+from asoreconcile.middleware.requests import Export
+from asoreconcile.objects import JsonObject, dig, key_of
+
+SECRET_EXPRESSIONS = "secretExpressions"  # noqa: S105 - the field's name
+CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
+
+_DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
+
+
+# A map is one expression, so this is far more than anybody writes by hand.
+MAX_EXPRESSIONS = 100
+_MAX_TOLD = 10
+
+
+class ExportExpressionError(Exception):
+    """Expressions that are wrong, or failed; says which, where and why."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])
+        more = len(problems) - _MAX_TOLD
+        super().__init__(f"{told}; and {more} more" if more > 0 else told)
+        self.problems = problems
+
+
+class _LimitError(ExportExpressionError):
+    """One that asks for too much, after which no other is evaluated."""
+
+
+@attrs.frozen
+class _Text:
+    """One expression of an object, and where it stands."""
+
+    at: str
+    text: str
+
+
+@attrs.frozen
+class _Destination:
+    """One entry of the two lists."""
+
+    at: str
+    name: str
+    key: str
+    value: _Text
+    labels: Mapping[str, _Text]
+    annotations: Mapping[str, _Text]
+
+    def texts(self) -> Iterator[_Text]:
+        yield self.value
+        yield from self.labels.values()
+        yield from self.annotations.values()
+
+
+def expression_targets(obj: JsonObject, field: str) -> set[str]:
+    """The names of the objects that the expressions of a field write. Pure."""
+    return {one.name for one in _destinations(obj, field) if one.name}
+
+
+class ExportExpressions:
+    """The expressions of one object. Blocking: asks the engine's process."""
+
+    def __init__(
+        self, expressions: Expressions, version: KindVersion, obj: JsonObject
+    ) -> None:
+        self._expressions = expressions
+        self._version = version
+        self._obj = obj
+        self._secrets = _destinations(obj, SECRET_EXPRESSIONS)
+        self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with the expressions, without evaluating any: everything, or
+        the first that asks for too much. Raises EngineMissingError, EngineBusyError.
+        """
+        try:
+            return self._problems()
+        except _LimitError as error:
+            return error.problems
+
+    def _problems(self) -> list[Problem]:
+        texts = [t for o in (*self._secrets, *self._config_maps) for t in o.texts()]
+        if len(texts) > MAX_EXPRESSIONS:
+            message = f"holds {len(texts)} expressions, more than {MAX_EXPRESSIONS}"
+            return [Problem("spec.operatorSpec", message)]
+        found = [p for one in self._secrets for p in self._destination_problems(one)]
+        for one in self._config_maps:
+            mistakes = [*self._destination_problems(one)]
+            found += mistakes or self._leaks(one)
+        return found
+
+    def secret_names(self) -> frozenset[str]:
+        """The secrets that the expressions need, once `problems` are none."""
+        texts = (text for one in self._secrets for text in one.texts())
+        return frozenset().union(*(self._check(text).secrets for text in texts))
+
+    def config_maps(self) -> list[Export]:
+        """What goes into ConfigMaps. Raises ExportExpressionError."""
+        return self._exports(self._config_maps, {})
+
+    def secrets(self, raw: Mapping[str, str]) -> list[Export]:
+        """What goes into Secrets; raw: values by name. Raises ExportExpressionError."""
+        return self._exports(self._secrets, raw)
+
+    def _check(self, text: _Text) -> Checked:
+        namespace = key_of(self._obj).namespace
+        return self._expressions.check(self._version, text.text, namespace=namespace)
+
+    def _destination_problems(self, one: _Destination) -> Iterator[Problem]:
+        for text in one.texts():
+            try:
+                gives = self._check(text).gives
+            except ExpressionLimitError as error:
+                # Whoever wrote this one may have written more of them: look no further.
+                raise _LimitError([Problem(text.at, str(error))]) from error
+            except ExpressionError as error:
+                yield Problem(text.at, str(error))
+                continue
+            if text is not one.value:
+                if gives != "string":
+                    yield Problem(text.at, "gives a map, must give a string")
+            elif gives == "string" and not one.key:
+                yield Problem(f"{one.at}.key", "is required: value gives a string")
+            elif gives == "map" and one.key:
+                yield Problem(
+                    f"{one.at}.key", "remove it: value gives a map with keys of its own"
+                )
+
+    def _leaks(self, one: _Destination) -> list[Problem]:
+        return [
+            Problem(text.at, "takes a secret into a ConfigMap: use secretExpressions")
+            for text in one.texts()
+            if self._check(text).secrets
+        ]
+
+    def _exports(
+        self, destinations: list[_Destination], raw: Mapping[str, str]
+    ) -> list[Export]:
+        found: list[Export] = []
+        problems: list[Problem] = []
+        for one in destinations:
+            try:
+                found += self._of(one, raw)
+            except _LimitError:
+                raise
+            except ExportExpressionError as error:
+                problems += error.problems
+        if problems:
+            raise ExportExpressionError(problems)
+        return found
+
+    def _of(self, one: _Destination, raw: Mapping[str, str]) -> list[Export]:
+        value = self._evaluated(one.value, raw)
+        entries = value if isinstance(value, dict) else {one.key: value}
+        for position, key in enumerate(sorted(entries), 1):
+            if not _DATA_KEY.fullmatch(key):
+                # The key itself may hold a secret.
+                raise _failed(
+                    one.value,
+                    f"key {position} of {len(entries)} is not made of 1 to 253 letters,"
+                    " digits, dashes, dots and underscores",
+                )
+        labels = {name: self._string(text, raw) for name, text in one.labels.items()}
+        for name, label in labels.items():
+            if not _LABEL_VALUE.fullmatch(label):
+                raise _failed(
+                    one.labels[name],
+                    "gives what cannot be a label: at most 63 letters, digits, dashes, "
+                    "dots and underscores; use an annotation",
+                )
+        notes = {name: self._string(t, raw) for name, t in one.annotations.items()}
+        return [
+            Export(one.name, key, text, labels, notes) for key, text in entries.items()
+        ]
+
+    def _string(self, text: _Text, raw: Mapping[str, str]) -> str:
+        value = self._evaluated(text, raw)
+        if not isinstance(value, str):
+            raise _failed(text, "gives a map, must give a string")
+        return value
+
+    def _evaluated(self, text: _Text, raw: Mapping[str, str]) -> str | dict[str, str]:
+        names = self._check(text).secrets
+        known = {name: raw[name] for name in names if name in raw}
+        try:
+            return self._expressions.evaluate(
+                self._version, text.text, obj=self._obj, secrets=known
+            )
+        except ExpressionLimitError as error:
+            # Whoever wrote this one may have written more of them: look no further.
+            raise _LimitError([Problem(text.at, str(error))]) from error
+        except ExpressionError as error:
+            missing = self._missing(names - known.keys())
+            raise _failed(text, f"{error}{missing}") from error
+
+    def _missing(self, names: frozenset[str]) -> str:
+        """What to say of secrets that nobody gave a value for."""
+        told = []
+        for name in sorted(names):
+            close = closest(name, self._version.exports.secrets)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            told.append(f"; there is no value for secret.{name}{hint}")
+        return "".join(told)
+
+
+def _failed(text: _Text, message: str) -> ExportExpressionError:
+    return ExportExpressionError([Problem(text.at, message)])
+
+
+def _destinations(obj: JsonObject, field: str) -> list[_Destination]:
+    listed = dig(obj, f"spec.operatorSpec.{field}")
+    if not isinstance(listed, list):
+        return []
+    return [
+        _destination(f"spec.operatorSpec.{field}[{index}]", one)
+        for index, one in enumerate(listed)
+        if isinstance(one, dict)
+    ]
+
+
+def _destination(at: str, one: JsonObject) -> _Destination:
+    return _Destination(
+        at=at,
+        name=str(one.get("name") or ""),
+        key=str(one.get("key") or ""),
+        value=_Text(f"{at}.value", str(one.get("value") or "")),
+        labels=_texts(f"{at}.labels", one.get("labels")),
+        annotations=_texts(f"{at}.annotations", one.get("annotations")),
+    )
+
+
+def _texts(at: str, values: Any) -> dict[str, _Text]:
+    given = values if isinstance(values, dict) else {}
+    return {key: _Text(f"{at}[{key}]", str(text)) for key, text in given.items()}

@@ -1,0 +1,248 @@
+"""One pass over one object: its working copy, and every write to Kubernetes.
+
+Writes are small and say what they rest on. Our own annotations and labels go out as a
+merge patch preconditioned on the uid, so that an edit in between costs no operation
+token; finalizers and owner references are lists others share, so they also rest on the
+resource version; the status goes last, in one patch. Every answer replaces the working
+copy's metadata and is given to the cache, so that the next pass cannot start from
+something older (D21).
+
+An object that is gone ends the pass (`GoneError`), silently: R1.17, D2.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from asoreconcile import reconcile_context
+from asoreconcile.azure.annotations import FINALIZER
+from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
+from asoreconcile.catalogue.storage_codec import StorageCodec
+from asoreconcile.clock import Clock
+from asoreconcile.conditions import Ready, find_ready, merge_ready
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    copy_json,
+    finalizers,
+    generation,
+    is_deleting,
+    key_of,
+    labels,
+    resource_version,
+    status,
+    uid_of,
+)
+from asoreconcile.redaction import redact
+
+# What a pass has done is written down even when it has used up its time.
+_RECORD_SECONDS = 15.0
+
+
+class GoneError(AsoreconcileError):
+    """The object is no longer there, or another one has its name: end the pass."""
+
+
+class StaleError(AsoreconcileError):
+    """The object is newer than the copy this pass began with: begin the pass anew."""
+
+
+class Patcher(Protocol):
+    """What this room asks of its own kind (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+    def patch(
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        body: JsonObject,
+        *,
+        subresource: str = "",
+    ) -> JsonObject: ...
+
+
+class WriteCache(Protocol):
+    """Where the answers of writes go (`cache.informer.Informer`)."""
+
+    def record_write(self, obj: JsonObject) -> None: ...
+
+
+class PatchHelper:
+    """The working copy of a pass. Not for sharing between threads."""
+
+    def __init__(
+        self,
+        obj: JsonObject,
+        *,
+        resource: ApiResource,
+        client: Patcher,
+        cache: WriteCache,
+        clock: Clock,
+        form: StorageCodec,
+        is_live: bool = False,
+    ) -> None:
+        """Begin a pass with a private copy of the object as the cluster keeps it.
+
+        is_live: the API server said so just now (`begun`).
+
+        Raises ConversionError.
+        """
+        self._form = form
+        self._take(obj)
+        self.key = key_of(obj)
+        # What the conditions of this pass speak of, whatever is edited meanwhile.
+        self.generation = generation(obj)
+        self.status: JsonObject = copy_json(status(self.obj))
+        self._resource = resource
+        self._client = client
+        self._cache = cache
+        self._clock = clock
+        # A sentence that every condition of this pass ends in.
+        self.remark = ""
+        self._is_live = is_live  # whether `obj` is an answer of the API server
+
+    def annotation(self, name: str) -> str:
+        return annotations(self.obj).get(name) or ""
+
+    def annotate(
+        self,
+        notes: Mapping[str, str | None],
+        *,
+        labelled: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set (or with None remove) annotations and set labels, if any differs.
+
+        They go out together even where the working copy says that some are there: it
+        may be older than what another process wrote, and an operation's token must
+        never stand beside the generation of another.
+        """
+        meta: JsonObject = {}
+        if _differ(annotations(self.obj), notes):
+            meta["annotations"] = dict(notes)
+        if labelled and _differ(labels(self.obj), labelled):
+            meta["labels"] = dict(labelled)
+        if meta:
+            self._patch({"metadata": {"uid": uid_of(self.obj), **meta}})
+
+    def write_shared(self, meta: JsonObject) -> None:
+        """Write lists that others write too (finalizers, ownerReferences).
+
+        Raises ConflictError when the object changed since it was read: nothing was
+        written, the pass starts again from the newer object.
+        """
+        base = {
+            "uid": uid_of(self.obj),
+            "resourceVersion": resource_version(self.obj),
+        }
+        self._patch({"metadata": {**base, **meta}})
+
+    def confirm(self) -> None:
+        """Make sure that the object is still there, as this pass knows it.
+
+        Caches lag, the more so when another process acted until just now: a PUT for an
+        object that went would leave a resource that nobody deletes (D2). One GET,
+        unless this pass has written already, or we did a moment ago. Raises GoneError,
+        StaleError.
+        """
+        if self._is_live:
+            return
+        try:
+            live = self._client.get(self._resource, self.key)
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        self._cache.record_write(live)
+        if uid_of(live) != uid_of(self.obj):
+            raise GoneError(f"{self.key} was replaced")
+        if (
+            generation(live) != generation(self.obj)
+            or is_deleting(live)
+            or FINALIZER not in finalizers(live)
+        ):
+            raise StaleError(f"{self.key} has changed")
+        self._is_live = True
+
+    def set_ready(self, ready: Ready, *, reason_aware: bool = False) -> None:
+        """Offer the working status a Ready condition; written by `commit_status`.
+
+        Secrets that are known are hidden in its message: everybody may read it.
+        """
+        namespace = self.key.namespace
+        reason = redact(ready.reason, namespace=namespace)
+        told = "; ".join(text for text in (ready.message, self.remark) if text)
+        message = redact(told, namespace=namespace)
+        self.status["conditions"] = merge_ready(
+            self.status.get("conditions"),
+            attrs.evolve(ready, reason=reason, message=message),
+            self._clock.now(),
+            stored=find_ready(status(self.obj).get("conditions")),
+            reason_aware=reason_aware,
+        )
+
+    def restore_ready(self) -> None:
+        """Take back what was offered: Ready stays as it was read, if there was one."""
+        before = status(self.obj).get("conditions")
+        if before:
+            self.status["conditions"] = copy_json(before)
+
+    def replace_status(self, observed: JsonObject) -> None:
+        """Take what Azure answered as the status; conditions are carried over (D1)."""
+        conditions: Sequence[JsonObject] = self.status.get("conditions") or []
+        self.status = {**observed, "conditions": list(conditions)}
+
+    def drop_observed(self, *, stored: bool = False) -> None:
+        """Keep the conditions alone of the working status.
+
+        stored: of what the cluster has, too; else that stays as it is.
+        """
+        self.status = {
+            **({} if stored else copy_json(status(self.obj))),
+            "conditions": self.status.get("conditions") or [],
+        }
+
+    def fit_status(self) -> list[str]:
+        """Leave out what makes the object larger than a cluster stores; the members of
+        the status that were left out, the largest first.
+        """
+        room = MAX_OBJECT_BYTES - json_size({**self.obj, "status": None})
+        self.status, dropped = fitted(self.status, room)
+        return dropped
+
+    def commit_status(self) -> None:
+        """Write the working status, if it differs from what is stored (R1.16)."""
+        wanted = self._form.status({**self.obj, "status": self.status})
+        change = merge_patch({"status": self._kept_status}, {"status": wanted})
+        if change is not None:
+            self._patch(
+                {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
+            )
+
+    def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
+        try:
+            with reconcile_context.allowance(_RECORD_SECONDS):
+                answer = self._client.patch(
+                    self._resource, self.key, body, subresource=subresource
+                )
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        except InvalidError as error:
+            if is_another_object(error):
+                raise GoneError(f"{self.key} was replaced") from error
+            raise
+        self._cache.record_write(answer)
+        self._take(answer)
+        self._is_live = True
+
+    def _take(self, kept: JsonObject) -> None:
+        self.obj = self._form.read(kept)
+        self._kept_status = status(kept)
+
+
+def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:
+    return any(before.get(name) != value for name, value in wanted.items())

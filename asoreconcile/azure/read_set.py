@@ -1,0 +1,90 @@
+"""What the passes under way have read of other objects.
+
+A change wakes who waits for it (D13). But a cache shows a change before the handlers of
+its event run: a pass may have read it and be putting the resource for it already. Woken
+for it then, the object would be put a second time.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.azure.owner import Objects
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    resource_version,
+    version_number,
+)
+
+
+class ReadSet:
+    """The versions at which one pass has read other objects. For one thread."""
+
+    def __init__(self) -> None:
+        self._read: dict[ObjectReference, int] = {}
+
+    def note(self, node: ObjectReference, found: JsonObject | None) -> None:
+        """found: what was read; None for what was not there."""
+        version = 0 if found is None else version_number(resource_version(found))
+        # The first read is the oldest, and the pass may rest on it.
+        self._read.setdefault(node, version)
+
+    def include(self, node: ObjectReference, version: int) -> bool:
+        """Whether the pass has read nothing older of an object than a version of it."""
+        return 0 < version <= self._read.get(node, 0)
+
+
+class TrackingReader:
+    """`azure.owner.Objects` that notes what is read; raises what the inner ones do."""
+
+    def __init__(self, objects: Objects, glances: ReadSet) -> None:
+        self._objects = objects
+        self._glances = glances
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        found = self._objects.get(group_kind, key)
+        self._glances.note(ObjectReference(group_kind, key), found)
+        return found
+
+    def is_installed(self, group_kind: GroupKind) -> bool:
+        return self._objects.is_installed(group_kind)
+
+
+class InFlightReads:
+    """key -> the pass over it that is under way. Safe from any thread."""
+
+    def __init__(self, wake: Callable[[ObjectKey], None]) -> None:
+        """wake: has an object reconciled, soon; does not block."""
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._changes: dict[ObjectKey, list[tuple[ObjectReference, int]]] = {}
+
+    @contextmanager
+    def during(self, key: ObjectKey) -> Iterator[ReadSet]:
+        """While a pass over an object runs. At its end, however it ends, the object is
+        woken for what changed meanwhile, unless the pass has read all of it.
+        """
+        glances = ReadSet()
+        with self._lock:
+            self._changes[key] = []
+        try:
+            yield glances
+        finally:
+            with self._lock:
+                changes = self._changes.pop(key)
+            if not all(glances.include(node, version) for node, version in changes):
+                self._wake(key)
+
+    def changed(self, key: ObjectKey, node: ObjectReference, version: str) -> None:
+        """What an object depends on is at another version now, or with "" is gone: wake
+        the object, unless the pass under way reads that.
+        """
+        with self._lock:
+            changes = self._changes.get(key)
+            if changes is not None:
+                changes.append((node, version_number(version)))
+                return
+        self._wake(key)

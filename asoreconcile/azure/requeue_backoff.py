@@ -1,0 +1,60 @@
+"""When an object is looked at again: back-off by retry class, and the sync period.
+
+Each object counts its own failures (D7). The class and the count decide, a
+`Retry-After` is a lower bound (D4). Rule: reconcile-semantics 4d.
+"""
+
+import random
+from collections.abc import Callable
+
+from asoreconcile.azure.memory import ObjectMemory
+from asoreconcile.errors import ConditionError, RetryClass
+
+_CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
+_VERY_SLOW_SECONDS = 3600.0
+_JITTER = 0.25
+_DOUBLINGS = 10  # 2**10 s is past every cap
+
+
+class RequeueBackoff:
+    """Next delays for the objects of one kind; what is counted is in their memory."""
+
+    def __init__(
+        self,
+        *,
+        sync_period_seconds: float | None,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """sync_period_seconds: None means never."""
+        self._sync_period_seconds = sync_period_seconds
+        self._uniform = uniform
+
+    def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
+        """Seconds until the next try after one more failure. Rules: R4.1, D19."""
+        if error.severity == "Error":
+            self.succeeded(memory)
+            return max(error.after_seconds, self.very_slow())
+        # An accepted write resets the failures, but not the operations that failed.
+        count = max(memory.failures, memory.bad_ends - 1)
+        memory.failures += 1
+        if error.retry is RetryClass.VERY_SLOW:
+            return max(error.after_seconds, self.very_slow())
+        ramp = 2.0 ** min(count, _DOUBLINGS)
+        return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
+
+    def succeeded(self, memory: ObjectMemory) -> None:
+        """The object's last pass did not fail. Rule: R4.3."""
+        memory.failures = 0
+
+    def resync(self) -> float | None:
+        """Seconds until an object in order is looked at again; None is never."""
+        if self._sync_period_seconds is None:
+            return None
+        return self._jittered(self._sync_period_seconds)
+
+    def very_slow(self) -> float:
+        return self._jittered(self._sync_period_seconds or _VERY_SLOW_SECONDS)
+
+    def _jittered(self, seconds: float) -> float:
+        # The jitter spreads the load of a restart over half the period.
+        return seconds * self._uniform(1 - _JITTER, 1 + _JITTER)

@@ -1,0 +1,281 @@
+"""What one reconcile works with: the object, its kind, and what all kinds share.
+
+`SharedDependencies` is shared by all kinds, `KindRuntime` by all reconciles of one
+kind; `ReconcileScope` belongs to one reconcile.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Literal, Protocol
+
+import attrs
+
+from asoreconcile import reconcile_context
+from asoreconcile.arm import ids
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.lro_store import AnnotationLroStore
+from asoreconcile.azure.memory import Memories, ObjectMemory
+from asoreconcile.azure.owner import Objects, Owner, resolve_owner
+from asoreconcile.azure.owner_reads import OwnerReads
+from asoreconcile.azure.patch_helper import PatchHelper, WriteCache
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.read_set import InFlightReads, ReadSet, TrackingReader
+from asoreconcile.azure.references import References
+from asoreconcile.azure.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.turns import Turns
+from asoreconcile.azure.waiting import Waiting
+from asoreconcile.cache.unreadable import Unreadable
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.storage_codec import SingleVersionCodec, StorageCodec
+from asoreconcile.clock import Clock
+from asoreconcile.errors import ConditionError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.log import Logger
+from asoreconcile.middleware.chain import Extensions
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+
+
+@attrs.frozen
+class Connection:
+    """A way into ARM for one object: a client, and whose credential it uses.
+
+    source: `namespace/name` of the Secret that the credential came from.
+    content: a hash of what was in it; "" for the operator's settings.
+    """
+
+    client: ArmClient
+    subscription_id: str
+    source: str
+    content: str = ""
+
+    def require_subscription_of(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error) for another one: R8.6.
+
+        To a stranger Azure says that a resource is not there, which must not be taken
+        for its end.
+        """
+        stated = ids.subscription_of(arm_id)
+        if stated is not None and stated.lower() != self.subscription_id.lower():
+            raise ConditionError(
+                f"the resource is in subscription {stated}, but the credential from "
+                f"{self.source} is for {self.subscription_id}: use a credential of the "
+                "resource's subscription",
+                reason="SubscriptionMismatch",
+                severity="Error",
+            )
+
+
+class Connections(Protocol):
+    """Finds the credential for an object (reconcile-semantics section 8)."""
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        """Raises ConditionError `CredentialError` when there is none."""
+
+
+class Recorder(Protocol):
+    """Writes events without blocking (`kube.events.EventRecorder`)."""
+
+    def event(
+        self,
+        obj: JsonObject,
+        type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
+        reason: str,
+        message: str,
+    ) -> None: ...
+
+
+class NamingRecorder(Recorder, Protocol):
+    """A recorder that others record through (`kube.events.EventRecorder`)."""
+
+    def named(self, source: str) -> Recorder:
+        """The same, for events that one controller tells."""
+
+
+class ServedKinds(Objects, Protocol):
+    """The Azure objects in the cluster, and the version each kind is served at."""
+
+    def served(self, group_kind: GroupKind) -> KindVersion | None:
+        """The version that an installed kind is served at."""
+
+
+@attrs.frozen
+class SharedDependencies:
+    """What all kinds share.
+
+    namespace_annotations: namespace name -> its annotations, from the cache.
+    namespace: the operator's own, the mark on its objects.
+    is_credential: whether some object names a Secret as its credential.
+    namesakes: an ARM id -> the objects that may stand for it, each with its version:
+    those claimed for it, and those unclaimed that are called so. Raises RetryError
+    while some are not listed yet.
+    waiting: objects that wait for an older one of the same id.
+    """
+
+    clock: Clock
+    client: KubeClient
+    catalogue: Catalogue
+    objects: ServedKinds
+    connections: Connections
+    extensions: Extensions
+    recorder: NamingRecorder
+    namespace_annotations: Callable[[str], Mapping[str, str]]
+    namespace: str
+    default_policy: Policy
+    build: str
+    sync_mode: SyncMode = SyncMode.PUT
+    is_credential: Callable[[ObjectKey], bool] = lambda _: False
+    owner_reads: OwnerReads = attrs.field(
+        default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
+    )
+    turns: Turns = attrs.field(factory=Turns)
+    namesakes: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = lambda _: ()
+    waiting: Waiting = attrs.field(factory=Waiting)
+
+
+@attrs.frozen
+class KindRuntime:
+    """One kind as the cluster keeps it, and what its reconciles share.
+
+    version: the one the kind is served at; an object's own is its author's
+    (`ReconcileScope.version`).
+    unreadable: the objects that the cache had to leave out.
+    recorder: None records in the operator's name.
+    """
+
+    version: KindVersion
+    resource: ApiResource
+    cache: WriteCache
+    intervals: RequeueBackoff
+    in_flight_reads: InFlightReads
+    form: StorageCodec = attrs.field(
+        default=attrs.Factory(
+            lambda self: SingleVersionCodec(self.version), takes_self=True
+        )
+    )
+    memories: Memories = attrs.field(factory=Memories)
+    unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
+    recorder: Recorder | None = None
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.version.group_kind
+
+
+class ReconcileScope:
+    """One pass. Not for sharing between threads."""
+
+    def __init__(
+        self,
+        operator: SharedDependencies,
+        kind: KindRuntime,
+        session: PatchHelper,
+        *,
+        log: Logger,
+        glances: ReadSet,
+        memory: ObjectMemory,
+    ) -> None:
+        self.operator = operator
+        self.kind = kind
+        self.session = session
+        self.log = log
+        self.glances = glances
+        # Held, not looked up: what is forgotten while the pass runs stays forgotten.
+        self.memory = memory
+        # Whether a failure of this pass speaks of Secrets and ConfigMaps as they were.
+        self.inputs_changed = False
+        self.objects = TrackingReader(operator.objects, glances)
+
+    @property
+    def obj(self) -> JsonObject:
+        """The working copy's present state."""
+        return self.session.obj
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.session.key
+
+    @property
+    def version(self) -> KindVersion:
+        """The version the user wrote: its tables and its api-version are used."""
+        return self.kind.form.version(self.obj)
+
+    @property
+    def arm_id(self) -> str:
+        """The claimed ARM id, or "" before the claim."""
+        return self.session.annotation(RESOURCE_ID)
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The way into ARM; asked for only by steps that need one (D18).
+
+        Raises ConditionError: no credential, or one that does not fit the claimed id.
+        """
+        # Before the look: what changes during it is not taken for what is used.
+        self.memory.content = ""
+        connection = self.operator.connections.for_object(self.obj)
+        self.memory.content = connection.content
+        connection.require_subscription_of(self.arm_id)
+        return connection
+
+    @cached_property
+    def references(self) -> References:
+        return References(
+            self.key.namespace,
+            client=self.operator.client,
+            objects=self.objects,
+            glances=self.glances,
+        )
+
+    @cached_property
+    def context(self) -> ReconcileContext:
+        """What extensions of this pass see; its raw GET is shared by all of them."""
+        return ReconcileContext(
+            version=self.version,
+            arm=self.connection.client,
+            arm_id=self.arm_id,
+            subscription_id=self.connection.subscription_id,
+            objects=_View(self),
+            log=self.log,
+            clock=self.operator.clock,
+            operations=AnnotationLroStore(self.session),
+            polls=self.memory.sub_polls,
+            deadline=reconcile_context.deadline(),
+        )
+
+    def owner(self) -> Owner | None:
+        """The owner as the cluster has it now. Raises ConditionError."""
+        return resolve_owner(self.version, self.obj, self.objects)
+
+    def event(
+        self, type_: Literal["Normal", "Warning"], reason: str, message: str
+    ) -> None:
+        recorder = self.kind.recorder or self.operator.recorder
+        recorder.event(self.obj, type_, reason, message)
+
+    def credential_event(self) -> None:
+        """Say whose credential is used."""
+        source = self.connection.source
+        self.event("Normal", "CredentialFrom", f"Using credential from {source!r}")
+
+    def require_subscription(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""
+        self.connection.require_subscription_of(arm_id)
+
+
+class _View:
+    """The cluster as extensions see it: cached objects, and this object's owner."""
+
+    def __init__(self, work: ReconcileScope) -> None:
+        self._work = work
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        return self._work.objects.get(group_kind, key)
+
+    def owner_of(self, obj: JsonObject) -> JsonObject | None:
+        work = self._work
+        owner = resolve_owner(work.version, obj, work.objects)
+        return None if owner is None else owner.obj

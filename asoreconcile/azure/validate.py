@@ -1,0 +1,23 @@
+"""Only what keeps the rules of its kind is sent to Azure.
+
+The rules are those that no schema states. Where admission webhooks run they refuse the
+write; without them the object shows what is wrong with it. What it exports is judged by
+`export`, under a reason of its own (R9.3).
+"""
+
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.catalogue.validation import rule_problems
+from asoreconcile.errors import ConditionError
+
+_MAX_TOLD = 10
+
+
+def require_valid(work: ReconcileScope) -> None:
+    """Raises ConditionError `Failed` (Error) with everything to mend."""
+    problems = rule_problems(work.version, work.obj, exports=False)
+    if not problems:
+        return
+    told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])
+    more = len(problems) - _MAX_TOLD
+    message = f"{told}; and {more} more" if more > 0 else told
+    raise ConditionError(message, reason="Failed", severity="Error")

@@ -1,0 +1,140 @@
+"""What is known of a kind: the cache, our own writes over it, who hears of changes.
+
+The store changes first, then handlers are called, in the order of the stream. One feed
+writes at a time; anyone reads, and never waits. Rules: IN-1 - IN-8, IN-11, D21.
+"""
+
+import threading
+from collections.abc import Callable
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
+from asoreconcile.cache.initial_list import InitialList
+from asoreconcile.cache.overlay import Overlay
+from asoreconcile.cache.processor import Processor, Registration
+from asoreconcile.cache.scope import WatchScope
+from asoreconcile.cache.store import IndexFunction, Store
+from asoreconcile.clock import Clock
+from asoreconcile.objects import ObjectKey
+
+
+class Indexer:
+    """One kind's entries. Safe from any thread."""
+
+    def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
+        """synced: whether every part has had its first state."""
+        self._lock = threading.RLock()
+        self._store = Store()
+        self._overlay = Overlay(self._store.get)
+        self.delivery = Processor(clock, synced=synced)
+
+    def entry(self, key: ObjectKey) -> Entry | None:
+        return self._overlay.newest(key)
+
+    def keys(self, namespace: str | None = None) -> list[ObjectKey]:
+        """Sorted."""
+        return self._with_writes(
+            lambda: self._store.keys(namespace),
+            lambda entry: namespace in (None, entry.key.namespace),
+        )
+
+    def by_index(self, name: str, value: str) -> list[ObjectKey]:
+        """The keys that an index gives a value, sorted."""
+        return self._with_writes(
+            lambda: self._store.by_index(name, value),
+            lambda entry: value in self._store.values_of(name, entry),
+        )
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        self._store.add_index(name, function)
+
+    def record(self, answer: Entry) -> None:
+        """A write's answer."""
+        self._overlay.record(answer)
+
+    def hide(self, key: ObjectKey, uid: str) -> None:
+        """A deletion's answer."""
+        self._overlay.hide(key, uid)
+
+    def add_handler(
+        self, handler: EventHandler, *, resync_seconds: float, own_thread: bool
+    ) -> Registration:
+        """Introduce a handler between two events."""
+        with self._lock:
+            return self.delivery.introduce(
+                handler,
+                self._store.entries(),
+                resync=self._resync,
+                resync_seconds=resync_seconds,
+                own_thread=own_thread,
+            )
+
+    def take(self, type_: str, entry: Entry, part: WatchScope) -> None:
+        """One event of a watch."""
+        with self._lock:
+            deleted = type_ == "DELETED"
+            if deleted:
+                self._overlay.ended(entry.uid)
+            old = self._store.remove(entry.key) if deleted else self._store.put(entry)
+            self._overlay.passed(entry.resource_version, namespace=part.namespace)
+            if not deleted:
+                self._tell_put(old, entry, initial=False)
+            elif old is not None:
+                self.delivery.tell(Deleted(entry))
+
+    def lose(self, key: ObjectKey, version: str, part: WatchScope) -> None:
+        """An event of an object that cannot be read: as in a state without it."""
+        with self._lock:
+            old = self._store.remove(key)
+            self._overlay.passed(version, namespace=part.namespace)
+            if old is not None:
+                self.delivery.tell(Deleted(old, observed=False))
+
+    def replace(self, state: InitialList, part: WatchScope, *, initial: bool) -> None:
+        """The whole state: deletions first, then what came or changed."""
+        with self._lock:
+            gone, put = self._store.replace(state.entries, part.covers)
+            for last in gone:
+                self._overlay.ended(last.uid)
+            self._overlay.passed(state.version, namespace=part.namespace)
+            for last in gone:
+                self.delivery.tell(Deleted(last, observed=False))
+            for old, entry in put:
+                self._tell_put(old, entry, initial=initial)
+
+    def passed(self, version: str, part: WatchScope) -> None:
+        """A bookmark."""
+        self._overlay.passed(version, namespace=part.namespace)
+
+    def _tell_put(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
+        """Caller holds the lock."""
+        if old is None:
+            self.delivery.tell(Added(entry, initial=initial))
+        elif old.uid != entry.uid:
+            # Deleted and made anew while nobody looked.
+            self.delivery.tell(Deleted(old, observed=False))
+            self.delivery.tell(Added(entry, initial=initial))
+        elif not old.resource_version or old.resource_version != entry.resource_version:
+            self.delivery.tell(Updated(old, entry))
+
+    def _resync(self, registration: Registration) -> None:
+        with self._lock:
+            self.delivery.tell_again(registration, self._store.entries())
+
+    def _with_writes(
+        self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
+    ) -> list[ObjectKey]:
+        """Keys of the cache, corrected by what we have written since."""
+        # In this order: what is touched no more by now is in the cache by then.
+        touched = self._overlay.touched()
+        found = stored()
+        if not touched:
+            return found
+        keys = set(found)
+        for key in touched:
+            entry = self.entry(key)
+            if entry is not None and belongs(entry):
+                keys.add(key)
+            else:
+                keys.discard(key)
+        return sorted(keys)

@@ -1,0 +1,151 @@
+"""The state of a kind as it is now: streamed as a watch begins, or listed in pages.
+
+Streaming spares the server an encoded list of everything, and us its decoding: objects
+come one by one, a bookmark says that they were all, and the same stream goes on as the
+watch. Rules: RF-2, RF-3, RF-11.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.source import Listing, Source
+from asoreconcile.clock import Clock, Timer
+from asoreconcile.kube.errors import ExpiredError, event_error
+from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
+from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
+
+_PAGE = 500
+_SILENCE_SECONDS = 30.0
+_INITIAL_END = "k8s.io/initial-events-end"
+
+MakeEntry = Callable[[JsonObject], Entry | None]
+"""None: an object that cannot be read, and is left out."""
+
+
+@attrs.frozen
+class InitialList:
+    """All objects, and the version that they are the state of."""
+
+    entries: Sequence[Entry]
+    version: str
+
+
+class StreamingSupport:
+    """Whether a server streams initial state, as far as is known. One a server."""
+
+    def __init__(self, *, expected: bool = True) -> None:
+        self.expected = expected
+
+    def missing(self) -> None:
+        """The server has refused, or has never said that the initial state ends."""
+        self.expected = False
+
+
+def listed(
+    source: Source,
+    selection: Selection,
+    *,
+    no_older_than: str,
+    entry: MakeEntry,
+    opened: Callable[[Listing], None],
+) -> InitialList:
+    """The state by LIST, in pages. Blocks; raises what the source raises.
+
+    no_older_than: a version; "" is the newest, "0" whatever the server has at hand.
+    opened: called with each page before it is read; what it raises ends the list.
+    """
+    entries: list[Entry] = []
+
+    def read(listing: Listing) -> Listing:
+        opened(listing)
+        entries.extend(made for made in map(entry, listing) if made is not None)
+        return listing
+
+    def page(token: str) -> Listing:
+        # A continued list is at the version it began with.
+        version = None if token else no_older_than
+        return source.listing(selection, ListOptions(version, _PAGE, token))
+
+    last = read(page(""))
+    while token := last.continue_token:
+        try:
+            last = read(page(token))
+        except ExpiredError:
+            # Too slow for the server's memory: once more, all in one piece.
+            entries.clear()
+            last = read(source.listing(selection, NEWEST))
+            break
+    return InitialList(entries, last.resource_version)
+
+
+def streamed(
+    events: Iterable[tuple[str, JsonObject]],
+    *,
+    entry: MakeEntry,
+    heard: Callable[[], None],
+) -> InitialList | None:
+    """The state at the head of a watch; None if the watch ends before it is complete.
+
+    heard: called for each event. Takes no more of `events` than the state.
+    """
+    entries: dict[object, Entry] = {}
+    for type_, obj in events:
+        heard()
+        if type_ == "ERROR":
+            raise event_error(obj)
+        if type_ == "BOOKMARK":
+            if annotations(obj).get(_INITIAL_END) == "true":
+                return InitialList(list(entries.values()), resource_version(obj))
+            continue
+        made = entry(obj)
+        if made is None:
+            entries.pop(key_of(obj), None)
+        elif type_ == "DELETED":
+            entries.pop(made.key, None)
+        else:
+            entries[made.key] = made
+    return None
+
+
+class InactivityTimer:
+    """Calls once nothing was heard for half a minute. Ends with `cancel`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        call: Callable[[], None],
+        *,
+        seconds: float = _SILENCE_SECONDS,
+    ) -> None:
+        """call: runs on the clock's timer thread; must not block."""
+        self._clock = clock
+        self._call = call
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._last = clock.monotonic()
+        self._over = False
+        self._timer: Timer = clock.call_at(self._last + seconds, self._check)
+
+    def heard(self) -> None:
+        self._last = self._clock.monotonic()
+
+    def cancel(self) -> bool:
+        """Stop listening; whether it was quiet for too long before."""
+        with self._lock:
+            rang, self._over = self._over, True
+            self._timer.cancel()
+        return rang
+
+    def _check(self) -> None:
+        with self._lock:
+            if self._over:
+                return
+            due = self._last + self._seconds
+            if self._clock.monotonic() < due:
+                self._timer = self._clock.call_at(due, self._check)
+                return
+            self._over = True
+        self._call()

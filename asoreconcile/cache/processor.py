@@ -1,0 +1,199 @@
+"""Handlers of an informer: who hears of events, and who is told all again now and then.
+
+Handlers are called inline, one after the other, in the order of the stream: they must
+only note or enqueue. A handler that takes its time gets a thread of its own, and holds
+up nobody but itself. What one raises is logged and counted, and goes no further. Rules:
+IN-5 - IN-9.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+
+import attrs
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Event, EventHandler, Updated
+from asoreconcile.clock import Clock, Timer
+from asoreconcile.log import Logger
+
+_log = Logger(__name__)
+
+_SHORTEST_RESYNC_SECONDS = 1.0
+
+
+@attrs.define(eq=False)
+class Registration:
+    """One handler's place at an informer (`runtime.source.Registration`)."""
+
+    handler: EventHandler
+    _delivery: "Processor"
+    _synced: Callable[[], bool]
+    resync_seconds: float = 0.0
+    active: bool = True
+    timer: Timer | None = None
+    line: "Listener | None" = None
+
+    def has_synced(self) -> bool:
+        """Whether the handler has returned from every event of the first state."""
+        # In this order: nothing initial comes once the informer has synced.
+        return self._synced() and not (self.line and self.line.has_initial_left())
+
+    def remove(self) -> None:
+        """Deliver nothing more, but for a call that has begun. Idempotent."""
+        self._delivery.remove(self)
+
+
+class Listener:
+    """Events that wait for one handler, and the thread that brings them. Rule: IN-6."""
+
+    def __init__(self, call: Callable[[Event], None]) -> None:
+        """call: raises nothing."""
+        self._call = call
+        self._waiting: SimpleQueue[Event | None] = SimpleQueue()
+        # Each is counted by one thread only, so that neither needs a lock.
+        self._initial_put = 0
+        self._initial_done = 0
+        self._thread = threading.Thread(target=self._run, name="handler", daemon=True)
+        self._thread.start()
+
+    def has_initial_left(self) -> bool:
+        return self._initial_done < self._initial_put
+
+    def put(self, event: Event) -> None:
+        """From one thread at a time."""
+        if isinstance(event, Added) and event.initial:
+            self._initial_put += 1
+        self._waiting.put(event)
+
+    def end(self) -> None:
+        self._waiting.put(None)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Whether the handler has returned; at once when called from within it."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (event := self._waiting.get()) is not None:
+            self._call(event)
+            if isinstance(event, Added) and event.initial:
+                self._initial_done += 1
+
+
+class Processor:
+    """Calls handlers. The caller serialises `tell`, `introduce` and resyncs."""
+
+    def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
+        self._clock = clock
+        self._synced = synced
+        self._lock = threading.Lock()
+        self._registrations: tuple[Registration, ...] = ()
+        self._lines: tuple[Listener, ...] = ()
+        self.failures = 0
+        """Calls that raised."""
+
+    def introduce(
+        self,
+        handler: EventHandler,
+        present: Iterable[Entry],
+        *,
+        resync: Callable[[Registration], None],
+        resync_seconds: float,
+        own_thread: bool,
+    ) -> Registration:
+        """Tell a new handler what is there, then all that `tell` is told.
+
+        resync: called about every resync_seconds, on a thread of its own; 0 is never.
+        """
+        registration = Registration(
+            handler,
+            self,
+            self._synced,
+            max(resync_seconds, _SHORTEST_RESYNC_SECONDS) if resync_seconds else 0.0,
+        )
+        if own_thread:
+            line = Listener(lambda event: self._call(registration, event))
+            registration.line = line
+            running = (one for one in self._lines if not one.join(0))
+            self._lines = (*running, line)
+        for entry in present:
+            self._bring(registration, Added(entry, initial=True))
+        with self._lock:
+            self._registrations = (*self._registrations, registration)
+        if registration.resync_seconds:
+            self._schedule(registration, resync)
+        return registration
+
+    def remove(self, registration: Registration) -> None:
+        with self._lock:
+            if not registration.active:
+                return
+            registration.active = False
+            self._registrations = tuple(
+                one for one in self._registrations if one is not registration
+            )
+            if registration.timer is not None:
+                registration.timer.cancel()
+        if registration.line is not None:
+            registration.line.end()
+
+    def remove_all(self) -> None:
+        for registration in self._registrations:
+            self.remove(registration)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for handlers on threads of their own; whether all have returned."""
+        deadline = self._clock.monotonic() + timeout_seconds
+        ended = [
+            line.join(max(0.0, deadline - self._clock.monotonic()))
+            for line in self._lines
+        ]
+        return all(ended)
+
+    def tell(self, event: Event) -> None:
+        for registration in self._registrations:
+            self._bring(registration, event)
+
+    def tell_again(self, registration: Registration, present: Iterable[Entry]) -> None:
+        """A resync: everything, as updates without a change."""
+        for entry in present:
+            self._bring(registration, Updated(entry, entry))
+
+    def _bring(self, registration: Registration, event: Event) -> None:
+        if registration.line is None:
+            self._call(registration, event)
+        else:
+            registration.line.put(event)
+
+    def _schedule(
+        self, registration: Registration, resync: Callable[[Registration], None]
+    ) -> None:
+        def due() -> None:
+            # Many objects may take a while: not on the thread of all timers.
+            try:
+                threading.Thread(target=run, name="resync", daemon=True).start()
+            except RuntimeError as error:  # no thread to be had
+                _log.warning("Resync put off", error=str(error))
+                self._schedule(registration, resync)
+
+        def run() -> None:
+            try:
+                resync(registration)
+            finally:
+                self._schedule(registration, resync)
+
+        deadline = self._clock.monotonic() + registration.resync_seconds
+        with self._lock:
+            if registration.active:
+                registration.timer = self._clock.call_at(deadline, due)
+
+    def _call(self, registration: Registration, event: Event) -> None:
+        if not registration.active:
+            return
+        try:
+            registration.handler(event)
+        except BaseException:  # noqa: BLE001 - one handler must not end the watch of all
+            self.failures += 1
+            _log.exception("Event handler failed", object=str(event.key))

@@ -1,0 +1,85 @@
+"""One part of a kind, read on a thread of its own into the kind's contents."""
+
+import threading
+from collections.abc import Callable
+
+from asoreconcile.cache.indexer import Indexer
+from asoreconcile.cache.initial_list import InitialList, StreamingSupport
+from asoreconcile.cache.reflector import Reflector
+from asoreconcile.cache.scope import WatchScope
+from asoreconcile.cache.source import Source
+from asoreconcile.cache.transform import EntryTransform
+from asoreconcile.cache.unreadable import Reading, Report
+from asoreconcile.clock import Clock
+from asoreconcile.objects import JsonObject, key_of, resource_version
+from asoreconcile.threads import Threads
+
+
+class ReflectorThread:
+    """A reflector's sink and its thread."""
+
+    def __init__(
+        self,
+        source: Source,
+        part: WatchScope,
+        contents: Indexer,
+        shape: EntryTransform,
+        *,
+        clock: Clock,
+        uniform: Callable[[float, float], float],
+        streaming: StreamingSupport,
+        report: Report,
+        threads: Threads,
+    ) -> None:
+        self._threads = threads
+        self.part = part
+        self.synced = False
+        self.version = ""
+        """What the contents are the state of."""
+        self.reading = Reading(part.selection.resource, shape.entry, report)
+        self.entry = self.reading.entry
+        self.reflector = Reflector(
+            source,
+            part.selection,
+            self,
+            clock=clock,
+            uniform=uniform,
+            streaming=streaming,
+        )
+        self._contents = contents
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Idempotent."""
+        if self._thread is None:
+            self._thread = self._threads.start(
+                f"watch {self.part.selection.resource.plural}",
+                self.reflector.run,
+                stopping=self.reflector.stopping,
+            )
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Whether the thread has ended, or never began."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def replace(self, state: InitialList) -> None:
+        self._contents.replace(state, self.part, initial=not self.synced)
+        self.reading.replaced()
+        self.version = state.version
+        self.synced = True
+
+    def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
+        entry = self.reading.event(type, obj)
+        version = resource_version(obj)
+        if entry is None:
+            self._contents.lose(key_of(obj), version, self.part)
+        else:
+            self._contents.take(type, entry, self.part)
+        self.version = version
+
+    def passed(self, resource_version: str) -> None:
+        self._contents.passed(resource_version, self.part)
+        self.version = resource_version

@@ -1,0 +1,53 @@
+"""From an object on the wire to what is kept of it: checked, stripped, transformed."""
+
+import attrs
+
+from asoreconcile import jsontext
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.scope import Transform
+from asoreconcile.cache.unreadable import BadObjectError
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import JsonObject
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_PARTIAL = "PartialObjectMetadata"
+
+
+@attrs.frozen
+class EntryTransform:
+    """How one informer keeps its objects. Rules: IN-10, CA-5, RF-9."""
+
+    resource: ApiResource
+    metadata_only: bool = attrs.field(default=False, kw_only=True)
+    transform: Transform | None = attrs.field(default=None, kw_only=True)
+
+    def entry(self, obj: JsonObject) -> Entry:
+        """An entry of an object, which is changed: without what nobody reads from a
+        cache, and with its kind, which lists leave out.
+
+        Raises BadObjectError for what is no object of the kind, or if the transform
+        fails.
+        """
+        meta = obj.get("metadata")
+        if not isinstance(meta, dict) or not meta.get("name"):
+            raise BadObjectError(f"an object of {self.resource.gvk} without a name")
+        expected = _PARTIAL if self.metadata_only else self.resource.kind
+        kind = obj.get("kind") or expected
+        if kind not in (expected, self.resource.kind):
+            raise BadObjectError(f"a {kind} among {self.resource.plural}")
+        if self.metadata_only:
+            obj = {"metadata": meta}  # the answer of a write is whole
+        obj["apiVersion"], obj["kind"] = self.resource.api_version, self.resource.kind
+        meta.pop("managedFields", None)
+        notes = meta.get("annotations")
+        if notes and _LAST_APPLIED in notes:
+            del notes[_LAST_APPLIED]
+        try:
+            if self.transform is not None:
+                obj = self.transform(jsontext.settled(obj))
+        except Exception as error:  # any transform, any object
+            raise BadObjectError(f"the transform of {meta['name']}: {error}") from error
+        try:
+            return Entry(obj)
+        except Exception as error:  # nothing that a server should send, or a transform
+            raise BadObjectError(f"no entry of {meta['name']}: {error}") from error

@@ -1,0 +1,180 @@
+"""What a version of a kind cannot hold, and how it travels along instead.
+
+A stored version keeps it where it belongs: each object has a `$propertyBag`, a map of
+field names to JSON texts (the form Azure Service Operator stores). A version that users
+write has no such place; there it becomes one annotation, a tree beside the object:
+
+    {"kept":   {field: value},            fields of this object that it cannot hold
+     "fields": {field or key: tree},      what its fields, or a map's values, cannot
+     "items":  {"length": n, "at": [[index, mark, tree], ...]}}    and a list's items
+
+A list may be edited between two conversions, so its trees find their items by `mark`:
+the item's name, else a digest of what the version showed of it.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from asoreconcile import jsontext
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.objects import JsonObject
+
+BAG = "$propertyBag"
+_WORD = re.compile("[^0-9A-Za-z_]+")
+_PLAIN = re.compile("[^0-9a-z]+")
+
+
+class ConversionDataError(AsoreconcileError):
+    """A property bag or annotation that cannot be read: somebody edited it."""
+
+
+@attrs.frozen
+class Tree:
+    """What was kept beside one value; see the module's text for its JSON."""
+
+    kept: JsonObject = attrs.field(factory=dict)
+    fields: "dict[str, Tree]" = attrs.field(factory=dict)
+    length: int = 0
+    items: "tuple[tuple[int, str, Tree], ...]" = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.kept or self.fields or self.items)
+
+    def to_json(self) -> JsonObject:
+        made: JsonObject = {}
+        if self.kept:
+            made["kept"] = self.kept
+        if self.fields:
+            made["fields"] = {k: t.to_json() for k, t in self.fields.items()}
+        if self.items:
+            at = [[index, mark, tree.to_json()] for index, mark, tree in self.items]
+            made["items"] = {"length": self.length, "at": at}
+        return made
+
+    def paths(self, at: str = "") -> Iterator[str]:
+        """Where each thing kept belongs: `spec.subnets[0].field`."""
+        for name in self.kept:
+            yield f"{at}.{name}".lstrip(".")
+        for name, tree in self.fields.items():
+            yield from tree.paths(f"{at}.{name}".lstrip("."))
+        for index, _, tree in self.items:
+            yield from tree.paths(f"{at}[{index}]")
+
+    def of_items(self, values: list[Any]) -> "list[Tree]":
+        """The tree of each item of a list that may have been edited since.
+
+        An item keeps its tree when its mark is still there; one that was changed in
+        place keeps it while the list has its old length. Others are gone, and what was
+        kept of them with them.
+        """
+        found: list[Tree] = [EMPTY] * len(values)
+        free = {index: mark_of(value) for index, value in enumerate(values)}
+        left: list[tuple[int, Tree]] = []
+        for index, mark, tree in self.items:
+            same = [i for i, m in free.items() if m == mark]
+            if same:
+                nearest = min(same, key=lambda i: abs(i - index))
+                found[nearest] = tree
+                del free[nearest]
+            else:
+                left.append((index, tree))
+        if len(values) == self.length:
+            for index, tree in left:
+                if free.pop(index, None) is not None:
+                    found[index] = tree
+        return found
+
+    def whole(self, value: Any) -> Any:
+        """The value with all that was kept of it, for a version that shows none of it.
+
+        Never changes the value; the answer may share parts with it.
+        """
+        if not self:
+            return value
+        if isinstance(value, list):
+            trees = self.of_items(value)
+            return [t.whole(item) for t, item in zip(trees, value, strict=True)]
+        if not isinstance(value, dict):
+            return value
+        own = {k: self.fields.get(k, EMPTY).whole(v) for k, v in value.items()}
+        return {**self.kept, **own}
+
+
+EMPTY = Tree()
+
+
+def tree_of(raw: Any) -> Tree:
+    """The tree that `Tree.to_json` wrote. Raises ConversionDataError for any other."""
+    try:
+        items = raw.get("items") or {"length": 0, "at": ()}
+        return Tree(
+            kept=dict(raw.get("kept") or {}),
+            fields={k: tree_of(t) for k, t in (raw.get("fields") or {}).items()},
+            length=int(items["length"]),
+            items=tuple((int(i), str(m), tree_of(t)) for i, m, t in items["at"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConversionDataError(
+            f"it is not what a conversion writes ({error})"
+        ) from error
+
+
+def mark_of(value: Any) -> str:
+    """How an item of a list is recognised after the list was edited."""
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return f"name:{value['name']}"
+    return digest(value)
+
+
+def digest(value: Any) -> str:
+    """Equal JSON has equal digests, whatever the order of its members."""
+    text = jsontext.dumps(value, sort_keys=True)
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def bag_of(kept: JsonObject) -> dict[str, str]:
+    """Kept fields as a `$propertyBag`, under the names that ASO gives them."""
+    bag: dict[str, str] = {}
+    for name, value in kept.items():
+        key = _identifier(name)
+        bag[name if key in bag else key] = jsontext.dumps(value).decode()
+    return bag
+
+
+def from_bag(bag: Any) -> JsonObject:
+    """The fields of a `$propertyBag`. Raises ConversionDataError for one that is none.
+
+    Bags inside its values are opened too: ASO writes stored objects there.
+    """
+    try:
+        return {key: opened(jsontext.loads(text)) for key, text in bag.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConversionDataError(f"a {BAG} holds no JSON ({error})") from error
+
+
+def plain(name: str) -> str:
+    """A field's name without letter case and punctuation: `OsDisk` is `osDisk`."""
+    return _PLAIN.sub("", name.lower())
+
+
+def _identifier(name: str) -> str:
+    return "".join(_capitalised(_WORD.split(name))) or name
+
+
+def _capitalised(words: list[str]) -> Iterator[str]:
+    for word in words:
+        yield word[:1].upper() + word[1:]
+
+
+def opened(value: Any) -> Any:
+    """A stored value with its property bags opened; ConversionDataError as above."""
+    if isinstance(value, list):
+        return [opened(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    own = {name: opened(v) for name, v in value.items() if name != BAG}
+    return {**from_bag(value.get(BAG) or {}), **own}

@@ -1,0 +1,78 @@
+"""Fields that say the same in two versions of a kind under two names.
+
+What an older version takes as an ARM id, a newer one may take as a reference to another
+object. Both write the same property of the ARM body, and that is how a pair is found:
+from the mapping tables, no list of kinds.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.tables import Field, Table
+
+# Names of fields from the spec down; lists and maps add nothing.
+SpecPath = tuple[str, ...]
+
+
+@attrs.frozen
+class FieldRename:
+    """target: the other version's field. to_reference: from an id, else to one."""
+
+    target: str
+    to_reference: bool
+
+    def apply(self, value: Any) -> Any:
+        """The value in the other version; None when that cannot hold it."""
+        if isinstance(value, list):
+            moved = [self.apply(item) for item in value]
+            return None if any(item is None for item in moved) else moved
+        if self.to_reference:
+            return {"armId": value} if isinstance(value, str) else None
+        if isinstance(value, dict) and set(value) == {"armId"}:
+            return value["armId"]
+        return None
+
+
+@lru_cache(maxsize=4096)
+def field_renames(
+    source: KindVersion, target: KindVersion
+) -> Mapping[SpecPath, Mapping[str, FieldRename]]:
+    """By the path of an object in the spec, its fields that move. Pure."""
+    found: dict[SpecPath, dict[str, FieldRename]] = {}
+    if source.is_arm and target.is_arm:
+        _compare(source.table, target.table, (), found)
+    return found
+
+
+def _compare(
+    source: Table,
+    target: Table,
+    at: SpecPath,
+    found: dict[SpecPath, dict[str, FieldRename]],
+) -> None:
+    if source is target:
+        return
+    there = {field.source: field for field in target.fields}
+    here = {field.source for field in source.fields}
+    for field in source.fields:
+        same = there.get(field.source)
+        if same is None:
+            for other in target.fields:
+                if other.source not in here and _same_property(field, other):
+                    to_reference = other.conversion == "reference"
+                    moved = FieldRename(target=other.source, to_reference=to_reference)
+                    found.setdefault(at, {})[field.source] = moved
+        elif field.table is not None and same.table is not None:
+            _compare(field.table, same.table, (*at, field.source), found)
+
+
+def _same_property(field: Field, other: Field) -> bool:
+    return (
+        field.path == other.path
+        # A verbatim list is one value in the tables, a list of references is nested.
+        and {field.conversion, other.conversion} == {"value", "reference"}
+    )

@@ -1,0 +1,96 @@
+"""Objects as their authors wrote them, wherever the cluster keeps them.
+
+A kind of several versions is watched and written in its stored form, which the API
+server gives and takes without asking anybody to convert. Everything else here speaks
+the version that the user wrote: its tables, its api-version, its names.
+"""
+
+from functools import lru_cache
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.catalogue.conversion import (
+    authored_version,
+    convert,
+    stored_name,
+)
+from asoreconcile.catalogue.kinds import Kind, KindVersion
+from asoreconcile.objects import GroupKind, JsonObject, gvk_of, metadata, status
+
+
+class StorageCodec(Protocol):
+    """How objects of a kind are kept. Pure; from any thread."""
+
+    @property
+    def group_kind(self) -> GroupKind: ...
+
+    def read(self, obj: JsonObject) -> JsonObject:
+        """A kept object in the version of its author. May raise ConversionError."""
+
+    def version(self, obj: JsonObject) -> KindVersion:
+        """The version of an object that was read."""
+
+    def status(self, obj: JsonObject) -> JsonObject:
+        """The status of such an object as it is to be kept."""
+
+
+@attrs.frozen
+class SingleVersionCodec:
+    """Kept in one version, which is the author's."""
+
+    only: KindVersion
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.only.group_kind
+
+    def read(self, obj: JsonObject) -> JsonObject:
+        return obj
+
+    def version(self, obj: JsonObject) -> KindVersion:  # noqa: ARG002 - a Form's
+        return self.only
+
+    def status(self, obj: JsonObject) -> JsonObject:
+        return status(obj)
+
+
+@attrs.frozen
+class HubVersionCodec:
+    """Kept in the stored form of a kind with several versions."""
+
+    kind: Kind
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.kind.group_kind
+
+    def read(self, obj: JsonObject) -> JsonObject:
+        return convert(self.kind, obj, authored_version(self.kind, obj))
+
+    def version(self, obj: JsonObject) -> KindVersion:
+        return self.kind.version(gvk_of(obj).version)
+
+    def status(self, obj: JsonObject) -> JsonObject:
+        """What other versions once said of it, and this one does not, is forgotten."""
+        names = {
+            name: value
+            for name, value in metadata(obj).items()
+            if name in ("name", "namespace")
+        }
+        bare = {**obj, "metadata": names, "spec": {}, "status": status(obj)}
+        return status(convert(self.kind, bare, stored_name(self.kind)))
+
+
+def codec_of(version: KindVersion, kind: Kind) -> StorageCodec:
+    """How a kind is kept that the cluster serves as `version`."""
+    return HubVersionCodec(kind) if version.kept_as else SingleVersionCodec(version)
+
+
+@lru_cache(maxsize=1024)
+def kept_stored(kind: Kind) -> KindVersion:
+    """The kind's version for a cluster that keeps it in its stored form.
+
+    Always the same object for the same kind, as `Catalogue.version` has it.
+    """
+    return attrs.evolve(kind.version(), kept_as=stored_name(kind))

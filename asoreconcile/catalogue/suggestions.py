@@ -1,0 +1,22 @@
+"""Which known word somebody probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
+    """The closest of the known words, best first; [] when none is close.
+
+    One that differs in letter case only comes first. Pure.
+    """
+    by_fold: dict[str, str] = {}
+    for candidate in sorted(known):
+        by_fold.setdefault(candidate.casefold(), candidate)
+    close = get_close_matches(word.casefold(), by_fold, n=count, cutoff=0.6)
+    return [by_fold[fold] for fold in close]
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """`; did you mean X?` for an error message, or "" when nothing is close."""
+    close = closest(word, known)
+    return f"; did you mean {close[0]}?" if close else ""

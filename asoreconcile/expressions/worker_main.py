@@ -1,0 +1,108 @@
+"""The process that the CEL engine runs in: one request, one answer, until its parent
+goes.
+
+Run as `python -m asoreconcile.expressions.worker_main <descriptor> <bytes of memory>`.
+Frames of JSON, see `process`. An expression that asks for more memory than there is
+fails with MemoryError or takes this process down; either way the operator lives on.
+"""
+
+import signal
+import sys
+from collections import OrderedDict
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asoreconcile import jsontext
+from asoreconcile.objects import JsonObject
+
+if TYPE_CHECKING:
+    from asoreconcile.expressions.engine import Engine
+
+_MAX_ENGINES = 32
+
+
+class _Engines:
+    """The engine of each kind version that was asked for lately."""
+
+    def __init__(self, make: "type[Engine]") -> None:
+        self._make = make
+        self._by_kind: OrderedDict[str, Engine] = OrderedDict()
+
+    def get(self, kind: str, schema: JsonObject | None) -> "Engine | None":
+        """None when the kind is new and no schema came along."""
+        engine = self._by_kind.pop(kind, None)
+        if engine is None:
+            if schema is None:
+                return None
+            engine = self._make(schema)
+        self._by_kind[kind] = engine
+        while len(self._by_kind) > _MAX_ENGINES:
+            self._by_kind.popitem(last=False)
+        return engine
+
+
+def answer(engines: _Engines, request: JsonObject) -> JsonObject:
+    """What one request comes to; never raises for what an expression does wrong."""
+    from asoreconcile.expressions.engine import CompileError, EvaluationError
+
+    engine = engines.get(request["kind"], request.get("schema"))
+    if engine is None:
+        return {"needs": "schema"}
+    try:
+        program = engine.compile(request["text"])
+        if "self" not in request:
+            return {
+                "gives": program.kind,
+                "secrets": sorted(program.secrets.names),
+                "whole": program.secrets.whole,
+            }
+        message = engine.message(request["self"])
+        return {"value": program.evaluate(message, request["secret"])}
+    except (CompileError, EvaluationError) as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"limit": "takes too much memory: make it do less"}
+
+
+def serve(channel: Connection, memory_bytes: int) -> None:
+    """Answer requests until the other end closes."""
+    try:
+        from asoreconcile.expressions.engine import Engine
+    except ImportError as error:
+        channel.send_bytes(jsontext.dumps({"missing": str(error)}))
+        return
+    engines = _Engines(Engine)
+    _bound_memory(memory_bytes)
+    channel.send_bytes(jsontext.dumps({"ready": True}))
+    while True:
+        try:
+            request = jsontext.loads(channel.recv_bytes())
+        except EOFError:
+            return
+        channel.send_bytes(jsontext.dumps(answer(engines, request)))
+
+
+def _bound_memory(more_bytes: int) -> None:
+    """Let this process grow by so much, and no more, where the system can say so."""
+    with suppress(OSError):  # no /proc, as on macOS: only time is bounded there
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + more_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        # Should the container run out, this is the process to end.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def main() -> None:
+    # The parent decides when to stop: Ctrl-C reaches the whole process group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    descriptor, memory_bytes = (int(argument) for argument in sys.argv[1:])
+    with Connection(descriptor) as channel, suppress(BrokenPipeError):
+        serve(channel, memory_bytes)
+
+
+if __name__ == "__main__":
+    main()

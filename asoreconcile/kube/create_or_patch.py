@@ -1,0 +1,178 @@
+"""Changes to what others change too: read, change, write, and again on conflict.
+
+Rules: CL-5, CL-8.
+"""
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeVar
+
+import attrs
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import StoppedError
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    key_of,
+    resource_version,
+)
+
+_Value = TypeVar("_Value")
+
+Outcome = Literal[
+    "unchanged", "created", "updated", "updated-status", "updated-status-only"
+]
+
+
+@attrs.frozen
+class ConflictBackoff:
+    """How often, and how long in between: first_seconds * factor**n, +- jitter."""
+
+    count: int = 5
+    first_seconds: float = 0.01
+    factor: float = 1.0
+    jitter: float = 0.1
+
+
+DEFAULT_TRIES = ConflictBackoff()
+"""For conflicts with other writers of the same fields, which are rare and short."""
+
+PATIENT_TRIES = ConflictBackoff(count=4, factor=5.0)
+"""Where several processes write one object."""
+
+
+class Patcher(Protocol):
+    """Patches (`kube.client.KubeClient`, `cache.client.CachedClient`)."""
+
+    def patch(
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        body: JsonObject,
+        *,
+        subresource: str = "",
+    ) -> JsonObject: ...
+
+
+class Writer(Patcher, Protocol):
+    """Reads and writes."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+
+
+def retry_on_conflict(
+    attempt: Callable[[], _Value],
+    *,
+    clock: Clock,
+    tries: ConflictBackoff = DEFAULT_TRIES,
+    stop: threading.Event | None = None,
+    uniform: Callable[[float, float], float] = random.uniform,
+) -> _Value:
+    """Call until it raises no ConflictError; the last one is raised.
+
+    attempt: reads the object from the server, changes it and writes it. Blocks for the
+    pauses. stop: ends a pause with StoppedError. Rule: CL-5.
+    """
+    stop = stop or threading.Event()
+    pause = tries.first_seconds
+    for _ in range(tries.count - 1):
+        try:
+            return attempt()
+        except ConflictError:
+            if clock.wait(stop, pause * uniform(1 - tries.jitter, 1 + tries.jitter)):
+                raise StoppedError("stopped between two tries of a write") from None
+            pause *= tries.factor
+    return attempt()
+
+
+def create_or_patch(
+    client: Writer,
+    resource: ApiResource,
+    key: ObjectKey,
+    change: Callable[[JsonObject], object],
+    *,
+    has_status: bool = False,
+) -> tuple[Outcome, JsonObject]:
+    """Bring an object to what `change` makes of it, with as small a write as will do.
+
+    change: gets the object as it is, or `{"apiVersion", "kind", "metadata"}` of a new
+    one, and changes it in place; not its name. has_status: the kind has a status
+    subresource, which is written apart. Nothing is written where nothing changes.
+    Returns what was done, and the object after it. Raises ConflictError or
+    AlreadyExistsError when somebody else was faster, ValueError if the name was
+    changed. Rule: CL-8.
+    """
+    try:
+        before = client.get(resource, key)
+    except NotFoundError:
+        made = _changed(_named(resource, key), change)
+        status = made.pop("status", None) if has_status else None
+        told = client.create(resource, made)
+        if status:
+            body = {"status": status}
+            told = client.patch(resource, key, body, subresource="status")
+        return "created", told
+    return patch_object(client, resource, before, change, has_status=has_status)
+
+
+def patch_object(
+    client: Patcher,
+    resource: ApiResource,
+    before: JsonObject,
+    change: Callable[[JsonObject], object],
+    *,
+    has_status: bool = False,
+) -> tuple[Outcome, JsonObject]:
+    """`create_or_patch` for an object that was read: nothing is created.
+
+    before: as it was read; left as it is. Raises ConflictError if it has changed since,
+    NotFoundError if it is gone.
+    """
+    key = key_of(before)
+    patch = merge_patch(before, _changed(before, change)) or {}
+    # A null takes away a status that `change` has removed.
+    states = has_status and "status" in patch
+    status = patch.pop("status", None) if has_status else None
+    states = states and status != {}
+    told = before
+    outcome: Outcome = "unchanged"
+    if patch:
+        told, outcome = client.patch(resource, key, _on(before, patch)), "updated"
+    if states:
+        body = _on(told, {"status": status})
+        told = client.patch(resource, key, body, subresource="status")
+        outcome = "updated-status" if patch else "updated-status-only"
+    return outcome, told
+
+
+def _on(before: JsonObject, patch: JsonObject) -> JsonObject:
+    """The patch, for that version only: the lists in it are whole."""
+    meta = {**patch.get("metadata", {}), "resourceVersion": resource_version(before)}
+    return {**patch, "metadata": meta}
+
+
+def _named(resource: ApiResource, key: ObjectKey) -> JsonObject:
+    meta = {"name": key.name}
+    if key.namespace:
+        meta["namespace"] = key.namespace
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": meta,
+    }
+
+
+def _changed(before: JsonObject, change: Callable[[JsonObject], object]) -> JsonObject:
+    after: JsonObject = copy_json(before)
+    change(after)
+    if key_of(after) != key_of(before):
+        raise ValueError(f"{key_of(before)} cannot become {key_of(after)}")
+    return after

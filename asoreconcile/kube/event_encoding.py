@@ -1,0 +1,129 @@
+"""Events as the API has them: core/v1, which all tools read, and events.k8s.io/v1.
+
+Pure. The server keeps both as one; what differs is what they are called, and what of
+them may change later.
+"""
+
+from datetime import datetime
+from typing import Protocol
+
+from asoreconcile.kube.event_correlator import Record, Series
+from asoreconcile.kube.resources import EVENTS, ApiResource
+from asoreconcile.objects import JsonObject, key_of, resource_version, uid_of
+
+_MAX_MESSAGE = 1024
+
+EVENT_SERIES = ApiResource("events.k8s.io", "v1", "events", "Event")
+
+
+class EventEncoding(Protocol):
+    """How one API writes an event."""
+
+    resource: ApiResource
+
+    def document(self, record: Record, series: Series) -> JsonObject:
+        """A new event, of its name."""
+
+    def change(self, series: Series) -> JsonObject:
+        """A merge patch for what came again."""
+
+
+class CoreEventEncoding:
+    """core/v1: a count, and the latest message."""
+
+    resource = EVENTS
+
+    def document(self, record: Record, series: Series) -> JsonObject:
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": _metadata(record, series),
+            "involvedObject": _reference(record.obj),
+            "type": record.type,
+            "reason": record.reason,
+            "message": cut(series.message),
+            "source": {"component": record.source},
+            "reportingComponent": record.source,
+            "reportingInstance": "",
+            "firstTimestamp": _stamp(series.first),
+            "lastTimestamp": _stamp(series.last),
+            "count": series.count,
+        }
+
+    def change(self, series: Series) -> JsonObject:
+        return {
+            "count": series.count,
+            "lastTimestamp": _stamp(series.last),
+            "message": cut(series.message),
+        }
+
+
+class EventsV1Encoding:
+    """events.k8s.io/v1: the first note, and a series of how often it came."""
+
+    resource = EVENT_SERIES
+
+    def __init__(self, instance: str) -> None:
+        self._instance = instance
+
+    def document(self, record: Record, series: Series) -> JsonObject:
+        document: JsonObject = {
+            "apiVersion": EVENT_SERIES.api_version,
+            "kind": "Event",
+            "metadata": _metadata(record, series),
+            "eventTime": _precise(series.first),
+            "reportingController": record.source,
+            "reportingInstance": self._instance,
+            "action": record.action or record.reason,
+            "reason": record.reason,
+            "regarding": _reference(record.obj),
+            "note": cut(series.message),
+            "type": record.type,
+        }
+        # One that expired begins anew, with what is known of it.
+        return {**document, **self.change(series)} if series.count > 1 else document
+
+    def change(self, series: Series) -> JsonObject:
+        return {
+            "series": {
+                "count": series.count,
+                "lastObservedTime": _precise(series.last),
+            }
+        }
+
+
+def namespace_of(record: Record) -> str:
+    """Where an object's events are; cluster-scoped objects have them in `default`."""
+    return key_of(record.obj).namespace or "default"
+
+
+def cut(message: str) -> str:
+    """The API refuses messages over 1,024 characters, and half a character."""
+    message = message.encode("utf-8", "replace").decode()
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    return message[: _MAX_MESSAGE - 3] + "..."
+
+
+def _metadata(record: Record, series: Series) -> JsonObject:
+    return {"name": series.name, "namespace": namespace_of(record)}
+
+
+def _reference(obj: JsonObject) -> JsonObject:
+    key = key_of(obj)
+    return {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "namespace": key.namespace,
+        "name": key.name,
+        "uid": uid_of(obj),
+        "resourceVersion": resource_version(obj),
+    }
+
+
+def _stamp(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _precise(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

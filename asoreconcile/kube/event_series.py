@@ -1,0 +1,70 @@
+"""Events that come again and again, as events.k8s.io/v1 counts them. One thread.
+
+The same thing done to the same object for the same reason is one event: written when it
+first comes, again when it comes twice, then every half an hour, and once more when it
+has stopped coming. Notes do not tell events apart. Rules: runtime-semantics section 8.
+"""
+
+from collections import OrderedDict
+
+import attrs
+
+from asoreconcile.kube.event_correlator import Identity, Record, Series
+
+IDLE_SECONDS = 360.0
+_REFRESH_SECONDS = 1800.0
+_REMEMBERED = 4096
+
+
+@attrs.define
+class _Open:
+    record: Record
+    series: Series
+    seen: float
+    told: float
+    told_count: int = 0
+
+
+class SeriesCorrelator:
+    """Remembers what came in the last minutes."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[Identity, _Open] = OrderedDict()
+
+    def observe(self, record: Record, now: float) -> Series | None:
+        """Count a record in. The event to write, or None: it is known to come often.
+
+        now: monotonic seconds.
+        """
+        identity = (*record.flow, record.action)
+        known = self._open.get(identity)
+        if known is None or now - known.seen >= IDLE_SECONDS:
+            series = Series(record.at, record.at, record.message)
+            known = self._open[identity] = _Open(record, series, now, now)
+            if len(self._open) > _REMEMBERED:
+                self._open.popitem(last=False)
+        self._open.move_to_end(identity)
+        known.seen = now
+        known.series.count += 1
+        known.series.last = record.at
+        if known.series.count > 2 and now - known.told < _REFRESH_SECONDS:
+            return None
+        known.told, known.told_count = now, known.series.count
+        return known.series
+
+    def finished(self, now: float) -> list[tuple[Record, Series]]:
+        """What has stopped coming, and came more often than was written."""
+        ended = [
+            identity
+            for identity, known in self._open.items()
+            if now - known.seen >= IDLE_SECONDS
+        ]
+        gone = [self._open.pop(identity) for identity in ended]
+        return [
+            (known.record, known.series)
+            for known in gone
+            if known.series.count > known.told_count
+        ]
+
+    def __len__(self) -> int:
+        return len(self._open)

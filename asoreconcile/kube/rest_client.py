@@ -1,0 +1,270 @@
+"""Documents to and from one API server: with retries, credentials, a rate, a count.
+
+One request a call, but for the bounded retries of `retrying`, and one more with a
+renewed credential where the old one was refused. Rules: CL-6, CL-9.
+"""
+
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import attrs
+
+from asoreconcile import jsontext, reconcile_context
+from asoreconcile.backoff import RateLimiter
+from asoreconcile.call_limit import Call, limited
+from asoreconcile.clock import Clock
+from asoreconcile.errors import StoppedError
+from asoreconcile.kube.errors import (
+    ApiError,
+    DecodeError,
+    TransportError,
+    UnauthorizedError,
+    api_error,
+)
+from asoreconcile.kube.retrying import pause_seconds
+from asoreconcile.kube.selection import JSON
+from asoreconcile.kube.transport import READ_SECONDS, Response, Stream, Transport
+from asoreconcile.objects import JsonObject
+from asoreconcile.stop_signal import StopSignal, wait_for_any
+
+# For a list that is read object by object.
+_LIST_SECONDS = 600.0
+
+
+class RequestMetrics(Protocol):
+    """Counts requests (`metrics.RuntimeMetrics`)."""
+
+    def kube_request(self, code: str, method: str, host: str) -> None: ...
+
+
+@attrs.frozen
+class _Request:
+    """path: of the API. target: as it goes out, with its query."""
+
+    method: str
+    path: str
+    target: str
+    headers: Mapping[str, str]
+    content: bytes | None = attrs.field(repr=False)
+
+
+class RestClient:
+    """Requests to one API server, until closed. Safe from any thread."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        clock: Clock,
+        limiter: RateLimiter | None,
+        metrics: RequestMetrics | None,
+        max_retries: int,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
+        """read_seconds: for one document, its retries included. Else: `KubeClient`."""
+        self._read_seconds = read_seconds
+        self._transport = transport
+        self._clock = clock
+        self._limiter = limiter
+        self._metrics = metrics
+        self._max_retries = max_retries
+        self._closed = StopSignal()
+
+    def close(self) -> None:
+        """End requests and streams, and refuse further ones. Idempotent."""
+        self._closed.set()
+        self._transport.close()
+
+    def renew_connections(self) -> None:
+        """Use no connection of now for a further request."""
+        self._transport.renew_connections()
+
+    def document(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        accept: str = JSON,
+        content_type: str = JSON,
+    ) -> JsonObject:
+        """One answer, within `read_seconds` and what is left of the reconcile.
+
+        Raises ApiError, TransportError; DeadlineError, with nothing sent, when the
+        reconcile has no time left; StoppedError once closed, or when its controller
+        stops while there is still something to wait for.
+        """
+        headers = {"Accept": accept}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = content_type
+            content = jsontext.dumps(body)
+        target = _target(path, query or {})
+        request = _Request(method, path, target, headers, content)
+        self._await_turn(method)
+        with limited(self._read_seconds, is_read=method == "GET") as call:
+            return self._answered(request, call)
+
+    def _answered(self, request: _Request, call: Call) -> JsonObject:
+        retries, waited_seconds, renewed = 0, 0.0, False
+        while True:
+            failure: ApiError | TransportError
+            try:
+                answer = self._send(request)
+            except TransportError as error:
+                failure = error
+            else:
+                if answer.status < 300:
+                    return _parsed(answer)
+                failure = api_error(
+                    answer.status,
+                    answer.headers,
+                    answer.body,
+                    namespace=_namespace_in(request.path),
+                )
+            if isinstance(failure, UnauthorizedError) and not renewed:
+                renewed = True
+                if self._transport.renew_credential():
+                    self._await_turn(request.method)
+                    continue
+            pause = pause_seconds(
+                request.method, failure, retries=retries, waited_seconds=waited_seconds
+            )
+            if pause is None or retries >= self._max_retries:
+                raise failure
+            if call.left is not None and pause >= call.left:
+                raise failure
+            if self._wait(request.method, pause):
+                raise failure
+            retries += 1
+            waited_seconds += pause
+            self._await_turn(request.method)
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        accept: str,
+        read_seconds: float,
+    ) -> Stream:
+        """An answer to be read line by line, once the server has accepted.
+
+        read_seconds: the longest silence. Raises as `document`.
+        """
+        target = _target(path, query)
+        # A list comes to an end, also from a server that drips; a watch need not.
+        whole_seconds = None if "watch" in query else _LIST_SECONDS
+        seconds = (read_seconds, whole_seconds)
+        stream = self._open(target, accept, *seconds)
+        if stream.status == 401 and self._transport.renew_credential():
+            stream.close()
+            stream = self._open(target, accept, *seconds)
+        if stream.status >= 300:
+            try:
+                raise api_error(stream.status, stream.headers, stream.read())
+            finally:
+                stream.close()
+        return stream
+
+    def _send(self, request: _Request) -> Response:
+        try:
+            answer = self._transport.send(
+                request.method,
+                request.target,
+                headers=request.headers,
+                body=request.content,
+            )
+        except TransportError:
+            self._check_open()  # closing cuts the connection: not the server's doing
+            self._count(request.method, "<error>")
+            raise
+        self._count(request.method, answer.status)
+        return answer
+
+    def _open(
+        self,
+        target: str,
+        accept: str,
+        read_seconds: float,
+        whole_seconds: float | None,
+    ) -> Stream:
+        self._await_turn("GET")
+        try:
+            stream = self._transport.stream(
+                target,
+                headers={"Accept": accept},
+                read_seconds=read_seconds,
+                whole_seconds=whole_seconds,
+            )
+        except TransportError:
+            self._check_open()
+            self._count("GET", "<error>")
+            raise
+        self._count("GET", stream.status)
+        return stream
+
+    def _await_turn(self, method: str) -> None:
+        """Wait as long as the limiter says.
+
+        Raises StoppedError; TransportError at once when it says longer than the
+        reconcile has left.
+        """
+        self._check_open()
+        pause = self._limiter.delay(None) if self._limiter is not None else 0.0
+        if pause <= 0:
+            return
+        left = reconcile_context.seconds_left()
+        if left is not None and pause > left:
+            raise TransportError(f"not sent: its turn comes in {pause:.1f} s only")
+        if self._wait(method, pause):
+            self._check_open()
+            reconcile_context.check()
+
+    def _wait(self, method: str, seconds: float) -> bool:
+        """Whether the client closed meanwhile, or a stop came; a write, which may tell
+        of what was done, goes on if that is before the stop's end.
+        """
+        context = reconcile_context.current()
+        stop = context.stop if context else None
+        until = self._clock.monotonic() + seconds
+        if not wait_for_any(self._clock, self._closed, stop, timeout_seconds=seconds):
+            return False
+        if self._closed.is_set() or method == "GET":
+            return True
+        rest = until - self._clock.monotonic()
+        left = reconcile_context.seconds_left()
+        if left is not None and rest > left:
+            return True
+        return wait_for_any(self._clock, self._closed, timeout_seconds=rest)
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise StoppedError("the Kubernetes client is closed")
+
+    def _count(self, method: str, code: int | str) -> None:
+        if self._metrics is not None:
+            self._metrics.kube_request(str(code), method, self._transport.host)
+
+
+def _namespace_in(path: str) -> str:
+    _, _, rest = path.partition("/namespaces/")
+    return rest.partition("/")[0]
+
+
+def _target(path: str, query: Mapping[str, str]) -> str:
+    stated = {name: value for name, value in query.items() if value}
+    path = urllib.parse.quote(path, safe="/:")
+    return f"{path}?{urllib.parse.urlencode(stated)}" if stated else path
+
+
+def _parsed(answer: Response) -> JsonObject:
+    try:
+        document = jsontext.loads(answer.body)
+    except jsontext.JSONDecodeError as error:
+        raise DecodeError(f"the answer is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise DecodeError("the answer is no JSON object")
+    return document

@@ -1,0 +1,48 @@
+"""One timer at a time, set to the earliest moment anybody asked for."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from math import inf
+
+from asoreconcile.clock import Clock, Timer
+
+
+class DeadlineTimer:
+    """Calls back at the earliest moment set; then it is unset. Rules: DQ-4, TH-2.
+
+    Safe from any thread. The call runs on the clock's timer thread, without a lock.
+    """
+
+    def __init__(self, clock: Clock, call: Callable[[], None]) -> None:
+        self._clock = clock
+        self._call = call
+        self._lock = threading.Lock()
+        self._at = inf
+        self._timer: Timer | None = None
+
+    def set(self, at: float) -> None:
+        """Ring at `at` (`Clock.monotonic` seconds), or earlier if already set so."""
+        with self._lock:
+            if at >= self._at:
+                return
+            # First: if the clock gets no thread for it, all stays as it was.
+            timer = self._clock.call_at(at, partial(self._ring, at))
+            if self._timer is not None:
+                self._timer.cancel()
+            self._at, self._timer = at, timer
+
+    def cancel(self) -> None:
+        """Unset it. A ring that has begun still calls."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None
+            self._at = inf
+
+    def _ring(self, at: float) -> None:
+        with self._lock:
+            if at == self._at:
+                self._timer = None
+                self._at = inf
+        self._call()

@@ -1,0 +1,247 @@
+"""The order in which ready keys are handed out.
+
+Higher priority first; inside a priority one key of each fairness group in turn
+(PQ-11); inside a group who came first. And one pick in a few takes the priority whose
+next key has been ready for longest, so that a steady stream of urgent keys starves
+nobody (PQ-10).
+
+A plain structure: the queue holds its lock around every call. Every reconcile passes
+here, so the way of a key that meets no other is kept short: the last level, and in it
+the last line, stay when they are empty, until another one opens.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any, Generic
+
+from asoreconcile.queue.queue_item import Key, QueueItem, State
+
+MAX_LABELS = 25
+"""More distinct priorities than these share a label in the metrics."""
+
+_SLACK = 64
+_UNQUEUED, _READY = State.UNQUEUED, State.READY
+
+
+class PriorityQueue(Generic[Key]):
+    """Ready entries by priority. Each level has some; the only one may have none."""
+
+    def __init__(
+        self, group_of: Callable[[Key], Hashable] | None, oldest_every: int
+    ) -> None:
+        """group_of: the fairness group of a key; must be fast and must not raise.
+        oldest_every: of so many picks that pass over a lower priority, one takes the
+        oldest entry instead; 0 is never.
+        """
+        self._group_of = group_of
+        self._oldest_every = oldest_every
+        self._levels: dict[int, _Level[Key]] = {}
+        self._top: _Level[Key] = _NO_LEVEL
+        self._passed_over = 0
+        self.priorities: dict[int, None] = {}
+        """The first that came, up to the number that have a label of their own."""
+
+    def __len__(self) -> int:
+        if len(self._levels) == 1:
+            return self._top.live
+        return sum(level.live for level in self._levels.values())
+
+    def push(self, entry: QueueItem[Key]) -> None:
+        """Take in an unqueued entry, behind all that are here: its order is highest."""
+        entry.state = _READY
+        level = self._levels.get(entry.priority)
+        if level is None:
+            level = self._open(entry.priority)
+        group = None if self._group_of is None else self._group_of(entry.key)
+        line = level.lines.get(group)
+        if line is None:
+            line = level.open(group)
+        line.append(entry)
+        level.live += 1
+
+    def push_in_place(self, entry: QueueItem[Key]) -> None:
+        """Take in an unqueued entry where its order says."""
+        level = self._levels.get(entry.priority)
+        group = None if self._group_of is None else self._group_of(entry.key)
+        line = level.lines.get(group) if level is not None and level.live else None
+        if level is None or not line or line[-1].order < entry.order:
+            self.push(entry)
+            return
+        entry.state = _READY
+        level.insert(group, entry)
+
+    def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
+        """Take an entry out of turn; returns the one that goes on in its place."""
+        level = self._levels[entry.priority]
+        level.live -= 1
+        level.stale += 1
+        successor = entry.replaced()
+        if not level.live and len(self._levels) > 1:
+            self._close(entry.priority)
+        elif level.stale > level.live + _SLACK:
+            level.sweep()
+        return successor
+
+    def pop(self) -> QueueItem[Key] | None:
+        """Take out the next entry, if there is one; it is unqueued then."""
+        level = self._top
+        if not level.live:
+            return None
+        several = len(self._levels) > 1
+        if several and self._is_turn_of_oldest():
+            level = min(self._levels.values(), key=_Level.order_of_next)
+        entry = level.pop()
+        entry.state = _UNQUEUED
+        if several and not level.live:
+            self._close(entry.priority)
+        return entry
+
+    def note(self, priority: int) -> None:
+        """A key of this priority is ready."""
+        if len(self.priorities) < MAX_LABELS:
+            self.priorities[priority] = None
+
+    def _is_turn_of_oldest(self) -> bool:
+        self._passed_over += 1
+        if self._passed_over != self._oldest_every:
+            return False
+        self._passed_over = 0
+        return True
+
+    def _open(self, priority: int) -> "_Level[Key]":
+        if not self._top.live:
+            self._levels.clear()
+        self.note(priority)
+        level = self._levels[priority] = _Level()
+        self._top = self._levels[max(self._levels)]
+        return level
+
+    def _close(self, priority: int) -> None:
+        """A level has become empty, and there are others."""
+        del self._levels[priority]
+        self._top = self._levels[max(self._levels)]
+
+
+class _Level(Generic[Key]):
+    """The entries of one priority: a line for each fairness group, served in turn.
+
+    lines: first come, first served; none is empty while the level has entries.
+    early: by group, heaps of those who came before somebody in the line and were ready
+    later; the last slot of the line is behind all of them.
+    live: the entries. stale: slots of entries that are gone.
+    """
+
+    __slots__ = ("early", "lines", "live", "stale", "turns")
+
+    def __init__(self) -> None:
+        self.lines: dict[Hashable, deque[QueueItem[Key]]] = {}
+        self.early: dict[Hashable, list[tuple[int, int, QueueItem[Key]]]] = {}
+        self.turns: deque[tuple[Hashable, deque[QueueItem[Key]]]] = deque()
+        self.live = 0
+        self.stale = 0
+
+    def open(self, group: Hashable) -> deque[QueueItem[Key]]:
+        """A new line, last in turn."""
+        if not self.live:
+            self.lines.clear()
+            self.turns.clear()
+            self.early.clear()
+            self.stale = 0
+        line: deque[QueueItem[Key]] = deque()
+        self.lines[group] = line
+        self.turns.append((group, line))
+        return line
+
+    def insert(self, group: Hashable, entry: QueueItem[Key]) -> None:
+        """Take in an entry that belongs before the last of its group's line."""
+        heap = self.early.setdefault(group, [])
+        # An entry and the one that it replaced have one order: they are not compared.
+        heapq.heappush(heap, (entry.order, id(entry), entry))
+        self.live += 1
+
+    def pop(self) -> QueueItem[Key]:
+        """Take out the next entry in turn, and let the next group have its turn."""
+        if self.stale:
+            self.skip_stale()
+        turns = self.turns
+        group, line = turns[0]
+        if self.early and self._first_early(group, line) is not None:
+            entry = self._pop_early(group)
+        else:
+            entry = line.popleft()
+        self.live -= 1
+        if len(turns) > 1:
+            if line:
+                turns.rotate(-1)
+            else:
+                turns.popleft()
+                del self.lines[group]
+        return entry
+
+    def order_of_next(self) -> int:
+        """Of the entry that `pop` would take."""
+        if self.stale:
+            self.skip_stale()
+        group, line = self.turns[0]
+        early = self._first_early(group, line) if self.early else None
+        return line[0].order if early is None else early.order
+
+    def skip_stale(self) -> None:
+        """Let a live entry be the first in turn; there must be one."""
+        while True:
+            group, line = self.turns[0]
+            while line:
+                if line[0].state is _READY:
+                    return
+                line.popleft()
+                self.stale -= 1
+                if not line and group in self.early:
+                    # What was behind them is gone: they are the line now.
+                    line.extend(slot[2] for slot in sorted(self.early.pop(group)))
+            self.turns.popleft()
+            del self.lines[group]
+
+    def sweep(self) -> None:
+        """Drop the stale slots, and the groups left without any (TH-1)."""
+        turns = []
+        for group, line in self.turns:
+            slots = [entry for entry in line if entry.state is _READY]
+            if heap := self.early.get(group):
+                slots += [slot[2] for slot in heap if slot[2].state is _READY]
+                slots.sort(key=_order_of)
+            if slots:
+                turns.append((group, deque(slots)))
+        self.turns = deque(turns)
+        self.lines = dict(turns)
+        self.early.clear()
+        self.stale = 0
+
+    def _first_early(
+        self, group: Hashable, line: deque[QueueItem[Key]]
+    ) -> QueueItem[Key] | None:
+        """The early entry that is before its group's line, if there is one."""
+        heap = self.early.get(group)
+        while heap and heap[0][2].state is not _READY:
+            heapq.heappop(heap)
+            self.stale -= 1
+        if not heap:
+            self.early.pop(group, None)
+            return None
+        first = heap[0][2]
+        return first if first.order < line[0].order else None
+
+    def _pop_early(self, group: Hashable) -> QueueItem[Key]:
+        heap = self.early[group]
+        entry = heapq.heappop(heap)[2]
+        if not heap:
+            del self.early[group]
+        return entry
+
+
+def _order_of(entry: QueueItem[Any]) -> int:
+    return entry.order
+
+
+# Of a queue that nothing was added to yet: with every kind there are hundreds.
+_NO_LEVEL: _Level[Any] = _Level()

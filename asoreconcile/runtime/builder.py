@@ -1,0 +1,66 @@
+"""What a controller looks at besides its own kind, said as a sentence.
+
+app.reconcile(WIDGETS, Widgets(app)).owns(CONFIG_MAPS).watches(SECRETS, users_of)
+"""
+
+from collections.abc import Callable
+from typing import Self
+
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.handlers import Handler, enqueue_owner, enqueue_self
+from asoreconcile.runtime.predicates import Predicate
+
+
+class ControllerBuilder:
+    """One controller's kinds. Each method acts at once and answers itself."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        primary: Informer,
+        informer: Callable[[ApiResource | Informer], Informer],
+    ) -> None:
+        """primary: of the kind that is reconciled. informer: finds those of others."""
+        self.controller = controller
+        self._primary = primary
+        self._informer = informer
+
+    def owns(
+        self, source: ApiResource | Informer, *, when: Predicate | None = None
+    ) -> Self:
+        """Also look at objects this controller makes: a change of one concerns the
+        object that its ownerReferences name as the controller. Rule: HA-2.
+
+        when: which events count; all without it.
+        """
+        owner = self._primary.resource
+        handler = enqueue_owner(
+            owner.group_kind, only_controller=True, namespaced=owner.namespaced
+        )
+        return self.watches(source, handler, when=when)
+
+    def watches(
+        self,
+        source: ApiResource | Informer,
+        handler: Handler = enqueue_self,
+        *,
+        when: Predicate | None = None,
+        resync_seconds: float = 0.0,
+    ) -> Self:
+        """Also look at a kind; the handler says whom an event concerns.
+
+        handler: see `runtime.handlers`, such as `map_to(function)`.
+        when: which events count; all without it. resync_seconds: how often all objects
+        are told again as updates without a change; 0 is never.
+        """
+        predicates = () if when is None else (when,)
+        informer = self._informer(source)
+        self.controller.watch(
+            informer,
+            handler=handler,
+            predicates=predicates,
+            resync_seconds=resync_seconds,
+        )
+        return self

@@ -1,0 +1,306 @@
+"""Leader election: of several processes one holds a Lease, and only it may write.
+
+    standby --(free, taken)--> leader --(not renewed, or somebody else's)--> lost
+                                  |--(stopped, all that wrote has ended)--> released
+
+One thread tries and renews, on a connection of its own with short deadlines. Standbys
+watch the lease, and are there the moment it is released. Rules: LE-2, LE-5 - LE-10.
+"""
+
+import random
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from math import inf
+
+from asoreconcile.cache.events import Deleted, Event, Updated
+from asoreconcile.cache.informer import Informer
+from asoreconcile.clock import Clock
+from asoreconcile.errors import StoppedError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.errors import ApiError, ConflictError, TransportError
+from asoreconcile.kube.resources import LEASES
+from asoreconcile.log import Logger
+from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.health import CheckResult
+from asoreconcile.runtime.leaderelection.fence import LeaseFence
+from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, Write
+from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock
+from asoreconcile.runtime.leaderelection.observed_lease import ObservedLease
+from asoreconcile.runtime.worker_pool import StartThread, start_daemon
+from asoreconcile.threads import Threads
+
+_log = Logger(__name__)
+
+_TOLERANCE_SECONDS = 20.0
+
+
+class LeaseElector:
+    """`runtime.manager.Elector` over a Lease. Methods are safe from any thread."""
+
+    name = "leader election"
+
+    def __init__(
+        self,
+        client: KubeClient,
+        lease: ObjectKey,
+        *,
+        clock: Clock,
+        identity: str = "",
+        timing: LeaseTiming | None = None,
+        metrics: RuntimeMetrics | None = None,
+        chance: Callable[[], float] = random.random,
+        start_thread: StartThread = start_daemon,
+        threads: Threads | None = None,
+    ) -> None:
+        """client: for this alone; without retries, with `timing.request_seconds` to
+        read. `stop` closes it.
+        identity: of this process; default `<hostname>_<uuid>`. Rule: LE-1.
+        start_thread: for what `elected` does. threads: where the elector itself runs;
+        shared by a process that shows what died.
+        """
+        self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._client = client
+        self._key = lease
+        self._clock = clock
+        self._timing = timing or LeaseTiming()
+        self._view = ObservedLease(
+            lease, self.identity, clock=clock, timing=self._timing
+        )
+        self._status = metrics.leader(lease.name) if metrics else None
+        self._chance = chance
+        self._start_thread = start_thread
+        self._threads = threads or Threads.timed_by(clock)
+        self._tenure = LeaseFence(clock, self._expired)
+        self._hand = LeaseLock(
+            client, self._view, self._tenure, clock=clock, timing=self._timing
+        )
+        self._informer = Informer(
+            client,
+            LEASES,
+            clock=clock,
+            namespaces=[lease.namespace],
+            field_selector=f"metadata.name={lease.name}",
+            threads=self._threads,
+        )
+        self._trouble = ""
+        self._led = False
+        self._poke = threading.Event()
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._ended.set()
+        self._release_until = -inf
+        self._elected: Callable[[], None] = _nothing
+        self._lost: Callable[[], None] = _nothing
+
+    def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
+        """Begin to try. `elected` is called on a thread of its own, `lost` must not
+        block.
+        """
+        self._elected, self._lost = elected, lost
+        self._show(leads=False)
+        self._ended.clear()
+        self._informer.add_handler(self._on_event)
+        self._informer.start()
+        self._threads.start(self.name, self._run, stopping=self._stopping)
+
+    def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
+        """End; give the lease back only if asked to. Rules: LE-6, LE-7."""
+        running = self._tenure.end()
+        self._show(leads=False)
+        if running and release:
+            budget = min(timeout_seconds, self._timing.renew_deadline_seconds)
+            self._release_until = self._clock.monotonic() + budget
+        else:
+            self._client.close()  # cuts off a request under way
+        self._stopping.set()
+        self._poke.set()
+        self._informer.ask_to_stop()
+        ended = self._clock.wait(self._ended, timeout_seconds)
+        self._client.close()
+        return [] if ended else [self.name]
+
+    def check(self) -> None:
+        """Raises NotLeadingError if this process led and may not write any more.
+
+        For `KubeClient(before_write=...)`: a process that was suspended and goes on
+        finds here that its time is over, before it does any harm. Rule: LE-5.
+        """
+        self._tenure.check()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process holds the lease now, by its own clock."""
+        return self._tenure.holds
+
+    def standing(self) -> CheckResult:
+        """A readiness check that tells and never fails: leader, or whose standby."""
+        if self.leads:
+            return CheckResult(ok=True, details=(f"leader: {self.identity}",))
+        holder = self._view.holder
+        leader = f"{holder} leads" if holder else "nobody leads"
+        return CheckResult(ok=True, details=(f"standby: {leader}",))
+
+    def progress(self) -> CheckResult:
+        """A liveness check: fails for who lost the lease and does not end. LE-8."""
+        timing = self._timing
+        spare = timing.lease_seconds - timing.renew_deadline_seconds
+        hangs = self._tenure.late_seconds >= spare + _TOLERANCE_SECONDS
+        return CheckResult(ok=self._stopping.is_set() or not hangs)
+
+    def _run(self) -> None:
+        """Started again if it breaks; who led then is lost, and does not lead again."""
+        self._ended.clear()
+        try:
+            if self._led:
+                return
+            if self._acquire():
+                self._led = True
+                self._renew_loop()
+            self._release()
+        except StoppedError:
+            pass  # by `stop`
+        except BaseException:
+            if self._tenure.holds or self._led:
+                self._tenure.end()
+                self._tell_lost("leader election broke")
+            raise
+        finally:
+            self._ended.set()
+
+    def _acquire(self) -> bool:
+        """Until this process leads (True), or is stopped."""
+        while not self._stopping.is_set():
+            try:
+                answer = self._hand.take()
+            except (ApiError, TransportError) as error:
+                self._report(error)
+                self._wait(self._timing.pause_seconds(self._chance()))
+            else:
+                self._trouble = ""
+                if answer is None:
+                    return self._tenure.holds
+                self._follow(answer)
+        return False
+
+    def _report(self, error: ApiError | TransportError) -> None:
+        """Each new reason once; that another one was faster is none."""
+        reason = str(error)
+        if reason != self._trouble and not isinstance(error, ConflictError):
+            _log.warning("Lease cannot be had", lease=str(self._key), error=reason)
+        self._trouble = reason
+
+    def _follow(self, answer: Follow) -> None:
+        """Block while somebody else leads, for as long as we hear of it."""
+        _log.info("Standing by", leader=answer.holder)
+        while not self._stopping.is_set():
+            self._wait(self._seconds_until(answer.until))
+            following = self._view.answer()
+            if not isinstance(following, Follow) or following == answer:
+                return
+            answer = following
+
+    def _seconds_until(self, moment: float) -> float:
+        """Without a watch that would tell of a release, look again in between."""
+        left = moment - self._clock.monotonic()
+        if self._informer.has_synced() and not self._informer.last_error:
+            return left
+        return min(left, self._timing.pause_seconds(self._chance()))
+
+    def _on_event(self, event: Event) -> None:
+        """The watch thread tells of the lease; what it says may be old."""
+        if self._tenure.holds:
+            return
+        entry = event.new if isinstance(event, Updated) else event.entry
+        self._view.note(None if isinstance(event, Deleted) else entry.load())
+        if isinstance(self._view.answer(), Write):
+            self._poke.set()
+
+    def _renew_loop(self) -> None:
+        """Renew until stopped, or no longer the leader."""
+        _log.info("Leading", lease=str(self._key), identity=self.identity)
+        self._show(leads=True)
+        self._informer.ask_to_stop()
+        # Not on this thread: starting all that leads takes time, and renewals go on.
+        self._start_thread("leading", self._elected)
+        self._poke.clear()
+        while not self._stopping.is_set():
+            self._wait(self._timing.retry_seconds)
+            if self._stopping.is_set() or not self._tenure.holds:
+                return
+            try:
+                if not self._hand.renew() and self._tenure.end():
+                    holder = self._view.holder or "nobody"
+                    self._tell_lost(f"the lease is held by {holder}")
+            except (ApiError, TransportError) as error:
+                _log.warning("Lease was not renewed", error=str(error))
+
+    def _release(self) -> None:
+        """For as long as there is time. Rule: LE-6."""
+        while self._clock.monotonic() < self._release_until:
+            try:
+                if self._hand.release():
+                    _log.info("Lease was given back", lease=str(self._key))
+            except ConflictError:
+                continue
+            except (ApiError, TransportError) as error:
+                _log.warning("Lease was not given back", error=str(error))
+                self._wait(self._timing.retry_seconds)
+            else:
+                return
+
+    def _expired(self) -> None:
+        self._tell_lost("it was not renewed in time")
+
+    def _tell_lost(self, why: str) -> None:
+        _log.error("Leadership is lost", lease=str(self._key), reason=why)
+        self._show(leads=False)
+        self._lost()
+
+    def _wait(self, seconds: float) -> None:
+        """Block until then, or until something happened."""
+        self._clock.wait(self._poke, seconds)
+        self._poke.clear()
+
+    def _show(self, *, leads: bool) -> None:
+        if self._status is not None:
+            self._status.set(leads)
+
+
+def lease_elector(
+    cluster: ClusterConfig,
+    lease: ObjectKey,
+    *,
+    user_agent: str,
+    clock: Clock,
+    metrics: RuntimeMetrics | None = None,
+    identity: str = "",
+    timing: LeaseTiming | None = None,
+    threads: Threads | None = None,
+) -> LeaseElector:
+    """An elector with a client of its own; arguments as `LeaseElector`'s."""
+    timing = timing or LeaseTiming()
+    client = KubeClient(
+        cluster,
+        user_agent=user_agent,
+        clock=clock,
+        metrics=metrics,
+        read_seconds=timing.request_seconds,
+        max_retries=0,
+    )
+    return LeaseElector(
+        client,
+        lease,
+        clock=clock,
+        identity=identity,
+        timing=timing,
+        metrics=metrics,
+        threads=threads,
+    )
+
+
+def _nothing() -> None:
+    """Before `start`."""

@@ -1,0 +1,97 @@
+"""What one process does to a Lease: take it, renew it, give it back.
+
+Each is one or two requests, blocking, on the election's thread; the time of what was
+granted is told to the tenure. Raises ApiError, TransportError. Rules: LE-3, LE-5, LE-6.
+"""
+
+from typing import Protocol
+
+from asoreconcile.clock import Clock
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.resources import LEASES, ApiResource
+from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.runtime.leaderelection.fence import LeaseFence
+from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, Write
+from asoreconcile.runtime.leaderelection.observed_lease import ObservedLease
+
+
+class Client(Protocol):
+    """Reads and writes Leases (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+
+    def replace(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+
+
+class LeaseLock:
+    """On one Lease. One thread."""
+
+    def __init__(
+        self,
+        client: Client,
+        view: ObservedLease,
+        tenure: LeaseFence,
+        *,
+        clock: Clock,
+        timing: LeaseTiming,
+    ) -> None:
+        self._client = client
+        self._view = view
+        self._tenure = tenure
+        self._clock = clock
+        self._timing = timing
+        self._doubtful = True  # whether what is known must be read again
+
+    def take(self) -> Follow | None:
+        """Read the lease, and take it if it is free; None if it is ours then."""
+        self._view.note(self._read())
+        answer = self._view.answer()
+        if isinstance(answer, Follow):
+            return answer
+        self._write(answer)
+        return None
+
+    def renew(self) -> bool:
+        """Whether it is still ours; nobody but us renews our lease."""
+        if self._doubtful and not self._is_still_ours():
+            return False
+        try:
+            self._write(self._view.renewal())
+        except ConflictError:
+            # Written by somebody else, or by us, and the answer was lost.
+            if not self._is_still_ours():
+                return False
+            self._write(self._view.renewal())
+        return True
+
+    def release(self) -> bool:
+        """Give it back; False if it is not ours. What is read decides, not what is
+        remembered. Rule: LE-6.
+        """
+        self._view.note(self._read())
+        given = self._view.release()
+        if given is not None:
+            self._client.replace(LEASES, given)
+        return given is not None
+
+    def _is_still_ours(self) -> bool:
+        self._view.note(self._read())
+        return self._view.is_ours
+
+    def _read(self) -> JsonObject | None:
+        try:
+            return self._client.get(LEASES, self._view.key)
+        except NotFoundError:
+            return None
+
+    def _write(self, write: Write) -> None:
+        """What counts is when it was asked for."""
+        asked_at = self._clock.monotonic()
+        self._doubtful = True
+        send = self._client.create if write.create else self._client.replace
+        lease = send(LEASES, write.lease)
+        self._doubtful = False
+        self._view.note(lease)
+        self._tenure.extend(asked_at + self._timing.renew_deadline_seconds)

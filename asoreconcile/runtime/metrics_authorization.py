@@ -1,0 +1,155 @@
+"""Who may read the metrics: asked of the API server, token by token.
+
+A bearer token says who comes (TokenReview), and a role says what they may read
+(SubjectAccessReview of the verb and the path). Answers are kept for a while, as
+controller-runtime keeps them: a scraper comes every few seconds.
+"""
+
+import hashlib
+import threading
+import urllib.parse
+from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
+
+from asoreconcile import jsontext
+from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.log import Logger
+from asoreconcile.objects import JsonObject
+from asoreconcile.serving.messages import Request, Response
+
+_log = Logger(__name__)
+
+TOKEN_REVIEWS = ApiResource(
+    "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False
+)
+SUBJECT_ACCESS_REVIEWS = ApiResource(
+    "authorization.k8s.io",
+    "v1",
+    "subjectaccessreviews",
+    "SubjectAccessReview",
+    namespaced=False,
+)
+
+Answer = TypeVar("Answer")
+
+_KNOWN_SECONDS = 60.0
+_UNKNOWN_SECONDS = 10.0
+_ALLOWED_SECONDS = 300.0
+_DENIED_SECONDS = 30.0
+_MOST_ANSWERS = 1000
+
+
+class ReviewClient(Protocol):
+    """What asks the API server (`kube.client.KubeClient`)."""
+
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
+        """The review with its status. Raises AsoreconcileError."""
+
+
+class MetricsAuthorizationFilter:
+    """Lets in whom the API server knows and its roles allow. Safe from any thread.
+
+    The process needs `create` on tokenreviews and subjectaccessreviews; a scraper needs
+    `get` on the nonResourceURL, such as `/metrics`.
+    """
+
+    def __init__(self, client: ReviewClient, *, clock: Clock) -> None:
+        self._client = client
+        self._users: _Answers[JsonObject | None] = _Answers(clock)
+        self._permissions: _Answers[bool] = _Answers(clock)
+
+    def refusal(self, request: Request) -> Response | None:
+        """Why a request is not answered: 401, 403, or 500 when nobody can be asked;
+        None lets it through. Blocking: may ask the API server twice.
+        """
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            return Response(401, b"a bearer token is required\n")
+        try:
+            user = self._user(token)
+            if user is None:
+                return Response(401, b"the token is not valid\n")
+            if self._may(user, request):
+                return None
+        except AsoreconcileError as error:
+            _log.warning("Nobody can say who may read the metrics", error=str(error))
+            return Response(500, b"the API server cannot be asked\n")
+        path = _path(request).encode()
+        return Response(403, b"the token's user may not get " + path + b"\n")
+
+    def _user(self, token: str) -> JsonObject | None:
+        """Whose token it is. Only its digest is kept."""
+
+        def ask() -> tuple[JsonObject | None, float]:
+            status = self._review(TOKEN_REVIEWS, {"token": token})
+            if status.get("authenticated") is True and status.get("user"):
+                return status["user"], _KNOWN_SECONDS
+            return None, _UNKNOWN_SECONDS
+
+        return self._users.get(hashlib.sha256(token.encode()).digest(), ask)
+
+    def _may(self, user: JsonObject, request: Request) -> bool:
+        wanted = {"path": _path(request), "verb": request.method.lower()}
+        subject = {
+            "user": user.get("username", ""),
+            "groups": user.get("groups") or [],
+            "uid": user.get("uid", ""),
+            "extra": user.get("extra") or {},
+            "nonResourceAttributes": wanted,
+        }
+
+        def ask() -> tuple[bool, float]:
+            status = self._review(SUBJECT_ACCESS_REVIEWS, subject)
+            allowed = status.get("allowed") is True
+            return allowed, _ALLOWED_SECONDS if allowed else _DENIED_SECONDS
+
+        return self._permissions.get(jsontext.dumps(subject), ask)
+
+    def _review(self, resource: ApiResource, spec: JsonObject) -> JsonObject:
+        review = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {},
+            "spec": spec,
+        }
+        status = self._client.create(resource, review).get("status")
+        return status if isinstance(status, dict) else {}
+
+
+class _Answers(Generic[Answer]):
+    """Answers by question, each for its time; a bounded number of them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: dict[Hashable, tuple[float, Answer]] = {}
+
+    def get(
+        self, question: Hashable, ask: Callable[[], tuple[Answer, float]]
+    ) -> Answer:
+        """ask: answers, and says for how many seconds that holds. Raises what it
+        raises.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            kept = self._kept.get(question)
+        if kept is not None and kept[0] > now:
+            return kept[1]
+        answer, seconds = ask()
+        with self._lock:
+            if len(self._kept) >= _MOST_ANSWERS:
+                self._forget(now)
+            self._kept[question] = (now + seconds, answer)
+        return answer
+
+    def _forget(self, now: float) -> None:
+        """What is out of date; or all, as there were that many in a minute."""
+        kept = {q: one for q, one in self._kept.items() if one[0] > now}
+        self._kept = kept if len(kept) < _MOST_ANSWERS else {}
+
+
+def _path(request: Request) -> str:
+    return urllib.parse.urlsplit(request.target).path

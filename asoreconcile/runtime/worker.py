@@ -1,0 +1,186 @@
+"""One pass over one object, on a worker's thread: reconcile, judge, tell the queue.
+
+    item -> (throttle) -> reconciler -> outcome -> queue, metrics, log
+
+Rules: CT-3 - CT-6, CT-9, PQ-7.
+"""
+
+import threading
+import uuid
+
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
+from asoreconcile.metrics import ControllerMetrics
+from asoreconcile.objects import ObjectKey
+from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.reconcile_context import Context, running
+from asoreconcile.runtime.in_flight import InFlightReconciles
+from asoreconcile.runtime.outcome import (
+    Done,
+    Outcome,
+    Retry,
+    Stopped,
+    Terminal,
+    classify,
+    label_of,
+)
+from asoreconcile.runtime.reconciler import Reconcile, Request, Result
+from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.stop_signal import StopSignal
+
+_log = Logger(__name__)
+
+_STUCK_AFTER_SECONDS = 300.0
+
+
+class Worker:
+    """What a controller's workers do with a key. Safe from any thread."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        queue: WorkQueue[ObjectKey],
+        *,
+        clock: Clock,
+        kind: str,
+        metrics: ControllerMetrics | None,
+        deadline_seconds: float | None,
+        throttle: Throttle | None,
+    ) -> None:
+        """The arguments are as of `Controller`."""
+        self._name = name
+        self._kind = kind
+        self._call = reconcile
+        self._queue = queue
+        self._clock = clock
+        self._metrics = metrics
+        self._deadline_seconds = deadline_seconds
+        self._throttle = throttle
+        self.passes = InFlightReconciles(
+            name,
+            clock=clock,
+            stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
+        )
+        self.closed = threading.Event()
+        """Set it to begin nothing more."""
+        self.stopping = StopSignal()
+        """Set it to have what runs end early."""
+
+    def work(self, item: Item[ObjectKey]) -> None:
+        """One pass over one object: blocks for as long as it takes."""
+        if self._throttle is not None and not self._throttle.wait(self.closed):
+            return
+        if self.closed.is_set():
+            return
+        reconcile_id = str(uuid.uuid4())
+        begun = self.passes.begin(item.key, reconcile_id)
+        deadline = (
+            begun.since + self._deadline_seconds if self._deadline_seconds else None
+        )
+        if self._metrics:
+            self._metrics.active_workers.inc()
+        try:
+            with running(self._context(item, reconcile_id, deadline)):
+                outcome = self._reconcile(item.key)
+                self._settle(item, outcome)
+        finally:
+            self.passes.end(begun)
+            if self._metrics:
+                self._metrics.active_workers.dec()
+        self._measure(outcome, begun.since, deadline)
+
+    def _context(
+        self, item: Item[ObjectKey], reconcile_id: str, deadline: float | None
+    ) -> Context:
+        return Context(
+            self._clock,
+            reconcile_id,
+            deadline=deadline,
+            stop=self.stopping,
+            priority=item.priority,
+            log_fields={
+                "controller": self._name,
+                "controllerKind": self._kind,
+                "namespace": item.key.namespace,
+                "name": item.key.name,
+                "reconcileID": reconcile_id,
+            },
+        )
+
+    def _reconcile(self, key: ObjectKey) -> Outcome:
+        try:
+            return Done(_checked(self._call(Request(key))))
+        except BaseException as error:  # noqa: BLE001 - one object's failure stays its own
+            # Also what means to end the program: on a thread it would end just that.
+            outcome = classify(error)
+            _log_failure(outcome)
+            return outcome
+
+    def _settle(self, item: Item[ObjectKey], outcome: Outcome) -> None:
+        """Tell the queue. Rules: CT-3, CT-4, PQ-7."""
+        key, queue = item.key, self._queue
+        match outcome:
+            case Retry(error=error, hold_seconds=hold_seconds):
+                queue.add_rate_limited(
+                    key,
+                    priority=item.priority,
+                    error=error,
+                    hold_seconds=hold_seconds,
+                )
+            case Terminal():
+                queue.forget(key)
+            case Stopped():
+                # Refused while stopping; else the object would be lost.
+                queue.add_rate_limited(key, priority=item.priority)
+            case Done(result=result):
+                queue.forget(key)
+                self._requeue(item, result)
+
+    def _requeue(self, item: Item[ObjectKey], result: Result) -> None:
+        if result.requeue_after_seconds is None:
+            return
+        self._queue.add_after(
+            item.key,
+            result.requeue_after_seconds,
+            priority=item.priority if result.priority is None else result.priority,
+            not_before=result.not_before,
+        )
+
+    def _measure(self, outcome: Outcome, since: float, deadline: float | None) -> None:
+        metrics, now = self._metrics, self._clock.monotonic()
+        label = label_of(outcome)
+        if metrics is None or label is None:
+            return
+        metrics.results[label].inc()
+        metrics.seconds.observe(now - since)
+        if deadline is not None and now >= deadline:
+            metrics.timeouts.inc()
+        match outcome:
+            case Retry(unexpected=unexpected):
+                metrics.errors.inc()
+                if unexpected:
+                    metrics.panics.inc()
+            case Terminal():
+                metrics.errors.inc()
+                metrics.terminal_errors.inc()
+
+
+def _checked(result: object) -> Result:
+    if not isinstance(result, Result):
+        said = f"reconcile answered {result!r:.80}"
+        raise TypeError(f"{said}: `return Result()` where an object is in order")
+    return result
+
+
+def _log_failure(outcome: Outcome) -> None:
+    """Called while the exception is being handled."""
+    match outcome:
+        case Retry(unexpected=True):
+            _log.exception("Reconcile failed unexpectedly")
+        case Retry(error=error):
+            _log.error("Reconcile failed", error=f"{type(error).__name__}: {error}")
+        case Terminal(error=error):
+            _log.error(
+                "Reconcile failed for good", error=f"{type(error).__name__}: {error}"
+            )

@@ -1,0 +1,195 @@
+"""A controller's worker threads: hired when keys wait, let go when idle. Rule: TH-8.
+
+With hundreds of kinds, most of which are quiet, standing threads would cost memory for
+nothing.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Protocol, TypeVar
+
+from asoreconcile.clock import Clock
+from asoreconcile.log import Logger
+from asoreconcile.queue.deadline_timer import DeadlineTimer
+from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.threads import Threads
+
+_log = Logger(__name__)
+
+_AGAIN_SECONDS = 30.0
+_RETRY_SECONDS = 1.0
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class StartThread(Protocol):
+    """Starts a daemon thread (TH-10)."""
+
+    def __call__(self, name: str, target: Callable[[], None]) -> Any: ...
+
+
+def start_daemon(name: str, target: Callable[[], None]) -> None:
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+class WorkerPool(Generic[Key]):
+    """Up to `most` threads that take keys from one queue. Safe from any thread.
+
+    A machine that starts no more threads loses nothing: those who are there go on, and
+    it is tried again each second. Who adds a key hears nothing of it.
+    """
+
+    def __init__(
+        self,
+        queue: WorkQueue[Key],
+        work: Callable[[Item[Key]], None],
+        *,
+        clock: Clock,
+        most: int,
+        idle_seconds: float,
+        on_tick: Callable[[], None] = lambda: None,
+        threads: Threads | None = None,
+        start_thread: StartThread = start_daemon,
+    ) -> None:
+        """work: what to do with a taken key; `done` is called after it, always.
+        idle_seconds: a worker that no key needed for so long leaves (at most twice
+        that). on_tick: called at that period too while there are workers. threads:
+        counts the keys that a worker would have died of.
+        """
+        self._queue = queue
+        self._work = work
+        self._clock = clock
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._on_tick = on_tick
+        self._threads = threads or Threads.timed_by(clock)
+        self._start_thread = start_thread
+        self._lock = threading.Lock()
+        self._workers = 0
+        self._starting = 0
+        self._open = False
+        self._closed = False
+        self._refused_since: float | None = None
+        self._all_left = threading.Event()
+        self._all_left.set()
+        self._alarm = DeadlineTimer(clock, self._tick)
+        self._retry = DeadlineTimer(clock, self.hire)
+
+    @property
+    def workers(self) -> int:
+        return self._workers
+
+    def refused_seconds(self) -> float:
+        """For how long the machine has started no worker that was needed; else 0."""
+        with self._lock:
+            since = self._refused_since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    def open(self) -> None:
+        """From now on, hire; not if it was closed meanwhile."""
+        with self._lock:
+            if self._closed:
+                return
+            self._open = True
+        self.hire()
+
+    def close(self) -> None:
+        """Hire no more. Workers leave when the queue lets them go."""
+        with self._lock:
+            self._open, self._closed = False, True
+        self._alarm.cancel()
+        self._retry.cancel()
+
+    def hire(self) -> None:
+        """Start workers for the ready keys that none is there to take."""
+        if not self._has_vacancy():
+            return  # a worker that leaves looks again, after it is out of the count
+        with self._lock:
+            if not self._has_vacancy():
+                return
+            wanted = self._queue.unclaimed() - self._starting
+            count = max(0, min(wanted, self._most - self._workers))
+            first = count > 0 and self._workers == 0
+            self._workers += count
+            self._starting += count
+            if count:
+                self._all_left.clear()
+            else:
+                self._refused_since = None
+        for started in range(count):
+            try:
+                self._start_thread(f"{self._queue.name}-worker", self._run)
+            except (RuntimeError, OSError, MemoryError) as error:
+                self._give_up(count - started, error)
+                break
+        if first:
+            self._alarm.set(self._clock.monotonic() + self._idle_seconds)
+
+    def wait_until_left(self, timeout_seconds: float) -> bool:
+        """Block until no worker is left (True) or the time is over."""
+        return self._clock.wait(self._all_left, timeout_seconds)
+
+    def _has_vacancy(self) -> bool:
+        return self._open and self._workers < self._most
+
+    def _give_up(self, count: int, error: BaseException) -> None:
+        """So many workers could not be started: as if they had never been counted."""
+        now = self._clock.monotonic()
+        with self._lock:
+            self._starting -= count
+            first = self._refused_since is None
+            if first:
+                self._refused_since = now
+            again = self._open
+            self._uncount(count)
+        if first:
+            _log.error(
+                "Workers cannot be started; trying again",
+                queue=self._queue.name,
+                workers=self._workers,
+                error=str(error),
+            )
+        if again:
+            self._retry.set(now + _RETRY_SECONDS)
+
+    def _uncount(self, count: int) -> None:
+        """Caller holds the lock."""
+        self._workers -= count
+        if not self._workers:
+            self._all_left.set()
+
+    def _run(self) -> None:
+        with self._lock:
+            self._starting -= 1
+            self._refused_since = None
+        try:
+            while (item := self._queue.get()) is not None:
+                try:
+                    self._work(item)
+                except BaseException as error:  # noqa: BLE001 - one key must not end a worker
+                    self._survive(item, error)
+                finally:
+                    self._queue.done(item.key)
+        finally:
+            self._leave()
+
+    def _survive(self, item: Item[Key], error: BaseException) -> None:
+        """What went wrong beside the reconciler has told the queue nothing: without
+        this the key would be lost until its next event.
+        """
+        self._threads.count_death(f"{self._queue.name}-worker", error)
+        self._queue.add_after(item.key, _AGAIN_SECONDS, priority=item.priority)
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._uncount(1)
+        # A key may have come after `get` let this worker go and before it left.
+        self.hire()
+
+    def _tick(self) -> None:
+        self._queue.release_idle()
+        self._on_tick()
+        with self._lock:
+            again = self._workers > 0 and self._open
+        if again:
+            self._alarm.set(self._clock.monotonic() + self._idle_seconds)

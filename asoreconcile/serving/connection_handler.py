@@ -1,0 +1,248 @@
+"""One connection served: requests read whole and within bounds, answers written.
+
+What a client may take of us is bounded: time both ways, heads, bodies. Rule: MG-9.
+"""
+
+import io
+import socket
+import socketserver
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import attrs
+
+from asoreconcile.log import Logger
+from asoreconcile.serving.connection_limiter import (
+    ConnectionLimiter,
+    ConnectionLimitError,
+)
+from asoreconcile.serving.messages import Answer, Request, Response
+
+_log = Logger(__name__)
+
+READ_SECONDS = 32.0
+_IDLE_SECONDS = 90.0
+_LINGER_SECONDS = 2.0
+_HEAD_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
+
+
+@attrs.frozen
+class ServerLimits:
+    """What is answered, and what may be asked.
+
+    max_body_bytes: of a request for a target. read_seconds: for a whole request, from
+    its first byte, and as much again for its answer to be taken. is_urgent: whether a
+    target is answered when all places but the reserve are taken.
+    """
+
+    answer: Answer
+    methods: tuple[str, ...] = ("GET", "HEAD")
+    max_body_bytes: Callable[[str], int] = lambda _: 0
+    read_seconds: float = READ_SECONDS
+    is_urgent: Callable[[str], bool] = lambda _: False
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection: request after request, each whole and within its bounds."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server_version = "asoreconcile"
+    sys_version = ""
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        client: Any,
+        server: socketserver.BaseServer,
+        *,
+        counted: socket.socket,
+        places: ConnectionLimiter,
+        terms: ServerLimits,
+    ) -> None:
+        """Serves the connection to its end. counted: the one that has the place, the
+        raw socket below `connection`.
+        """
+        self._counted = counted
+        self._unread = False
+        self._places = places
+        self._terms = terms
+        super().__init__(connection, client, server)
+
+    def setup(self) -> None:
+        super().setup()
+        self._input = _Limited(self.connection)
+        self.rfile = self._reader = io.BufferedReader(self._input)
+        self.wfile = self._output = _Timed(self.connection)
+
+    def handle_one_request(self) -> None:
+        """Wait for a request, read it whole, answer it."""
+        self._input.allow(_IDLE_SECONDS, _HEAD_BYTES)
+        self.close_connection = True
+        if not self._comes_another():
+            return
+        self._places.begun(self._counted)
+        self._input.allow(self._terms.read_seconds, _HEAD_BYTES)
+        self._output.allow(self._terms.read_seconds)
+        self.raw_requestline = self.rfile.readline(_HEAD_BYTES)
+        if not self.parse_request():
+            return
+        self._places.headed(self._counted)
+        request = self._request()
+        if request is not None:
+            self._answer(request)
+
+    def _answer(self, request: Request) -> None:
+        urgent = self._terms.is_urgent(request.target)
+        try:
+            with self._places.answering(self._counted, urgent=urgent):
+                self._respond(_answered(self._terms.answer, request))
+        except ConnectionLimitError:
+            self._refuse(503)
+
+    def _comes_another(self) -> bool:
+        try:
+            return bool(self._reader.peek(1))
+        except TimeoutError:
+            return False
+
+    def _request(self) -> Request | None:
+        """The request; None if it was refused."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if self.command not in self._terms.methods:
+            self._refuse(405)
+            return None
+        if "transfer-encoding" in headers:
+            self._refuse(411)
+            return None
+        length = headers.get("content-length", "0")
+        if not length.isdecimal():
+            self._refuse(400)
+            return None
+        size_bytes = int(length)
+        if size_bytes > self._terms.max_body_bytes(self.path):
+            self._leave_unread()
+            return Request(self.command, self.path, headers, too_long=True)
+        self._input.admit(size_bytes)
+        body = self.rfile.read(size_bytes)
+        if len(body) < size_bytes:
+            self.close_connection = True
+            return None
+        return Request(self.command, self.path, headers, body)
+
+    def _respond(self, response: Response) -> None:
+        self._output.allow(self._terms.read_seconds)
+        if self._places.closing:
+            self.close_connection = True
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.content_type)
+        self.send_header("Content-Length", str(len(response.body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    def _leave_unread(self) -> None:
+        """What follows is no head of a next request."""
+        self.close_connection = self._unread = True
+
+    def finish(self) -> None:
+        super().finish()
+        if self._unread:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Take what a client still sends: a close would cut the answer off, too."""
+        deadline = time.monotonic() + _LINGER_SECONDS
+        with suppress(OSError):
+            self._counted.shutdown(socket.SHUT_WR)
+            self._counted.settimeout(_LINGER_SECONDS)
+            while self._counted.recv(1 << 16) and time.monotonic() < deadline:
+                pass
+
+    def _refuse(self, status: int) -> None:
+        self._leave_unread()
+        phrase = self.responses[status][0]
+        self._respond(Response(status, f"{phrase}\n".encode()))
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's
+        _log.debug("Request answered", request=format % args)
+
+
+class _Limited(io.RawIOBase):
+    """A connection's bytes, up to a number of them and a moment."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._deadline = 0.0
+        self._left = 0
+
+    def allow(self, seconds: float, size_bytes: int) -> None:
+        """From now on so much, for so long."""
+        self._deadline = time.monotonic() + seconds
+        self._left = size_bytes
+
+    def admit(self, size_bytes: int) -> None:
+        """So much more, in the time there is."""
+        self._left += size_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0 or self._left <= 0:
+            raise TimeoutError("request is too slow or too long")
+        self._connection.settimeout(remaining)
+        count = self._connection.recv_into(buffer)
+        self._left -= count
+        return count
+
+
+class _Timed(io.BufferedIOBase):
+    """What is written to a connection, up to a moment.
+
+    A time-out of the socket would count anew with each piece that a slow reader takes.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection
+        self._monotonic = monotonic
+        self._deadline = 0.0
+
+    def allow(self, seconds: float) -> None:
+        """From now on for so long."""
+        self._deadline = self._monotonic() + seconds
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """All of it. Raises TimeoutError, OSError."""
+        view = memoryview(data)
+        for start in range(0, len(view), _PIECE_BYTES):
+            remaining = self._deadline - self._monotonic()
+            if remaining <= 0:
+                raise TimeoutError("the answer is read too slowly")
+            self._connection.settimeout(remaining)
+            self._connection.sendall(view[start : start + _PIECE_BYTES])
+        return len(view)
+
+
+def _answered(answer: Answer, request: Request) -> Response:
+    try:
+        return answer(request)
+    except Exception:  # noqa: BLE001 - one request's failure stays its own
+        _log.exception("Request failed", method=request.method)
+        return Response(500, b"internal error\n")

@@ -1,0 +1,138 @@
+"""The open connections of a listener: a bounded number, and how far each has come.
+
+Who only holds a place loses it to who asks something; some places are kept for requests
+that must always be answered. Safe from any thread.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import IntEnum
+
+from asoreconcile.errors import AsoreconcileError
+
+
+class ConnectionLimitError(AsoreconcileError):
+    """As many requests are being answered as may be: this one has to come again."""
+
+
+class _Stage(IntEnum):
+    """How far a connection has come; the lower go first.
+
+    HEAD: it is new, or has begun a request, and its head is not all there. IDLE: its
+    last request was answered. BODY: only the body is missing. ANSWERING: goes never.
+    """
+
+    HEAD = 0
+    IDLE = 1
+    BODY = 2
+    ANSWERING = 3
+
+
+class ConnectionLimiter:
+    """The open connections, and which of them stand in a request."""
+
+    def __init__(self, most: int, *, reserve: int = 0) -> None:
+        """most: requests answered at once, and connections. reserve: that many more of
+        both, for requests that are urgent.
+        """
+        self._most = most
+        self._room = most + reserve
+        self._changed = threading.Condition()
+        # In the order in which they came to their stage.
+        self._stages: dict[socket.socket, _Stage] = {}
+        self._ordinary = 0  # requests being answered that are not urgent
+        self._closing = False
+
+    def add(self, connection: socket.socket) -> bool:
+        """Count one in; False if there is no place, not even that of a lower one."""
+        with self._changed:
+            if self._closing:
+                return False
+            if len(self._stages) >= self._room and not self._drop_lowest():
+                return False
+            self._stages[connection] = _Stage.HEAD
+            return True
+
+    def remove(self, connection: socket.socket) -> None:
+        """It is closed, or about to be."""
+        with self._changed:
+            self._stages.pop(connection, None)
+            self._changed.notify_all()
+
+    def drop(self) -> bool:
+        """End the first of those that may go; False if there is none."""
+        with self._changed:
+            return self._drop_lowest()
+
+    def begun(self, connection: socket.socket) -> None:
+        """The first byte of a request is there. Raises ConnectionError if dropped."""
+        with self._changed:
+            self._move(connection, _Stage.HEAD)
+
+    def headed(self, connection: socket.socket) -> None:
+        """The head is all there. Raises ConnectionError if dropped."""
+        with self._changed:
+            self._move(connection, _Stage.BODY)
+
+    @contextmanager
+    def answering(
+        self, connection: socket.socket, *, urgent: bool = False
+    ) -> Iterator[None]:
+        """The request is all there, and is answered: nothing ends it but the client.
+
+        Raises ConnectionError if it was dropped meanwhile, ConnectionLimitError if it
+        is not urgent and only the reserve is left.
+        """
+        with self._changed:
+            if not urgent and self._ordinary >= self._most:
+                raise ConnectionLimitError("all places are taken")
+            self._move(connection, _Stage.ANSWERING)
+            self._ordinary += not urgent
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._ordinary -= not urgent
+                if connection in self._stages:
+                    self._move(connection, _Stage.IDLE)
+                self._changed.notify_all()
+
+    @property
+    def closing(self) -> bool:
+        """Whether each answer is its connection's last."""
+        return self._closing
+
+    def close(self, timeout_seconds: float) -> int:
+        """End those without a request, wait for the others; how many did not end."""
+        with self._changed:
+            self._closing = True
+            for connection, stage in self._stages.items():
+                if stage <= _Stage.IDLE:
+                    _shut(connection)
+            self._changed.wait_for(lambda: not self._requests(), timeout_seconds)
+            return self._requests()
+
+    def _move(self, connection: socket.socket, stage: _Stage) -> None:
+        """Caller holds the lock."""
+        if self._stages.pop(connection, None) is None:
+            raise ConnectionError("dropped for another")
+        self._stages[connection] = stage
+
+    def _drop_lowest(self) -> bool:
+        """Of the lowest stage the first to have come to it. Caller holds the lock."""
+        connection = min(self._stages, key=self._stages.__getitem__, default=None)
+        if connection is None or self._stages[connection] is _Stage.ANSWERING:
+            return False
+        _shut(connection)
+        del self._stages[connection]
+        return True
+
+    def _requests(self) -> int:
+        return sum(stage >= _Stage.BODY for stage in self._stages.values())
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,167 @@
+"""What may go wrong with a request, and with which ones: values, and how they are told.
+
+    InjectedFault(verb="list", resource="configmaps", status=429, times=3)
+
+The same words in Python and as JSON on a server's control path, for both test servers.
+Which requests are hit depends on their number and a seed alone, never on time. Pure.
+"""
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.http import Request
+
+Drop = Literal["", "before", "after"]
+_MOST_SECONDS = 600.0
+
+
+@attrs.frozen
+class Subject:
+    """What a request does to what, as rules name it: `patch`, `widgets.example.com`."""
+
+    verb: str
+    resource: str
+
+
+def _not_negative(_: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
+    if not 0 <= value < float("inf"):
+        message = f"{attribute.name} must not be negative: {value}"
+        raise ValueError(message)
+
+
+def _duration(_: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
+    if not 0 <= value <= _MOST_SECONDS:
+        message = f"{attribute.name} must be 0 to {_MOST_SECONDS:g}: {value}"
+        raise ValueError(message)
+
+
+def _pattern(_: object, attribute: "attrs.Attribute[Any]", value: str) -> None:
+    try:
+        re.compile(value)
+    except re.error as error:
+        message = f"{attribute.name} is no regular expression: {error}"
+        raise ValueError(message) from error
+
+
+@attrs.frozen(kw_only=True)
+class InjectedFault:
+    """One fault: for whom, how often, and what. Raises ValueError for what is none.
+
+    Whom: verb ("" any), resource ("" any; with `/status` for a subresource), path (a
+    regular expression searched for without regard to case). How often: `after` lets
+    so many through first, `times` (None: always) bounds the hits, `share` of 1.0 takes
+    each and of less a seeded choice.
+
+    What, in this order: wait `delay_seconds`; cut the connection (`drop` before or
+    after the request is applied); answer `status` with `reason`, `message` and
+    `retry_after` seconds; send `drip_bytes` of the answer each `drip_seconds`; reset
+    the connection once `reset_after_bytes` of the answer's body are sent.
+    """
+
+    verb: str = ""
+    resource: str = ""
+    path: str = attrs.field(default="", validator=_pattern)
+    after: int = attrs.field(default=0, validator=_not_negative)
+    times: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_not_negative)
+    )
+    share: float = attrs.field(default=1.0, validator=_not_negative)
+    seed: int = 0
+    delay_seconds: float = attrs.field(default=0.0, validator=_duration)
+    drop: Drop = attrs.field(
+        default="", validator=attrs.validators.in_(("", "before", "after"))
+    )
+    status: int = attrs.field(
+        default=0, validator=attrs.validators.in_((0, *range(200, 600)))
+    )
+    reason: str = ""
+    message: str = ""
+    retry_after: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_not_negative)
+    )
+    drip_bytes: int = attrs.field(default=0, validator=_not_negative)
+    drip_seconds: float = attrs.field(default=0.1, validator=_duration)
+    reset_after_bytes: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_not_negative)
+    )
+
+
+_NUMBERS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "str": (str,),
+}
+
+
+def parse(document: Any) -> InjectedFault:
+    """A mishap from JSON: the same names. Raises ValueError for what is none."""
+    if not isinstance(document, dict):
+        message = "a fault is a JSON object"
+        raise ValueError(message)  # noqa: TRY004 - one error for all that is no fault
+    known = {field.name: field for field in attrs.fields(InjectedFault)}
+    for name, value in document.items():
+        if name not in known:
+            message = f"a fault has no {name!r}; it has: {', '.join(known)}"
+            raise ValueError(message)
+        default = known[name].default
+        wanted = _wanted(default)
+        if value is None and default is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            shown = " or ".join(type_.__name__ for type_ in wanted)
+            message = f"{name} must be {shown}: {value!r}"
+            raise ValueError(message)  # noqa: TRY004
+    return InjectedFault(**document)
+
+
+def _wanted(default: object) -> tuple[type, ...]:
+    return (int,) if default is None else _NUMBERS[type(default).__name__]
+
+
+def shown(mishap: InjectedFault) -> JsonObject:
+    """A mishap as JSON, without what is as it always is."""
+    return attrs.asdict(mishap, filter=lambda field, value: value != field.default)
+
+
+class Plan:
+    """A mishap and its count. Not for several threads at once: the caller locks."""
+
+    def __init__(self, mishap: InjectedFault) -> None:
+        self.mishap = mishap
+        self.seen = 0
+        self.hit = 0
+        self._path = re.compile(mishap.path, re.IGNORECASE)
+        # Not for secrets: the same seed shall choose the same requests.
+        self._choice = random.Random(mishap.seed)
+
+    def takes(self, request: Request, subject: Subject) -> bool:
+        """Whether the mishap befalls this request; counts."""
+        mishap = self.mishap
+        if mishap.verb not in ("", subject.verb):
+            return False
+        if mishap.resource not in ("", subject.resource):
+            return False
+        if not self._path.search(request.path):
+            return False
+        self.seen += 1
+        if self.seen <= mishap.after:
+            return False
+        if mishap.times is not None and self.hit >= mishap.times:
+            return False
+        if mishap.share < 1 and self._choice.random() >= mishap.share:
+            return False
+        self.hit += 1
+        return True
+
+
+def by_method(request: Request) -> Subject:
+    """A request's subject where nothing is known but HTTP: verb `put`."""
+    return Subject(request.method.lower(), "")
+
+
+Describe = Callable[[Request], Subject]

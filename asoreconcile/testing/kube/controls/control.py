@@ -1,0 +1,133 @@
+"""The server's knobs by HTTP, below `/_control/`, with a token of their own.
+
+GET  /_control/journal?after=N   requests, with verb, resource, user and status
+GET  /_control/counts            how many, by verb, resource, status and user
+POST /_control/fault             {"script": "list configmaps 429 x3"}
+     /_control/faults            see `testing.control`
+POST /_control/cut-watches       break all watches' connections
+POST /_control/forget-changes    watches and lists from before get 410
+POST /_control/read-only         {"on": true}: every write is refused
+POST /_control/clock             {"advanceSeconds": 3600}: timestamps go ahead
+POST /_control/restart           {"outage_seconds": 2}: away, and back again
+"""
+
+import threading
+from collections import Counter
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.clock import ShiftedClock
+from asoreconcile.testing.control import (
+    PREFIX,
+    ControlError,
+    about_faults,
+    answered,
+    check_token,
+    document_of,
+)
+from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.kube.controls.faults import KubeFaults
+from asoreconcile.testing.kube.controls.journal import Served
+
+_LONGEST_SECONDS = 600.0
+
+
+class Knobs(Protocol):
+    """What is controlled (`KubeServer`)."""
+
+    @property
+    def faults(self) -> KubeFaults: ...
+
+    @property
+    def clock(self) -> ShiftedClock: ...
+
+    @property
+    def journal(self) -> list[Served]: ...
+
+    def cut_watches(self) -> None: ...
+
+    def forget_changes(self) -> None: ...
+
+    def restart(self, outage_seconds: float = 0.0) -> None: ...
+
+
+class Control:
+    """Answers control requests; without a token, none."""
+
+    def __init__(self, knobs: Knobs, token: str) -> None:
+        self._knobs = knobs
+        self._token = token
+
+    def handle(self, request: Request) -> Response:
+        try:
+            check_token(request, self._token)
+            return self._route(request)
+        except ControlError as error:
+            return answered(error.status, {"error": str(error)})
+
+    def _route(self, request: Request) -> Response:
+        name = request.path.removeprefix(PREFIX).rstrip("/")
+        if name == "faults" or name.startswith("faults/"):
+            return about_faults(self._knobs.faults, request)
+        match request.method, name:
+            case "GET", "journal":
+                after = request.query.get("after") or "0"
+                if not after.isdigit():
+                    raise ControlError(400, "after must be a number.")
+                entries = self._knobs.journal[int(after) :]
+                return answered(200, {"entries": [attrs.asdict(e) for e in entries]})
+            case "GET", "counts":
+                return answered(200, _counts(list(self._knobs.journal)))
+            case "POST", _:
+                return answered(200, self._turned(name, document_of(request)))
+        raise ControlError(404, f"There is no {request.method} {request.path}.")
+
+    def _turned(self, name: str, document: JsonObject) -> JsonObject:
+        knobs = self._knobs
+        match name:
+            case "cut-watches":
+                knobs.cut_watches()
+            case "forget-changes":
+                knobs.forget_changes()
+            case "read-only":
+                on = document.get("on")
+                if not isinstance(on, bool):
+                    raise ControlError(400, "on must be true or false.")
+                knobs.faults.read_only = on
+            case "clock":
+                knobs.clock.offset_seconds += _number(document, "advanceSeconds")
+            case "fault":
+                try:
+                    knobs.faults.script(str(document.get("script") or ""))
+                except ValueError as error:
+                    raise ControlError(400, str(error)) from error
+            case "restart":
+                outage = _number({"outage_seconds": 0.0, **document}, "outage_seconds")
+                if not 0 <= outage <= _LONGEST_SECONDS:
+                    raise ControlError(400, "outage_seconds must be 0 to 600.")
+                # Not on this thread: the connection it serves ends with the server.
+                threading.Thread(
+                    target=knobs.restart, args=(outage,), name="restart", daemon=True
+                ).start()
+            case _:
+                raise ControlError(404, f"There is no {name}.")
+        return {"done": name}
+
+
+def _number(document: JsonObject, name: str) -> float:
+    found = document.get(name)
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise ControlError(400, f"{name} must be a number.")
+    return found
+
+
+def _counts(journal: list[Served]) -> JsonObject:
+    return {
+        "requests": len(journal),
+        "byVerb": Counter(e.verb for e in journal),
+        "byResource": Counter(e.resource for e in journal),
+        "byStatus": Counter(str(e.status) for e in journal),
+        "byUser": Counter(e.user for e in journal),
+    }

@@ -1,0 +1,117 @@
+"""What goes wrong at the API server on demand, in its own words."""
+
+import orjson
+
+from asoreconcile.clock import Clock
+from asoreconcile.testing.fault_injection import InjectedFault, Subject
+from asoreconcile.testing.faults import Faults
+from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.kube.access.attributes import attributes_of
+from asoreconcile.testing.kube.controls.scripted import parse_script
+from asoreconcile.testing.kube.wire.status import JSON_TYPE, StatusError, conflict
+
+_WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_WORDS = {
+    401: ("Unauthorized", "Unauthorized"),
+    403: ("Forbidden", "forbidden"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    410: ("Expired", "The resourceVersion for the provided list is too old."),
+    413: ("RequestEntityTooLarge", "Request entity too large"),
+    429: ("TooManyRequests", "Too many requests, please try again later."),
+    500: ("InternalError", "Internal error occurred: injected by the test"),
+    503: (
+        "ServiceUnavailable",
+        "the server is currently unable to handle the request",
+    ),
+    504: ("Timeout", "Timeout: request did not complete within the allotted timeout"),
+}
+# What a real server answers whose etcd has no room left: reads go on.
+_NO_SPACE = "etcdserver: mvcc: database space exceeded"
+
+
+class KubeFaults(Faults):
+    """Faults by verb and resource, as `Status` objects. Safe from any thread.
+
+    read_only: refuse all writes, as a server does whose storage is full.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        super().__init__(describe=subject_of, clock=clock)
+        self.read_only = False
+
+    def throttle(
+        self,
+        *,
+        verb: str = "",
+        resource: str = "",
+        retry_after: int = 1,
+        times: int | None = 1,
+    ) -> int:
+        """Answer 429 with Retry-After; the number of the fault."""
+        return self.plan(
+            InjectedFault(
+                verb=verb,
+                resource=resource,
+                status=429,
+                retry_after=retry_after,
+                times=times,
+            )
+        )
+
+    def fail(
+        self,
+        *,
+        verb: str = "",
+        resource: str = "",
+        status: int = 500,
+        times: int | None = 1,
+    ) -> int:
+        """Answer an error without doing anything; the number of the fault."""
+        return self.plan(
+            InjectedFault(verb=verb, resource=resource, status=status, times=times)
+        )
+
+    def conflict(
+        self, *, verb: str = "update", resource: str = "", times: int | None = 1
+    ) -> int:
+        """Answer 409, as if somebody else wrote first; the number of the fault."""
+        return self.fail(verb=verb, resource=resource, status=409, times=times)
+
+    def script(self, line: str) -> int:
+        """Plan a fault as `scripted` has it. Raises ValueError."""
+        return self.plan(parse_script(line))
+
+    def refused(self, mishap: InjectedFault, request: Request) -> Response:
+        """A mishap's Status object, with the words its status usually has."""
+        return _response(_error(mishap, request), mishap.retry_after)
+
+    def check_writable(self, request: Request) -> None:
+        """Raises StatusError while the server is read-only and this is a write."""
+        if self.read_only and attributes_of(request).verb in _WRITES:
+            raise StatusError(500, "", _NO_SPACE)
+
+
+def subject_of(request: Request) -> Subject:
+    attributes = attributes_of(request)
+    return Subject(attributes.verb, attributes.full_resource)
+
+
+def _error(mishap: InjectedFault, request: Request) -> StatusError:
+    if mishap.status == 409 and not (mishap.reason or mishap.message):
+        about = attributes_of(request)
+        return conflict(about.resource, about.group, about.name)
+    reason, message = _WORDS.get(mishap.status, ("", "injected by the test"))
+    after = mishap.retry_after
+    return StatusError(
+        mishap.status,
+        mishap.reason or reason,
+        mishap.message or message,
+        details=None if after is None else {"retryAfterSeconds": after},
+    )
+
+
+def _response(error: StatusError, retry_after: int | None) -> Response:
+    headers = {"Content-Type": JSON_TYPE}
+    if retry_after is not None:
+        headers["Retry-After"] = str(retry_after)
+    return Response(error.code, orjson.dumps(error.document), headers)

@@ -1,0 +1,61 @@
+"""`/metrics`: what the server has answered and holds, under a real one's names."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+
+from asoreconcile.testing.http import Response
+from asoreconcile.testing.kube.controls.journal import Served
+
+_VERBS = {"create": "POST", "update": "PUT"}
+_LABELS = ("verb", "group", "resource", "subresource", "code")
+
+
+class Measures(Collector):
+    """Counts answers. Safe from any thread; the caller takes turns with `count`."""
+
+    def __init__(self, objects: Callable[[], Mapping[str, int]]) -> None:
+        """objects: how many there are, by `plural.group`."""
+        self._objects = objects
+        self._answers: Counter[tuple[str, ...]] = Counter()
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def count(self, served: Served) -> None:
+        resource, _, subresource = served.resource.partition("/")
+        plural, _, group = resource.partition(".")
+        verb = _VERBS.get(served.verb, served.verb.upper())
+        code = str(served.status)
+        self._answers[verb, group, plural, subresource, code] += 1
+
+    def answer(self) -> Response:
+        """The text, as scrapers read it."""
+        text = generate_latest(self._registry)
+        return Response(200, text, {"Content-Type": CONTENT_TYPE_LATEST})
+
+    def collect(self) -> Iterator[Metric]:
+        """Called by the registry at each scrape."""
+        requests = CounterMetricFamily(
+            "apiserver_request",
+            "Answered requests by verb, group, resource, subresource and status",
+            labels=_LABELS,
+        )
+        for labels, count in self._answers.copy().items():
+            requests.add_metric(labels, count)
+        objects = GaugeMetricFamily(
+            "apiserver_storage_objects",
+            "Objects that are stored, by resource",
+            labels=("resource",),
+        )
+        for resource, count in sorted(self._objects().items()):
+            objects.add_metric((resource,), count)
+        yield from (requests, objects)
+
+    def describe(self) -> list[Metric]:
+        """None in advance: nothing is registered twice."""
+        return []

@@ -1,0 +1,178 @@
+"""Telling the API server whom to trust: the caBundle of what it calls us for.
+
+Written only where it differs, so that several replicas may tell the same, and only into
+what calls this server: of two operators in a cluster, each leaves alone what the API
+server asks the other. Rule: WH-7.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Self
+from urllib.parse import urlsplit
+
+import attrs
+
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    ApiResource,
+)
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    dig,
+    resource_version,
+    spec,
+)
+
+_TRIES = 5
+
+
+def _configuration(verb: str) -> ApiResource:
+    return ApiResource(
+        "admissionregistration.k8s.io",
+        "v1",
+        f"{verb.lower()}webhookconfigurations",
+        f"{verb}WebhookConfiguration",
+        namespaced=False,
+    )
+
+
+MUTATING_WEBHOOKS = _configuration("Mutating")
+VALIDATING_WEBHOOKS = _configuration("Validating")
+
+
+@attrs.frozen
+class WebhookTarget:
+    """An object by which the API server is told to call us."""
+
+    resource: ApiResource
+    name: str
+    version: str = attrs.field(default="", eq=False)
+    """The resource version that it is known to be at, if it is; what was in order at
+    this version is not read again."""
+
+    @classmethod
+    def crd(cls, name: str, *, version: str = "") -> Self:
+        """The conversion webhook of a CRD, `widgets.demo.example.com`."""
+        return cls(CUSTOM_RESOURCE_DEFINITIONS, name, version)
+
+    @classmethod
+    def mutating(cls, name: str) -> Self:
+        """All webhooks of a MutatingWebhookConfiguration."""
+        return cls(MUTATING_WEBHOOKS, name)
+
+    @classmethod
+    def validating(cls, name: str) -> Self:
+        """All webhooks of a ValidatingWebhookConfiguration."""
+        return cls(VALIDATING_WEBHOOKS, name)
+
+
+@attrs.frozen
+class Address:
+    """Where the API server finds a webhook server.
+
+    hosts: the server's names, `service.namespace.svc` for a Service. url: its
+    `https://host:port` where several servers share a host.
+    """
+
+    hosts: Sequence[str]
+    url: str = ""
+
+    def is_named_by(self, config: JsonObject) -> bool:
+        """Whether a `clientConfig` has the API server call this server. Pure."""
+        service, url = config.get("service"), config.get("url")
+        if self.url:
+            return isinstance(url, str) and _origin(url) == _origin(self.url)
+        if isinstance(service, dict):
+            return f"{service.get('name')}.{service.get('namespace')}.svc" in self.hosts
+        return isinstance(url, str) and _origin(url)[0] in self.hosts
+
+
+class Trust(Enum):
+    """What an object says of whom to trust when this server is called."""
+
+    TOLD = "trusts our authorities"
+    UNTOLD = "does not trust our authorities yet"
+    FOREIGN = "calls another server"
+    ABSENT = "is not there, or calls nobody"
+
+
+def inject_ca_bundle(
+    client: KubeClient,
+    caller: WebhookTarget,
+    authorities: bytes,
+    *,
+    address: Address,
+    write: bool = True,
+) -> tuple[Trust, str]:
+    """Have the API server trust these (PEM); what holds now, and at which version.
+
+    Writes only the parts that name the address; the others, and objects without any
+    such part, are another server's. write: False only looks.
+    Blocking. Raises ApiError, TransportError.
+    """
+    bundle = base64.b64encode(authorities).decode()
+    for _ in range(_TRIES - 1):
+        try:
+            return _tell_once(client, caller, bundle, address, write=write)
+        except ConflictError:
+            continue  # somebody else writes it, such as our other replica
+    return _tell_once(client, caller, bundle, address, write=write)
+
+
+def _tell_once(
+    client: KubeClient,
+    caller: WebhookTarget,
+    bundle: str,
+    address: Address,
+    *,
+    write: bool,
+) -> tuple[Trust, str]:
+    is_crd = caller.resource == CUSTOM_RESOURCE_DEFINITIONS
+    parts: Callable[[JsonObject], list[JsonObject]]
+    parts = _conversion if is_crd else _webhooks
+    try:
+        obj = client.get(caller.resource, ObjectKey("", caller.name))
+    except NotFoundError:
+        return Trust.ABSENT, ""
+    told = copy_json(obj)
+    found = parts(told)
+    ours = [part for part in found if address.is_named_by(part)]
+    version = resource_version(obj)
+    if not ours:
+        return (Trust.FOREIGN if found else Trust.ABSENT), version
+    for part in ours:
+        part["caBundle"] = bundle
+    change = merge_patch(obj, told)
+    if change is None:
+        return Trust.TOLD, version
+    if not write:
+        return Trust.UNTOLD, version
+    change["metadata"] = {"resourceVersion": version}
+    written = client.patch(caller.resource, ObjectKey("", caller.name), change)
+    return Trust.TOLD, resource_version(written)
+
+
+def _conversion(obj: JsonObject) -> list[JsonObject]:
+    config = dig(spec(obj), "conversion.webhook.clientConfig")
+    return [config] if isinstance(config, dict) else []
+
+
+def _webhooks(obj: JsonObject) -> list[JsonObject]:
+    hooks = obj.get("webhooks") or []
+    return [hook["clientConfig"] for hook in hooks if "clientConfig" in hook]
+
+
+def _origin(url: str) -> tuple[str, int]:
+    """Host and port; a URL that is none has neither."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ("", 0)
+    return (host or "", port or 443)

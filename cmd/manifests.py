@@ -1,0 +1,222 @@
+"""Manifests in a cluster: checked, applied with the kinds they need, and watched."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import attrs
+
+from asoreconcile.catalogue.kinds import (
+    Catalogue,
+    KindVersion,
+    UnknownKindError,
+    UnknownVersionError,
+)
+from asoreconcile.catalogue.manifests import Manifest, read_manifests
+from asoreconcile.catalogue.validation import problems
+from asoreconcile.catalogue.webhookclient import WebhookClient
+from asoreconcile.conditions import find_ready
+from asoreconcile.controllers import crds
+from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import AlreadyExistsError
+from asoreconcile.kube.resources import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    SECRETS,
+    ApiResource,
+)
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    gvk_of,
+    key_of,
+    metadata,
+)
+
+_BUILT_IN = {
+    GroupKind("", "Namespace"): NAMESPACES,
+    GroupKind("", "Secret"): SECRETS,
+    GroupKind("", "ConfigMap"): CONFIG_MAPS,
+}
+_RESOURCE_ID = "serviceoperator.azure.com/resource-id"
+_MANAGER = "sandbox"
+
+
+class EstateError(AsoreconcileError):
+    """Manifests that cannot be applied; one line a problem, with file and line."""
+
+
+@attrs.frozen
+class Row:
+    """What there is to say of one Azure object. requests: asked of ARM so far."""
+
+    kind: str
+    key: ObjectKey
+    status: str
+    severity: str
+    reason: str
+    message: str
+    age_seconds: float
+    requests: int
+
+    @property
+    def is_ready(self) -> bool:
+        return self.status == "True"
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.key.namespace}/{self.key.name}"
+
+
+class AppliedManifests:
+    """Some manifests and the cluster they go to."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        manifests: Sequence[Manifest],
+        *,
+        all_versions: bool = False,
+    ) -> None:
+        """all_versions: a kind may be here in several of its versions.
+
+        Raises EstateError with every problem of every manifest.
+        """
+        self._manifests = manifests
+        self._all_versions = all_versions
+        self._versions: dict[GroupKind, KindVersion] = {}
+        found = [p for m in manifests for p in self._problems(catalogue, m)]
+        if found:
+            raise EstateError("\n".join(found))
+        self._catalogue = catalogue
+        for version in list(self._versions.values()):
+            self._add_owner(version)
+
+    @property
+    def kind_count(self) -> int:
+        return len(self._versions)
+
+    def install_kinds(
+        self, client: KubeClient, *, conversion: WebhookClient | None = None
+    ) -> None:
+        """Apply the CRDs of the kinds and of their owners.
+
+        At the versions the manifests are in, else at the storage version; with someone
+        who converts at all versions.
+        """
+        for group_kind, version in sorted(self._versions.items(), key=str):
+            kind = self._catalogue.kind(group_kind)
+            document = crds.manifest(kind, version.gvk.version, conversion=conversion)
+            client.patch(
+                CUSTOM_RESOURCE_DEFINITIONS,
+                key_of(document),
+                document,
+                kind="apply",
+                field_manager=crds.FIELD_MANAGER,
+                force=True,
+            )
+
+    def apply(self, client: KubeClient) -> None:
+        """Apply every manifest, after its namespace. Raises ApiError."""
+        for namespace in {self._key(m.obj).namespace for m in self._manifests} - {""}:
+            body = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": namespace},
+            }
+            try:
+                client.create(NAMESPACES, body)
+            except AlreadyExistsError:
+                continue
+        for manifest in self._manifests:
+            key = self._key(manifest.obj)
+            obj = {**manifest.obj, "metadata": dict(metadata(manifest.obj))}
+            if key.namespace:
+                obj["metadata"]["namespace"] = key.namespace
+            client.patch(
+                self._resource(manifest.obj),
+                key,
+                obj,
+                kind="apply",
+                field_manager=_MANAGER,
+                force=True,
+            )
+
+    def rows(
+        self, client: KubeClient, *, requests: Mapping[str, int], now: datetime
+    ) -> list[Row]:
+        """All Azure objects of the kinds as they are, those of the manifests or not.
+
+        requests: counts by ARM id in lower case.
+        """
+        return [
+            _row(obj, requests, now)
+            for version in self._versions.values()
+            for obj in client.list_page(resource_of(version)).items
+        ]
+
+    def _add_owner(self, version: KindVersion) -> None:
+        """Owners may come later, by hand: their kinds are there then."""
+        owner = version.owner
+        if owner is not None and owner not in self._versions:
+            self._versions[owner] = self._catalogue.kind(owner).version()
+            self._add_owner(self._versions[owner])
+
+    def _problems(self, catalogue: Catalogue, manifest: Manifest) -> Iterator[str]:
+        obj, where = manifest.obj, manifest.where
+        gvk = gvk_of(obj)
+        if gvk.group_kind in _BUILT_IN:
+            return
+        try:
+            version = catalogue.version(gvk)
+        except (UnknownKindError, UnknownVersionError) as error:
+            yield f"{where}: {error}"
+            return
+        known = self._versions.setdefault(gvk.group_kind, version)
+        if known.gvk != version.gvk and not self._all_versions:
+            yield (
+                f"{where}: {gvk.kind} is here at {gvk.version} and elsewhere at "
+                f"{known.gvk.version}: use one version of a kind, or --all-versions"
+            )
+        title = f"{gvk.kind} {metadata(obj).get('name', '')}"
+        for problem in problems(version, obj):
+            yield f"{where}: {title}: {problem.path}: {problem.message}"
+
+    def _key(self, obj: JsonObject) -> ObjectKey:
+        key = key_of(obj)
+        if gvk_of(obj).group_kind == GroupKind("", "Namespace"):
+            return key
+        return ObjectKey(key.namespace or "default", key.name)
+
+    def _resource(self, obj: JsonObject) -> ApiResource:
+        group_kind = gvk_of(obj).group_kind
+        built_in = _BUILT_IN.get(group_kind)
+        return built_in or resource_of(self._catalogue.version(gvk_of(obj)))
+
+
+def read(
+    catalogue: Catalogue, paths: Iterable[str | Path], *, all_versions: bool = False
+) -> AppliedManifests:
+    """An estate from files and folders. Raises ManifestError, EstateError."""
+    return AppliedManifests(catalogue, read_manifests(paths), all_versions=all_versions)
+
+
+def _row(obj: JsonObject, requests: Mapping[str, int], now: datetime) -> Row:
+    ready = find_ready((obj.get("status") or {}).get("conditions")) or {}
+    made = datetime.fromisoformat(metadata(obj)["creationTimestamp"])
+    arm_id = annotations(obj).get(_RESOURCE_ID, "").lower()
+    return Row(
+        kind=str(obj["kind"]),
+        key=key_of(obj),
+        status=str(ready.get("status", "")),
+        severity=str(ready.get("severity", "")),
+        reason=str(ready.get("reason", "")),
+        message=str(ready.get("message", "")),
+        age_seconds=max(0.0, (now - made).total_seconds()),
+        requests=requests.get(arm_id, 0),
+    )

@@ -1,0 +1,86 @@
+"""Child processes that end with us: asked once, then made to."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from asoreconcile.errors import AsoreconcileError
+
+_GRACE_SECONDS = 5.0
+_STEP_SECONDS = 0.05
+_TAIL_LINES = 20
+_START = "from asoreconcile.cmd.asoreconcile import main; main()"
+
+
+class ChildError(AsoreconcileError):
+    """A child process that ended unbidden; the text has its last words."""
+
+
+class ChildProcess:
+    """One `asoreconcile` subcommand as a process.
+
+    It has a session of its own, so that Ctrl-C reaches us alone and we end things in
+    order, and a pipe as stdin, so that it ends even if we are killed.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        log_path: Path,
+    ) -> None:
+        self.name = " ".join(arguments[:2])
+        self._log_path = log_path
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - ourselves, no shell
+                [sys.executable, "-c", _START, *arguments, "--until-stdin-closes"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def check(self) -> None:
+        """Raises ChildError if it has ended."""
+        code = self._process.poll()
+        if code is not None:
+            lines = self._log_path.read_text(errors="replace").splitlines()
+            tail = "\n".join(lines[-_TAIL_LINES:])
+            message = f"{self.name} ended with exit code {code}:\n{tail}"
+            raise ChildError(message)
+
+    def wait_for_file(self, path: Path, timeout_seconds: float) -> None:
+        """Block until the child has written a file. Raises ChildError."""
+        deadline = time.monotonic() + timeout_seconds
+        while not (path.exists() and path.stat().st_size):
+            self.check()
+            if time.monotonic() > deadline:
+                message = f"{self.name} did not start within {timeout_seconds:g} s"
+                raise ChildError(message)
+            time.sleep(_STEP_SECONDS)
+
+    def kill(self) -> None:
+        """End it without a chance to do anything more (SIGKILL). Does not wait."""
+        self._process.kill()
+
+    def end(self, grace_seconds: float = _GRACE_SECONDS) -> int:
+        """Ask it to end, and kill it if it does not. Blocks; returns the exit code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(grace_seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        return self._process.returncode

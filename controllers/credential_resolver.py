@@ -1,0 +1,265 @@
+"""Ways into ARM: which credential an object uses, and a client for each.
+
+    annotation credential-from -> Secret aso-credential -> the operator's settings
+
+A client is kept for each Secret until the Secret's content changes. What is kept of the
+content is a hash; values stay in the client. Facts: reconcile-semantics section 8.
+"""
+
+import base64
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.arm.credentials_secret import (
+    SecretRules,
+    credential_in,
+    secret_values,
+)
+from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.scope import Connection, Connections
+from asoreconcile.cache.entry import Entry
+from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.shared_reads import SharedReads
+from asoreconcile.kube.errors import ForbiddenError, NotFoundError
+from asoreconcile.kube.resources import SECRETS, ApiResource
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    key_of,
+    owner_references,
+    resource_version,
+    uid_of,
+)
+from asoreconcile.redaction import know
+
+_AZURE_GROUPS = ".azure.com"
+
+Connect = Callable[[CredentialSource, str], Connection]
+"""Makes a client of a credential; the text is `namespace/name` of its Secret."""
+
+
+class Getter(Protocol):
+    """Reads one object from the API server (`kube.client.KubeClient`)."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+
+
+class SecretHeaders(Protocol):
+    """The Secrets in the cluster, without their data (`cache.informer.Informer`)."""
+
+    def has_synced(self) -> bool: ...
+
+    def entry(self, key: ObjectKey) -> Entry | None: ...
+
+
+class GlobalConnection:
+    """`azure.scope.Connections` with the one credential of the operator's settings."""
+
+    def __init__(
+        self, client: ArmClient | None, *, subscription_id: str = "", source: str = ""
+    ) -> None:
+        """client: None when the settings name no subscription."""
+        self._connection = (
+            None
+            if client is None
+            else Connection(client, subscription_id=subscription_id, source=source)
+        )
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        if self._connection is None:
+            raise CredentialError(
+                f"global credential not configured: create Secret {NAMESPACE_SECRET} "
+                f"in namespace {key_of(obj).namespace}, name a Secret of it in "
+                f"annotation {CREDENTIAL_FROM}, or set AZURE_SUBSCRIPTION_ID in the "
+                "operator's settings"
+            )
+        return self._connection
+
+
+@attrs.frozen
+class _Kept:
+    """What was made of a Secret as it was at a version."""
+
+    uid: str
+    resource_version: str
+    digest: str
+    connection: Connection
+
+
+class CredentialResolver:
+    """`azure.scope.Connections` over all scopes. Safe from any thread."""
+
+    def __init__(
+        self,
+        client: Getter,
+        headers: SecretHeaders,
+        *,
+        connect: Connect,
+        rules: SecretRules,
+        settings: Connections,
+        seen: Callable[[GroupKind], str],
+        clock: Clock,
+    ) -> None:
+        """connect: makes the client of a Secret's credential; sends nothing.
+        settings: the widest scope, for objects without a narrower one.
+        seen: see `SharedReads`.
+        """
+        self._client = client
+        self._headers = headers
+        self._connect = connect
+        self._rules = rules
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._kept: dict[ObjectKey, _Kept] = {}
+        # Else an object could be created in another subscription than its Secret's.
+        self._reads = SharedReads(self._read_now, seen=seen, clock=clock)
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        """The connection that an object is to use.
+
+        A Secret that one of our objects exports is no credential: its author would
+        choose as whom others act. Raises CredentialError when the Secret that the
+        object names is not there, or the one that applies is malformed. Blocks for one
+        read of the Secret when it changed or the object is new. Rules: R8.1 - R8.5.
+        """
+        key, notes = credential_secret(obj), annotations(obj)
+        named = CREDENTIAL_FROM in notes
+        if RESOURCE_ID in notes:
+            connection = self._known(key, named=named)
+        else:
+            connection = self._reads.get(key, obj)
+        if connection is not None:
+            return connection
+        if named:
+            raise CredentialError(
+                f"Secret {key.name!r}, which annotation {CREDENTIAL_FROM} names, does "
+                f"not exist in namespace {key.namespace}, or is exported by an Azure "
+                "resource, and then it is no credential: create it, or correct the "
+                "annotation"
+            )
+        return self._settings.for_object(obj)
+
+    def forget(self, key: ObjectKey) -> None:
+        """Drop what is kept of a Secret; whoever needs it again reads it again."""
+        with self._lock:
+            self._kept.pop(key, None)
+
+    def digest(self, key: ObjectKey) -> str:
+        """A hash of a Secret's content now; "" when it does not exist. Blocking.
+
+        Who asks for a connection from now on gets one of this content, or newer.
+        """
+        self._reads.forget()
+        secret = self._read(key)
+        if secret is None or is_export(secret):
+            return ""
+        return content_digest(secret.get("data") or {})
+
+    def _known(self, key: ObjectKey, *, named: bool) -> Connection | None:
+        """What the cache says; None when the Secret does not exist.
+
+        That is taken from the API server alone where the Secret must exist (named), and
+        where it was there at the last look: the cache may be behind.
+        """
+        if self._headers.has_synced():
+            header, kept = self._headers.entry(key), self._kept.get(key)
+            if header is None and kept is None and not named:
+                return None
+            if kept is not None and header is not None and _is_of(kept, header):
+                return kept.connection
+        return self._read_now(key)
+
+    def _read_now(self, key: ObjectKey) -> Connection | None:
+        secret = self._read(key)
+        if secret is None or is_export(secret):
+            self.forget(key)
+            return None
+        return self._made(key, secret)
+
+    def _made(self, key: ObjectKey, secret: JsonObject) -> Connection:
+        """The connection for a Secret's content, made anew only if that changed."""
+        data = secret.get("data") or {}
+        digest = content_digest(data)
+        with self._lock:
+            # It stays until there is another: who asks meanwhile must not take the
+            # Secret for one that was never there.
+            kept = self._kept.get(key)
+            if kept is None or kept.digest != digest:
+                try:
+                    made = self._new(key, data)
+                    connection = attrs.evolve(made, content=digest)
+                except CredentialError:
+                    self._kept.pop(key, None)
+                    raise
+            else:
+                connection = kept.connection
+            self._kept[key] = _Kept(
+                uid_of(secret), resource_version(secret), digest, connection
+            )
+        return connection
+
+    def _new(self, key: ObjectKey, data: Mapping[str, str]) -> Connection:
+        decoded = {name: base64.b64decode(value) for name, value in data.items()}
+        for value in secret_values(decoded):
+            know(value, namespace=key.namespace)
+        try:
+            source = credential_in(decoded, self._rules, origin=f"Secret {key}")
+            return self._connect(source, str(key))
+        except CredentialError as error:
+            raise CredentialError(
+                f"credential Secret {str(key)!r} cannot be used: {error}"
+            ) from error
+
+    def _read(self, key: ObjectKey) -> JsonObject | None:
+        try:
+            return self._client.get(SECRETS, key)
+        except NotFoundError:
+            return None
+        except ForbiddenError as error:
+            raise CredentialError(
+                f"the operator may not read Secret {str(key)!r}: grant its service "
+                "account get, list and watch on secrets"
+            ) from error
+
+
+def credential_secret(obj: JsonObject) -> ObjectKey:
+    """The Secret that an object's annotation names, else its namespace's. Pure.
+
+    Raises CredentialError for an annotation that is no Secret's name. Rule: R8.2.
+    """
+    namespace = key_of(obj).namespace
+    name = annotations(obj).get(CREDENTIAL_FROM, NAMESPACE_SECRET)
+    if "/" in name or not name:
+        raise CredentialError(
+            f"annotation {CREDENTIAL_FROM} must be the name of a Secret in the "
+            f"object's own namespace, without '/', but is {name!r}"
+        )
+    return ObjectKey(namespace, name)
+
+
+def is_export(secret: JsonObject) -> bool:
+    """Whether an object of an Azure kind owns a Secret, as it does all it exports."""
+    groups = (
+        str(reference.get("apiVersion") or "").rpartition("/")[0]
+        for reference in owner_references(secret)
+    )
+    return any(group.endswith(_AZURE_GROUPS) for group in groups)
+
+
+def content_digest(data: Mapping[str, str]) -> str:
+    """A hash over keys and values; changes with any of them and says nothing."""
+    content = repr(sorted(data.items())).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _is_of(kept: _Kept, header: Entry) -> bool:
+    return (kept.uid, kept.resource_version) == (header.uid, header.resource_version)

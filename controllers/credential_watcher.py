@@ -1,0 +1,115 @@
+"""Which objects use a credential Secret, and waking them when its content changes.
+
+An object that lacks a working credential goes on as soon as one is there; one in order
+shows at once when its new credential does not fit it. The index is the caches' own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from asoreconcile.azure.annotations import CREDENTIAL_FROM
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Event, Updated
+from asoreconcile.cache.informer import Informer
+from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.conditions import is_ready
+from asoreconcile.controllers.kind_registry import RunningKind
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request, Result
+
+_log = Logger(__name__)
+
+_INDEX = "credential"
+
+
+class Kept(Protocol):
+    """What is kept of Secrets (`credential_resolver.CredentialResolver`)."""
+
+    def digest(self, key: ObjectKey) -> str: ...
+
+    def forget(self, key: ObjectKey) -> None: ...
+
+
+class RunningKinds(Protocol):
+    """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
+
+    def running(self) -> Mapping[GroupKind, RunningKind]: ...
+
+
+class CredentialWatcher:
+    """`runtime.reconciler.Reconciler` over Secrets: one pass, one worker at a time."""
+
+    def __init__(self, kept: Kept, kinds: RunningKinds) -> None:
+        self._kept = kept
+        self._kinds = kinds
+        self._announced: dict[ObjectKey, str] = {}
+
+    def reconcile(self, request: Request) -> Result:
+        """Wake who uses a Secret, unless its content is what they were woken for, or
+        what they use already: it often comes together with them.
+
+        Blocks for a read of the Secret if there is any user. Raises ApiError,
+        TransportError, CredentialError.
+        """
+        users = list(self._users(request.key))
+        if not users:
+            self._announced.pop(request.key, None)
+            self._kept.forget(request.key)
+            return Result()
+        digest = self._kept.digest(request.key)
+        if digest and self._announced.get(request.key) == digest:
+            return Result()
+        if digest:
+            self._announced[request.key] = digest
+        else:
+            self._announced.pop(request.key, None)
+        _log.info("Credential changed", secret=str(request.key), users=len(users))
+        for kind, entry in users:
+            if kind.memories.has_used(entry.key, digest):
+                continue
+            # What is in order gives way to what waits.
+            priority = LOW_PRIORITY if is_ready(entry.load()) else 0
+            kind.controller.enqueue(entry.key, priority=priority)
+        return Result()
+
+    def _users(self, secret: ObjectKey) -> Iterator[tuple[RunningKind, Entry]]:
+        for kind in self._kinds.running().values():
+            for key in kind.informer.by_index(_INDEX, str(secret)):
+                entry = kind.informer.entry(key)
+                if entry is not None:
+                    yield kind, entry
+
+
+class NamedCredentials:
+    """Which Secrets objects name as their credential. Safe from any thread."""
+
+    def __init__(self, kinds: RunningKinds) -> None:
+        self._kinds = kinds
+
+    def __call__(self, secret: ObjectKey) -> bool:
+        name = str(secret)
+        running = self._kinds.running().values()
+        return any(kind.informer.by_index(_INDEX, name) for kind in running)
+
+
+def index_credentials(informer: Informer) -> None:
+    """Have a kind's cache find objects by their credential's Secret."""
+    informer.add_index(_INDEX, _credential_of)
+
+
+def is_change(event: Event) -> bool:
+    """Whether a Secret may have changed: at the start all objects get a pass anyway."""
+    match event:
+        case Added(initial=initial):
+            return not initial
+        case Updated(old=old, new=new):
+            return old.resource_version != new.resource_version
+        case _:
+            return True
+
+
+def _credential_of(entry: Entry) -> Iterable[str]:
+    name = entry.annotations.get(CREDENTIAL_FROM, NAMESPACE_SECRET)
+    return (str(ObjectKey(entry.key.namespace, name)),)

@@ -1,0 +1,95 @@
+"""Which of our kinds the cluster serves, and at which version, from its discovery.
+
+One request answers for all kinds; the CRDs themselves, up to a megabyte each, are not
+read.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.catalogue.conversion import STORED_SUFFIX, stored_name
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.storage_codec import kept_stored
+from asoreconcile.objects import GroupKind, JsonObject
+
+DISCOVERY_PATH = "/apis"
+DISCOVERY_ACCEPT = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+)
+
+
+class Reads(Protocol):
+    """Reads a document that is no object (`kube.client.KubeClient`)."""
+
+    def read(self, path: str, *, accept: str) -> JsonObject: ...
+
+
+@attrs.frozen
+class DiscoveredKinds:
+    """The kinds of ours that the cluster serves.
+
+    versions: what to run, one version a kind. refused: kinds that are served in a way
+    this version cannot run, and why.
+    """
+
+    versions: Mapping[GroupKind, KindVersion]
+    refused: Mapping[GroupKind, str]
+
+
+def discover(
+    client: Reads, catalogue: Catalogue, *, converts: bool = False
+) -> DiscoveredKinds:
+    """Ask the cluster. Blocking, one request. Raises ApiError, TransportError."""
+    document = client.read(DISCOVERY_PATH, accept=DISCOVERY_ACCEPT)
+    return served_in(document, catalogue, converts=converts)
+
+
+def served_in(
+    document: JsonObject, catalogue: Catalogue, *, converts: bool = False
+) -> DiscoveredKinds:
+    """Our kinds in an APIGroupDiscoveryList. Pure.
+
+    converts: this process answers conversion reviews, so that kinds may be kept in a
+    stored form.
+    """
+    known = {kind.group_kind: kind for kind in catalogue.kinds()}
+    versions: dict[GroupKind, KindVersion] = {}
+    refused: dict[GroupKind, str] = {}
+    for group_kind, names in _served_names(document).items():
+        kind = known.get(group_kind)
+        if kind is None or not kind.is_arm:
+            continue
+        stored = {version + STORED_SUFFIX for version in kind.versions}
+        unknown = sorted({*names} - {*kind.versions} - stored)
+        if unknown:
+            listed = ", ".join(unknown)
+            refused[group_kind] = f"the cluster serves unknown versions: {listed}"
+        elif stored.isdisjoint(names):
+            # The first served version is the one the API server prefers.
+            versions[group_kind] = kind.version(names[0])
+        elif not converts:
+            refused[group_kind] = (
+                "its objects are stored in a form that somebody has to convert: run "
+                "the manager with --webhook-port"
+            )
+        elif stored_name(kind) not in names:
+            refused[group_kind] = (
+                f"its objects are stored in another form than {stored_name(kind)}: "
+                "install its CRD anew"
+            )
+        else:
+            versions[group_kind] = kept_stored(kind)
+    return DiscoveredKinds(versions, refused)
+
+
+def _served_names(document: JsonObject) -> dict[GroupKind, list[str]]:
+    found: dict[GroupKind, list[str]] = {}
+    for group in document.get("items") or ():
+        name = group.get("metadata", {}).get("name", "")
+        for version in group.get("versions") or ():
+            for resource in version.get("resources") or ():
+                kind = (resource.get("responseKind") or {}).get("kind", "")
+                found.setdefault(GroupKind(name, kind), []).append(version["version"])
+    return found

@@ -1,0 +1,214 @@
+"""Which objects a change elsewhere wakes (D13).
+
+An object that waits for its owner, a reference, a Secret or a ConfigMap is looked at as
+soon as that changes; its back-off is only a safety net. Runs on watch threads: short,
+and never blocking.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from asoreconcile.azure import policy
+from asoreconcile.azure.annotations import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.dependency_index import DependencyIndex, Relation, targets_of
+from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.azure.sync_mode import SYNC_MODE
+from asoreconcile.azure.waiting import Waiting
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Event, Updated
+from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.storage_codec import StorageCodec
+from asoreconcile.conditions import find_ready, is_ready
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind
+
+_log = Logger(__name__)
+
+_NAMESPACE = GroupKind("", "Namespace")
+
+
+class RunningKinds(Protocol):
+    """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
+
+    def entry(self, node: ObjectReference) -> Entry | None: ...
+
+    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]: ...
+
+    def wake(
+        self, node: ObjectReference, changed: ObjectReference, version: str
+    ) -> None: ...
+
+
+class EventMapping:
+    """Event handlers that keep the index of dependents and wake them."""
+
+    def __init__(
+        self,
+        kinds: RunningKinds,
+        dependents: DependencyIndex,
+        waiting: Waiting | None = None,
+    ) -> None:
+        """waiting: objects that wait for an older one of the same Azure id."""
+        self._kinds = kinds
+        self._dependents = dependents
+        self._waiting = waiting or Waiting()
+
+    def on_azure_object(self, form: StorageCodec, event: Event) -> None:
+        """One of our own kinds changed: index what it names, wake who names it."""
+        node = ObjectReference(form.group_kind, event.key)
+        if _may_let_go(event):
+            self._wake_younger(node, _version_now(event))
+        match event:
+            case Added(entry=entry):
+                self._index(form, node, entry)
+                self._wake_waiting(node, entry)
+            case Updated(old=old, new=new):
+                if old.generation != new.generation or old.uid != new.uid:
+                    self._index(form, node, new)
+                if self._dependents.of(node) and _signals(old) != _signals(new):
+                    self._wake_waiting(node, new)
+            case Deleted():
+                self._wake_leaving(node)
+                self._dependents.update(node, {})
+                self._wake_unready(node)
+
+    def forget(self, group_kind: GroupKind) -> None:
+        """A kind runs no more: its objects depend on nothing, and none is woken."""
+        self._dependents.forget_kind(group_kind)
+        self._waiting.forget_kind(group_kind)
+
+    def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
+        """A Secret or ConfigMap changed: wake who reads it, or, if it went, who writes
+        it too.
+        """
+        if isinstance(event, Added) and event.initial:
+            return  # the objects that name it are in the initial list themselves
+        if (
+            isinstance(event, Updated)
+            and event.old.resource_version == event.new.resource_version
+        ):
+            return
+        changed = ObjectReference(group_kind, event.key)
+        gone = isinstance(event, Deleted)
+        for node, relation in self._dependents.of(changed):
+            if relation is not Relation.EXPORT or gone:
+                self._wake(node, changed, _version_now(event))
+
+    def on_namespace(self, event: Event) -> None:
+        """A Namespace's policy or sync mode changed: wake the objects that inherit it
+        and to which that matters now. Rules: R6.3, R6.4.
+        """
+        if not isinstance(event, Updated):
+            return
+        before, after = event.old.annotations, event.new.annotations
+        other_policy = policy.concerns(before, after, deleting=True)
+        other_mode = before.get(SYNC_MODE) != after.get(SYNC_MODE)
+        if not (other_policy or other_mode):
+            return
+        for older in self._waiting.awaited_in(event.key.name):
+            self._wake_younger(older, _version_now(event))
+        namespace = ObjectReference(_NAMESPACE, event.key)
+        for node, entry in self._kinds.entries_in(event.key.name).items():
+            by_policy = RECONCILE_POLICY not in entry.annotations and policy.concerns(
+                before, after, deleting=entry.deleting
+            )
+            by_mode = (
+                other_mode and SYNC_MODE not in entry.annotations and not entry.deleting
+            )
+            if by_policy or by_mode:
+                self._wake(node, namespace, _version_now(event))
+
+    def _index(self, form: StorageCodec, node: ObjectReference, entry: Entry) -> None:
+        try:
+            obj = form.read(entry.load())
+        except ConversionError:
+            # Its own pass says so; nothing can be known of what it names.
+            self._dependents.update(node, {})
+            return
+        self._dependents.update(node, targets_of(form.version(obj), obj))
+
+    def _wake_waiting(self, target: ObjectReference, now: Entry) -> None:
+        for node, relation in self._dependents.of(target):
+            entry = self._kinds.entry(node)
+            if entry is not None and _waits(entry, relation):
+                self._wake(node, target, now.resource_version)
+
+    def _wake_younger(self, older: ObjectReference, version: str) -> None:
+        """Who waits for an object of the same Azure id may take over."""
+        for node in self._waiting.behind(older):
+            self._wake(node, older, version)
+
+    def _wake_unready(self, gone: ObjectReference) -> None:
+        """What was polled on its way out may be found gone with its owner."""
+        for node, _ in self._dependents.of(gone):
+            entry = self._kinds.entry(node)
+            if entry is not None and not is_ready(entry.load()):
+                self._wake(node, gone, "")
+
+    def _wake_leaving(self, gone: ObjectReference) -> None:
+        """What was in use by an object that went may be let go by Azure now (DE2)."""
+        for target in self._dependents.targets(gone):
+            entry = self._kinds.entry(target)
+            if entry is not None and entry.deleting:
+                self._wake(target, gone, "")
+
+    def _wake(
+        self, node: ObjectReference, changed: ObjectReference, version: str
+    ) -> None:
+        _log.debug(
+            "Waking",
+            controllerKind=str(node.group_kind),
+            namespace=node.key.namespace,
+            name=node.key.name,
+            because=f"{changed.group_kind.kind} {changed.key}",
+        )
+        self._kinds.wake(node, changed, version)
+
+
+def _waits(entry: Entry, relation: Relation) -> bool:
+    """Whether a change of what an object names can help it on.
+
+    Not while an operation runs: Azure says when to ask about that. And what waits for
+    its owner is helped on by its owner alone.
+    """
+    if POLLER_TOKEN in entry.annotations:
+        return False
+    ready = find_ready((entry.load().get("status") or {}).get("conditions"))
+    if ready is None:
+        return True
+    if ready.get("status") == "True":
+        # Of an older spec: its pass over the new one may be finding something missing.
+        return (ready.get("observedGeneration") or 0) < entry.generation
+    return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
+
+
+def _may_let_go(event: Event) -> bool:
+    """Whether an object may manage its Azure id no more."""
+    match event:
+        case Added():
+            return False
+        case Updated(old=old, new=new):
+            return (
+                old.uid != new.uid
+                or old.generation != new.generation
+                or any(
+                    old.annotations.get(name) != new.annotations.get(name)
+                    for name in (RESOURCE_ID, RECONCILE_POLICY)
+                )
+            )
+        case Deleted():
+            return True
+
+
+def _version_now(event: Event) -> str:
+    """The resource version that an object is at, or "" when it is gone."""
+    match event:
+        case Added(entry=entry) | Updated(new=entry):
+            return entry.resource_version
+        case Deleted():
+            return ""
+
+
+def _signals(entry: Entry) -> tuple[str, str | None, bool]:
+    """What dependents can see of an object."""
+    return entry.uid, entry.annotations.get(RESOURCE_ID), is_ready(entry.load())

@@ -1,0 +1,130 @@
+"""One kind put together: cache, reconciler and queue, and who is told of changes."""
+
+import random
+
+import attrs
+
+from asoreconcile.azure.read_set import InFlightReads
+from asoreconcile.azure.reconciler import ArmReconciler
+from asoreconcile.azure.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.scope import KindRuntime, SharedDependencies
+from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.informers import Informers
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.storage_codec import codec_of
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.azure_ids import index_azure_ids
+from asoreconcile.controllers.credential_watcher import index_credentials
+from asoreconcile.controllers.event_mapping import EventMapping
+from asoreconcile.controllers.kind_registry import (
+    RunningKind,
+    controller_name,
+    needs_reconcile,
+    resource_of,
+)
+from asoreconcile.controllers.rate_limiter import retries
+from asoreconcile.controllers.settings import Settings
+from asoreconcile.controllers.webhooks import Webhooks
+from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.health import CachesSynced
+from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.threads import Threads
+
+# A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
+_PASS_SECONDS = 300.0
+
+
+@attrs.frozen
+class KindBuilder:
+    """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them)."""
+
+    settings: Settings
+    clock: Clock
+    metrics: RuntimeMetrics
+    informers: Informers
+    operator: SharedDependencies
+    wakeups: EventMapping
+    throttle: Throttle | None
+    synced: CachesSynced
+    webhooks: Webhooks | None
+    threads: Threads
+
+    def build(self, version: KindVersion) -> RunningKind:
+        """A kind's informer and controller, neither started."""
+        if self.webhooks is not None:
+            self.webhooks.admit(self.operator.catalogue.kind(version.group_kind))
+        informer = self.informers.of(resource_of(version))
+        try:
+            return self._build(version, informer)
+        except BaseException:
+            # The next try must not find what this one has left half done.
+            informer.ask_to_stop()
+            self._forget(version, informer)
+            raise
+
+    def _build(self, version: KindVersion, informer: Informer) -> RunningKind:
+        definition = self.operator.catalogue.kind(version.group_kind)
+        index_credentials(informer)
+        form = codec_of(version, definition)
+        index_azure_ids(informer, form)
+
+        def wake(key: ObjectKey) -> None:
+            controller.enqueue(key)
+
+        in_flight_reads = InFlightReads(wake)
+        kind = KindRuntime(
+            version=version,
+            resource=resource_of(version),
+            cache=informer,
+            form=form,
+            intervals=RequeueBackoff(
+                sync_period_seconds=self.settings.sync_period_seconds,
+                uniform=random.uniform,
+            ),
+            in_flight_reads=in_flight_reads,
+            unreadable=lambda: informer.unreadable,
+            recorder=self.operator.recorder.named(controller_name(version)),
+        )
+        controller = Controller(
+            controller_name(version),
+            ArmReconciler(self.operator, kind, informer),
+            clock=self.clock,
+            kind=str(version.group_kind),
+            max_concurrent_reconciles=self.settings.max_concurrent_reconciles,
+            limiter=retries(self.clock),
+            metrics=self.metrics,
+            reconcile_deadline_seconds=_PASS_SECONDS,
+            throttle=self.throttle,
+            threads=self.threads,
+        )
+        # First the index of who names what, then the queue: a worker that finds its
+        # owner missing is already known to wait for it.
+        informer.add_handler(
+            lambda event: self.wakeups.on_azure_object(kind.form, event)
+        )
+        controller.watch(informer, predicates=(needs_reconcile,))
+        name = str(version.group_kind)
+        self.synced.watch(name, informer.has_synced, lambda: informer.last_error)
+        self.metrics.informer(
+            name,
+            has_synced=informer.has_synced,
+            idle_seconds=informer.seconds_since_activity,
+            unreadable=lambda: len(informer.unreadable),
+        )
+        return RunningKind(
+            version, informer, controller, kind.form, in_flight_reads, kind.memories
+        )
+
+    def forget(self, kind: RunningKind) -> None:
+        """Let go of what else was kept of a kind that has stopped."""
+        self._forget(kind.version, kind.informer)
+
+    def _forget(self, version: KindVersion, informer: Informer) -> None:
+        name = str(version.group_kind)
+        self.informers.discard(informer)
+        self.wakeups.forget(version.group_kind)
+        self.synced.forget(name)
+        self.metrics.forget(name)
+        self.metrics.forget(controller_name(version))

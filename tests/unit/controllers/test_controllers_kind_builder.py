@@ -1,0 +1,51 @@
+"""What is let go of when a kind runs no more."""
+
+from types import SimpleNamespace
+
+from asoreconcile.azure.dependency_index import DependencyIndex
+from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added
+from asoreconcile.catalogue.storage_codec import SingleVersionCodec
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.event_mapping import EventMapping
+from asoreconcile.controllers.kind_builder import KindBuilder
+from asoreconcile.controllers.kind_registry import KindRegistry
+from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
+
+GROUP = GroupKind("resources.azure.com", "ResourceGroup")
+NETWORK = GroupVersionKind("network.azure.com", "v20250301", "VirtualNetwork")
+CHILD = {
+    "apiVersion": NETWORK.api_version,
+    "kind": NETWORK.kind,
+    "metadata": {"name": "vnet", "namespace": "ns", "uid": "2", "resourceVersion": "2"},
+    "spec": {"owner": {"name": "rg"}},
+}
+
+
+def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
+    dependents = DependencyIndex()
+    wakeups = EventMapping(KindRegistry(), dependents)
+    version = builtin().version(NETWORK)
+    wakeups.on_azure_object(SingleVersionCodec(version), Added(entry=Entry(CHILD)))
+    owner = ObjectReference(GROUP, ObjectKey("ns", "rg"))
+    assert len(dependents.of(owner)) == 1
+
+    forgotten = []
+    others = SimpleNamespace(discard=forgotten.append, forget=forgotten.append)
+    assembly = KindBuilder(
+        settings=None,
+        clock=None,
+        metrics=others,
+        informers=others,
+        operator=None,
+        wakeups=wakeups,
+        throttle=None,
+        synced=others,
+        webhooks=None,
+        threads=None,
+    )
+    informer = object()
+    assembly.forget(SimpleNamespace(version=version, informer=informer))
+    assert dependents.of(owner) == []
+    assert informer in forgotten

@@ -1,0 +1,248 @@
+"""Who may lead, decided from a lease as it was seen; and how long a tenure lasts."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from asoreconcile.objects import ObjectKey, copy_json
+from asoreconcile.runtime.leaderelection.fence import LeaseFence, NotLeadingError
+from asoreconcile.runtime.leaderelection.lease import (
+    Follow,
+    LeaseObservation,
+    LeaseTiming,
+    Write,
+    decide,
+    released,
+    seen,
+)
+from asoreconcile.testing.clock import FakeClock
+
+KEY = ObjectKey("system", "the-lease")
+WALL = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+
+
+def lease(holder="other", *, renewed="2026-03-01T11:00:00.000000Z", **fields):
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "namespace": "system",
+            "name": "the-lease",
+            "resourceVersion": "7",
+        },
+        "spec": {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": 15,
+            "acquireTime": "2026-03-01T10:00:00.000000Z",
+            "renewTime": renewed,
+            "leaseTransitions": 4,
+            **fields,
+        },
+    }
+
+
+def decided(known, *, now=100.0, wall=WALL):
+    return decide(known, KEY, "me", now=now, wall=wall, timing=LeaseTiming())
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        pytest.param((0.5, 0.4, 0.1), "1 s", id="LE-1-too-short"),
+        pytest.param((10, 10, 2), "outlast", id="LE-1-no-time-to-stop"),
+        pytest.param((15, 2.4, 2), "second try", id="LE-1-one-try-only"),
+        pytest.param((15, 10, 0), "pause", id="LE-1-no-pause"),
+    ],
+)
+def test_times_that_cannot_work_are_refused(times, message):
+    with pytest.raises(ValueError, match=message):
+        LeaseTiming(*times)
+
+
+def test_le1_the_usual_times():
+    timing = LeaseTiming()
+    assert (timing.lease_seconds, timing.renew_deadline_seconds) == (15, 10)
+    assert (timing.retry_seconds, timing.request_seconds) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("chance", "seconds"),
+    [pytest.param(0, 2.0, id="LE-2-least"), pytest.param(1, 4.4, id="LE-2-most")],
+)
+def test_tries_are_spread(chance, seconds):
+    assert LeaseTiming().pause_seconds(chance) == pytest.approx(seconds)
+
+
+def test_le3_an_absent_lease_is_created():
+    answer = decided(LeaseObservation(None, 0))
+    assert answer == Write(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"namespace": "system", "name": "the-lease"},
+            "spec": {
+                "holderIdentity": "me",
+                "leaseDurationSeconds": 15,
+                "acquireTime": "2026-03-01T12:00:00.250000Z",
+                "renewTime": "2026-03-01T12:00:00.250000Z",
+                "leaseTransitions": 0,
+            },
+        },
+        create=True,
+    )
+
+
+def test_le3_our_own_lease_is_renewed_and_keeps_its_beginning():
+    mine = lease("me")
+    answer = decided(LeaseObservation(mine, 0))
+    assert answer.create is False
+    assert answer.lease["metadata"] == mine["metadata"]
+    assert answer.lease["spec"] == {
+        **mine["spec"],
+        "renewTime": "2026-03-01T12:00:00.250000Z",
+    }
+
+
+def test_le3_a_valid_lease_of_another_is_left_alone():
+    assert decided(LeaseObservation(lease(), 90), now=104.9) == Follow("other", 105)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(LeaseObservation(lease(), 85), id="LE-3-expired"),
+        pytest.param(LeaseObservation(lease(""), 100), id="LE-3-released"),
+    ],
+)
+def test_a_free_lease_is_taken_and_the_change_counted(known):
+    before = copy_json(known.lease)
+    answer = decided(known)
+    spec = answer.lease["spec"]
+    assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("me", 5)
+    assert spec["acquireTime"] == spec["renewTime"] == "2026-03-01T12:00:00.250000Z"
+    assert answer.lease["metadata"]["resourceVersion"] == "7"
+    assert known.lease == before
+
+
+def test_le3_what_others_keep_in_the_lease_stays():
+    strange = lease("", strategy="OldestEmulationVersion")
+    strange["metadata"]["annotations"] = {"note": "mine"}
+    written = decided(LeaseObservation(strange, 0)).lease
+    assert written["spec"]["strategy"] == "OldestEmulationVersion"
+    assert written["metadata"]["annotations"] == {"note": "mine"}
+
+
+@pytest.mark.parametrize("skew_hours", [-48, 48])
+def test_le4_clocks_of_other_machines_do_not_matter(skew_hours):
+    # Its stamps are of yesterday, or of tomorrow: what counts is when we saw it change.
+    wall = WALL + timedelta(hours=skew_hours)
+    assert decided(LeaseObservation(lease(), 90), now=104.9, wall=wall) == Follow(
+        "other", 105
+    )
+    assert isinstance(decided(LeaseObservation(lease(), 90), now=105, wall=wall), Write)
+
+
+def test_le4_the_holder_says_for_how_long():
+    assert (
+        decided(LeaseObservation(lease(leaseDurationSeconds=60), 90), now=104.9).until
+        == 150
+    )
+    assert (
+        decided(LeaseObservation(lease(leaseDurationSeconds=None), 90), now=104).until
+        == 105
+    )
+
+
+def test_le4_time_runs_from_the_last_change_that_was_seen():
+    first = seen(None, lease(), now=10)
+    same = seen(first, {**lease(), "metadata": {"resourceVersion": "8"}}, now=20)
+    changed = seen(same, lease(renewed="2026-03-01T11:00:02.000000Z"), now=30)
+    gone = seen(changed, None, now=40)
+    assert [known.since for known in (first, same, changed, gone)] == [10, 10, 30, 40]
+    assert same.lease["metadata"]["resourceVersion"] == "8"
+
+
+def test_le6_only_the_holder_gives_a_lease_back():
+    given = released(lease("me"), "me", wall=WALL)
+    assert given["spec"]["holderIdentity"] == ""
+    assert given["spec"]["leaseDurationSeconds"] == 1
+    assert given["spec"]["leaseTransitions"] == 4
+    assert released(lease("other"), "me", wall=WALL) is None
+    assert released(None, "me", wall=WALL) is None
+
+
+# --- tenure ---------------------------------------------------------------------------
+
+
+class Expiry:
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self):
+        self.count += 1
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def expiry():
+    return Expiry()
+
+
+@pytest.fixture
+def tenure(clock, expiry):
+    return LeaseFence(clock, expiry)
+
+
+def test_le5_before_it_began_all_may_write_and_none_leads(tenure):
+    tenure.check()
+    assert not tenure.holds
+
+
+def test_le5_it_ends_by_our_own_clock_and_for_good(tenure, clock, expiry):
+    assert tenure.extend(10)
+    clock.advance(9.9)
+    tenure.check()
+    assert tenure.holds
+    clock.advance(0.1)
+    assert expiry.count == 1
+    assert not tenure.holds
+    with pytest.raises(NotLeadingError):
+        tenure.check()
+    assert not tenure.extend(30)
+    with pytest.raises(NotLeadingError):
+        tenure.check()
+
+
+def test_le5_each_renewal_moves_the_end(tenure, clock, expiry):
+    for until in (10, 12, 14):
+        tenure.extend(until)
+    clock.advance(13.9)
+    assert tenure.holds
+    assert expiry.count == 0
+    clock.advance(0.2)
+    assert expiry.count == 1
+
+
+def test_le5_who_sleeps_past_its_time_may_not_write_even_before_a_timer_rings(
+    tenure, clock, expiry
+):
+    tenure.extend(10)
+    clock._elapsed = 60  # suspended: time went on, and no thread of ours has run
+    with pytest.raises(NotLeadingError):
+        tenure.check()
+    assert expiry.count == 0
+    assert not tenure.extend(70)
+
+
+def test_le5_an_end_that_is_asked_for_is_no_expiry(tenure, clock, expiry):
+    tenure.extend(10)
+    assert tenure.end()
+    assert not tenure.end()
+    clock.advance(20)
+    assert expiry.count == 0
+    with pytest.raises(NotLeadingError):
+        tenure.check()

@@ -1,0 +1,158 @@
+"""What one process does to a Lease, when others write it and answers are lost."""
+
+import threading
+
+import pytest
+from scriptedapi import Script
+
+from asoreconcile.kube.errors import ConflictError, NotFoundError, TransportError
+from asoreconcile.objects import ObjectKey, copy_json, resource_version
+from asoreconcile.runtime.leaderelection.elector import LeaseElector
+from asoreconcile.runtime.leaderelection.fence import LeaseFence
+from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, holder_of
+from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock
+from asoreconcile.runtime.leaderelection.observed_lease import ObservedLease
+from asoreconcile.testing.clock import FakeClock
+
+KEY = ObjectKey("default", "lease")
+
+
+class Leases(Script):
+    """One lease, as the API server keeps it. `before` is called at each write."""
+
+    def __init__(self):
+        super().__init__()
+        self.lease = None
+        self.writes = []
+        self.before = lambda: None
+        self.after = lambda: None
+
+    def get(self, resource, key):
+        if self.lease is None:
+            raise NotFoundError("no lease", status=404)
+        return copy_json(self.lease)
+
+    def create(self, resource, obj):
+        self.before()
+        return self._keep(obj)
+
+    def replace(self, resource, obj):
+        self.before()
+        if resource_version(obj) != resource_version(self.lease):
+            raise ConflictError("changed since", status=409)
+        return self._keep(obj)
+
+    def close(self):
+        """Nothing is open."""
+
+    def write_as(self, holder):
+        """Another process takes it."""
+        spec = {**self.lease["spec"], "holderIdentity": holder}
+        self._keep({**self.lease, "spec": spec})
+
+    def _keep(self, obj):
+        self.lease = copy_json(obj)
+        self.writes.append(holder_of(obj))
+        self.lease["metadata"]["resourceVersion"] = str(len(self.writes))
+        self.after()
+        return copy_json(self.lease)
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def leases():
+    return Leases()
+
+
+@pytest.fixture
+def tenure(clock):
+    return LeaseFence(clock, lambda: None)
+
+
+@pytest.fixture
+def hand(leases, clock, tenure):
+    view = ObservedLease(KEY, "me", clock=clock, timing=LeaseTiming())
+    return LeaseLock(leases, view, tenure, clock=clock, timing=LeaseTiming())
+
+
+def once(act):
+    """A hook that acts the first time only."""
+    left = [act]
+
+    def hook():
+        if left:
+            left.pop()()
+
+    return hook
+
+
+def fail(error):
+    raise error
+
+
+def test_le3_a_free_lease_is_taken_and_another_s_is_left_alone(hand, leases):
+    assert hand.take() is None
+    leases.write_as("other")
+    assert hand.take() == Follow("other", 15.0)
+    assert leases.writes == ["me", "other"]
+
+
+def test_le5_time_counts_from_when_a_renewal_was_asked_for(hand, leases, clock, tenure):
+    """The answer may have been long on its way."""
+    hand.take()
+    clock.advance(2)
+    leases.after = once(lambda: clock.advance(7))
+    assert hand.renew()
+    clock.advance(2.9)
+    assert tenure.holds
+    clock.advance(0.1)
+    assert not tenure.holds
+
+
+def test_le5_a_renewal_never_writes_over_who_was_faster(hand, leases):
+    hand.take()
+    leases.before = once(lambda: leases.write_as("other"))
+    assert not hand.renew()
+    assert leases.writes == ["me", "other"]
+
+
+def test_le5_an_answer_that_was_lost_is_looked_up(hand, leases):
+    hand.take()
+    leases.after = once(lambda: fail(TransportError("lost")))
+    with pytest.raises(TransportError):
+        hand.renew()
+    assert hand.renew()
+    leases.after = once(lambda: fail(TransportError("lost")))
+    with pytest.raises(TransportError):
+        hand.renew()
+    leases.write_as("other")
+    assert not hand.renew()
+    assert holder_of(leases.lease) == "other"
+
+
+def test_le6_what_is_another_s_is_not_released(hand, leases):
+    hand.take()
+    leases.write_as("other")
+    assert not hand.release()
+    assert holder_of(leases.lease) == "other"
+
+
+def test_le6_a_release_that_meets_a_conflict_is_tried_again_at_once(leases, clock):
+    """The clock stands: who waits, waits for ever."""
+    elected, left = threading.Event(), []
+    elector = LeaseElector(leases, KEY, clock=clock, identity="me")
+    elector.start(elected=elected.set, lost=lambda: None)
+    assert elected.wait(10)
+    leases.before = once(lambda: leases.write_as("me"))
+    stopping = threading.Thread(
+        target=lambda: left.extend(elector.stop(10.0, release=True)), daemon=True
+    )
+    stopping.start()
+    stopping.join(10)
+    assert not stopping.is_alive()
+    assert left == []
+    assert leases.writes == ["me", "me", ""]
