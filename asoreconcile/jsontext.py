@@ -101,13 +101,44 @@ def dumps(
     default: what to write for a value that JSON has no word for. Raises TypeError.
     """
     option = orjson.OPT_SORT_KEYS if sort_keys else None
-    serialize = _fragment if default is None else _fragment_or(default)
     try:
-        return orjson.dumps(value, default=serialize, option=option)
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return _dumped(value, default, option)
+
+
+def _dumped(
+    value: Any, default: Callable[[Any], Any] | None, option: int | None
+) -> bytes:
+    """As `dumps`, for a value with sealed parts or more levels than orjson writes.
+
+    A part stands as a marked string until the rest is written. `orjson.Fragment` would
+    do, but as of 3.13 what closes around a fragment is written past the end of its
+    buffer once about a hundred levels are open.
+    """
+    parts: list[bytes] = []
+
+    def serialize(one: Any) -> Any:
+        if isinstance(one, DeepJson):
+            parts.append(one.text)
+            return f"{_MARK}{len(parts) - 1}"
+        if default is None:
+            raise TypeError(f"no JSON for {type(one).__name__}")
+        return default(one)
+
+    try:
+        text = orjson.dumps(value, default=serialize, option=option)
     except TypeError:
         if shallow_text(value) is not None or not _is_deep(value):
             raise
-    return b"".join(_written(value, serialize, option))
+        parts.clear()
+        text = b"".join(_written(value, serialize, option))
+    return _MARKED.sub(lambda found: parts[int(found[1])], text) if parts else text
+
+
+# Never leaves this module, so that no text can hold it by chance or on purpose.
+_MARK = uuid.uuid4().hex
+_MARKED = re.compile(b'"' + _MARK.encode() + rb'(\d+)"')
 
 
 def shallow_text(value: Any) -> bytes | None:
@@ -137,19 +168,6 @@ class _Nest(threading.local):
 
 
 _NEST = _Nest()
-
-
-def _fragment(value: Any) -> orjson.Fragment:
-    if isinstance(value, DeepJson):
-        return orjson.Fragment(value.text)
-    raise TypeError(f"no JSON for {type(value).__name__}")
-
-
-def _fragment_or(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def serialize(value: Any) -> Any:
-        return _fragment(value) if isinstance(value, DeepJson) else default(value)
-
-    return serialize
 
 
 def _is_deep(value: Any) -> bool:
