@@ -66,13 +66,18 @@ def test_a_tenant_s_operator_is_that_of_the_manifests():
     )
 
 
-def test_the_shared_operator_reconciles_nothing_and_has_no_rights_on_objects():
+def test_the_shared_operator_has_rights_on_objects_of_its_own_namespace_only():
     found = built(OVERLAYS / "multi-tenant/webhooks")
-    bound = {o["roleRef"]["name"] for o in found if o["kind"].endswith("Binding")}
-    assert "azureserviceoperator-manager-role" not in bound
-    assert "azureserviceoperator-webhook-certificate-role" in bound
+    bound = [o for o in found if o["kind"].endswith("Binding")]
+    (objects_of,) = [
+        o["metadata"]["namespace"]
+        for o in bound
+        if o["roleRef"]["name"] == "azureserviceoperator-manager-role"
+    ]
     (container,) = one(found, "Deployment")["spec"]["template"]["spec"]["containers"]
-    assert {"name": "AZURE_OPERATOR_MODE", "value": "webhooks"} in container["env"]
+    only = {"name": "AZURE_TARGET_NAMESPACES", "value": objects_of}
+    assert only in container["env"]
+    assert objects_of == one(found, "Namespace")["metadata"]["name"]
 
 
 @pytest.mark.parametrize("name", NAMES)
