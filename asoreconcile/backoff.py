@@ -1,6 +1,6 @@
 """How long to wait before the next try: rate limiters that see the failure.
 
-A limiter is asked once a failure (`delay`) and told when a key is in order or gone
+A limiter is asked once a failure (`delay`) and called when a key is in order or gone
 (`forget`). Limiters remember a bounded set of keys: one that nobody asked about for its
 time to live is dropped (RL-2). All are safe from any thread and never block.
 """

@@ -204,7 +204,9 @@ class LimitedResponse(HTTPResponse):
 
 
 class _Limited(RawIOBase):
-    """silence_seconds: what the socket was told, before there was anything to read."""
+    """silence_seconds: the time-out set on the socket before there was anything to
+    read.
+    """
 
     def __init__(self, raw: RawIOBase, sock: socket.socket, call: Call) -> None:
         super().__init__()

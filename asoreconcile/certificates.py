@@ -1,6 +1,6 @@
 """A certificate authority of one's own, and the certificates that it signs.
 
-For a server whose clients are told whom to trust: webhooks, test servers. Keys are
+For a server whose clients are given its authority: webhooks, test servers. Keys are
 P-256, and nothing is written anywhere. Pure but for the keys' randomness.
 """
 

@@ -39,7 +39,7 @@ def _bounded(message: str) -> str:
 
 @attrs.frozen
 class Ready:
-    """A Ready condition; `observed_generation` is read at the start of the pass.
+    """A Ready condition; `observed_generation` is read at the start of the reconcile.
 
     message: cut at MAX_MESSAGE characters; the log has the whole.
     """
@@ -51,7 +51,7 @@ class Ready:
     observed_generation: int = 0
 
     def to_json(self, last_transition: str) -> JsonObject:
-        """The condition as it stands in `status.conditions`; empty members are left
+        """The condition as it is in `status.conditions`; empty members are left
         out, as a Go client that knows the type would write them.
         """
         condition: JsonObject = {
@@ -102,7 +102,7 @@ def merge_ready(
 
     The new one is taken if its generation is higher, or if it differs and matters at
     least as much as the old one. reason_aware: also if the old reason is one that the
-    pass has just found gone (before a PUT). Conditions of other types are kept.
+    reconcile has just found gone (before a PUT). Conditions of other types are kept.
 
     The time says since when Ready reads as it does: another error has another time, the
     same one again does not. stored: what the cluster has; a condition that comes to say

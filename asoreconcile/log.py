@@ -114,7 +114,7 @@ class JsonFormatter(logging.Formatter):
         try:
             return jsontext.dumps(line, default=str).decode()
         except (TypeError, ValueError):
-            # Half a character, say, or a number too large: escaped, the line is told.
+            # Half a character, say, or a number too large: escaped, it is written.
             return json.dumps(line, default=str)
 
 

@@ -1,7 +1,7 @@
-"""A stop that somebody asked for: those who wait hear of it at once.
+"""A requested stop, which wakes those that wait at once.
 
 An `Event` can be waited for alone. A thread that waits for an answer, a lock or a pause
-would hear of a stop only afterwards; so a signal also calls back, and several can be
+would notice a stop only afterwards; so a signal also calls back, and several can be
 waited for together. Rule: TH-9.
 """
 

@@ -24,10 +24,10 @@ def client_context(
     capath: str | None = None,
     cadata: str | None = None,
 ) -> ssl.SSLContext:
-    """A client's context that verifies whom it talks to. Raises OSError.
+    """A client's context that verifies the server. Raises OSError.
 
-    cafile: PEM of whom to trust. capath: a folder of them. cadata: the PEM itself. With
-    none of them, the system's authorities, or those of SSL_CERT_FILE.
+    cafile: PEM of the authorities to trust. capath: a folder of them. cadata: the PEM
+    itself. With none of them, the system's authorities, or those of SSL_CERT_FILE.
     """
     context = ssl.create_default_context(cafile=cafile, capath=capath, cadata=cadata)
     # Python 3.13 began to refuse authorities that break a letter of RFC 5280: clusters
@@ -52,7 +52,7 @@ class FileContext:
         authority: Pem | None = None,
         pair: Pair | None = None,
     ) -> None:
-        """authority: of whom to trust. pair: what to show; see `load_pair`.
+        """authority: the PEM to trust. pair: what to show; see `load_pair`.
 
         Loads both. Raises OSError (ssl.SSLError is one) for what cannot be used.
         """
@@ -85,7 +85,7 @@ class FileContext:
                 self.context.load_verify_locations(file)
 
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """What tells one content of the files from another."""
+        """A value that differs when the content of the files does."""
         given = (self._authority, *(self._pair or ()))
         return tuple(_stamp_of(file) for file in given if isinstance(file, Path))
 

@@ -48,7 +48,7 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
 )
 @switch(
     "--secure-metrics",
-    text="Serve /metrics over HTTPS, to whom the cluster's roles allow to get it.",
+    text="Serve /metrics over HTTPS, to users whose roles allow to get it.",
 )
 @click.option(
     "--metrics-cert-dir",
@@ -97,7 +97,7 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     metavar="DIR",
     help="Holds tls.crt and tls.key, and ca.crt if they are not their own authority. "
     "Without it a certificate is made, kept in a Secret in POD_NAMESPACE and renewed, "
-    "and the CRDs are told whom to trust.",
+    "and its caBundle is written into the CRDs.",
 )
 @click.option(
     "--webhook-service",
@@ -133,7 +133,7 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     default=_EACH_STEP - 1,
     show_default=True,
     metavar="[LEVEL]",
-    help=f"From {_EACH_STEP} on, and without LEVEL, log each step of each pass.",
+    help=f"From {_EACH_STEP} on, and without LEVEL, log each step of each reconcile.",
 )
 @switch("--json-logging", text="The same as --log-format json.")
 @click.option(
@@ -212,7 +212,7 @@ def manager(
         )
     except (settings.SettingsError, webhooks.WebhookOptionsError) as error:
         raise click.UsageError(str(error)) from error
-    # A pass that parses a large answer must not hold up watches.
+    # A reconcile that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     installs = crd_management == "auto" and not read.watchers_only
     options = Options(

@@ -1,4 +1,4 @@
-"""Staying up until told to end: by a signal, or by the end of a parent process."""
+"""Staying up until a signal comes, or a parent process ends."""
 
 import signal
 import threading

@@ -32,5 +32,5 @@ control_token = click.option(
     metavar="TOKEN",
     help="Open the paths below /_control/ to who sends this token as x-control-token.",
 )
-# How a child process knows that its parent ended: `children.Child` passes it.
+# How a child knows that its parent ended: `subprocesses.ChildProcess` passes it.
 until_stdin_closes = click.option("--until-stdin-closes", is_flag=True, hidden=True)

@@ -28,7 +28,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
         try:
             obj = form.read(entry.load())
         except ConversionError:
-            return ()  # its own pass says so
+            return ()  # its own reconcile says so
         name = azure_name(form.version(obj), obj)
         return (_unclaimed(name),) if name else ()
 

@@ -187,7 +187,7 @@ class AzureOperator:
         self._manager.add(self._supervisor, group=RunnableGroup.OTHERS)
         self._manager.add(self._lifecycle, group=RunnableGroup.LEADER)
         if self._webhooks is not None:
-            # From now on it is ours to tell the CRDs whom to trust.
+            # From now on it is ours to write the CRDs' caBundle.
             self._manager.add(
                 RunnableHooks("webhooks' callers", self._webhooks.changed),
                 group=RunnableGroup.LEADER,
@@ -293,7 +293,7 @@ class AzureOperator:
         )
 
     def _watch_others(self) -> None:
-        """Sources beside the kinds: who they wake is `wakeups`' business."""
+        """Sources beside the kinds; `event_mapping` decides which objects they wake."""
         self._namespaces.add_handler(self._wakeups.on_namespace)
         for resource, group_kind in ((SECRETS, SECRET), (CONFIG_MAPS, CONFIG_MAP)):
             informer = self._informers.of(resource, metadata_only=True)
@@ -388,7 +388,7 @@ class AzureOperator:
         )
 
     def _report_unreadable(self, found: Unreadable) -> None:
-        """Have the kind's own controller tell the object, or tell it here."""
+        """Record the event by the kind's own controller, or by the operator."""
         kind = self._kinds.running().get(found.resource.group_kind)
         if kind is None:
             self._recorder.event(found.known, "Warning", REASON, found.message)
@@ -423,7 +423,7 @@ class AzureOperator:
         )
 
     def _callers(self) -> list[WebhookTarget]:
-        """What may name our webhooks; the leader tells them whom to trust."""
+        """What may name our webhooks; the leader writes their caBundle."""
         return [
             WebhookTarget.mutating(MUTATING_NAME),
             WebhookTarget.validating(VALIDATING_NAME),

@@ -101,7 +101,7 @@ class CrdWatcher:
         self._report_refused(served)
 
     def standing(self) -> CheckResult:
-        """A readiness check that tells and never fails: what cannot run, and why."""
+        """A readiness check that reports and never fails: what cannot run, and why."""
         failed = [f"{kind}: did not start: {why}" for kind, why in self.failed.items()]
         refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
         return CheckResult(ok=True, details=(*sorted(failed), *sorted(refused)))

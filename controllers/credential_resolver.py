@@ -127,7 +127,7 @@ class CredentialResolver:
         """The connection that an object is to use.
 
         A Secret that one of our objects exports is no credential: its author would
-        choose as whom others act. Raises CredentialError when the Secret that the
+        choose the identity of others. Raises CredentialError when the Secret that the
         object names is not there, or the one that applies is malformed. Blocks for one
         read of the Secret when it changed or the object is new. Rules: R8.1 - R8.5.
         """

@@ -39,7 +39,7 @@ class RunningKinds(Protocol):
 
 
 class CredentialWatcher:
-    """`runtime.reconciler.Reconciler` over Secrets: one pass, one worker at a time."""
+    """`runtime.reconciler.Reconciler` over Secrets: one at a time."""
 
     def __init__(self, kept: Kept, kinds: RunningKinds) -> None:
         self._kept = kept
@@ -100,7 +100,7 @@ def index_credentials(informer: Informer) -> None:
 
 
 def is_change(event: Event) -> bool:
-    """Whether a Secret may have changed: at the start all objects get a pass anyway."""
+    """Whether a Secret may have changed: the start reconciles all objects anyway."""
     match event:
         case Added(initial=initial):
             return not initial

@@ -122,7 +122,7 @@ class EventMapping:
         try:
             obj = form.read(entry.load())
         except ConversionError:
-            # Its own pass says so; nothing can be known of what it names.
+            # Its own reconcile says so; nothing can be known of what it names.
             self._dependents.update(node, {})
             return
         self._dependents.update(node, targets_of(form.version(obj), obj))
@@ -177,7 +177,8 @@ def _waits(entry: Entry, relation: Relation) -> bool:
     if ready is None:
         return True
     if ready.get("status") == "True":
-        # Of an older spec: its pass over the new one may be finding something missing.
+        # Of an older spec: its reconcile of the new one may be finding something
+        # missing.
         return (ready.get("observedGeneration") or 0) < entry.generation
     return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
 

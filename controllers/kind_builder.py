@@ -1,4 +1,4 @@
-"""One kind put together: cache, reconciler and queue, and who is told of changes."""
+"""One kind put together: cache, reconciler and queue, and who gets its changes."""
 
 import random
 
@@ -32,7 +32,7 @@ from asoreconcile.runtime.health import CachesSynced
 from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.threads import Threads
 
-# A pass asks Azure a handful of times, for 90 s of silence each at the worst (D9).
+# A reconcile asks Azure a handful of times, for 90 s of silence each at the worst (D9).
 _PASS_SECONDS = 300.0
 
 

@@ -100,7 +100,7 @@ class KindRegistry:
         return "" if kind is None else kind.informer.synced_version
 
     def namesakes(self, arm_id: str) -> Iterable[tuple[KindVersion, JsonObject]]:
-        """The objects that may stand for an ARM id (`azure.scope.Operator`).
+        """The objects that may stand for an ARM id (`azure.scope.SharedDependencies`).
 
         Raises RetryError while a kind of the id's type is not listed yet.
         """
@@ -113,7 +113,7 @@ class KindRegistry:
             for key in with_id(kind.informer, arm_id):
                 entry = kind.informer.entry(key)
                 if entry is not None:
-                    with suppress(ConversionError):  # its own pass says so
+                    with suppress(ConversionError):  # its own reconcile says so
                         obj = kind.form.read(entry.load())
                         yield kind.form.version(obj), obj
 

@@ -125,7 +125,7 @@ class Lifecycle:
         return CheckResult(all(verdict.ok for verdict in verdicts), details)
 
     def standing(self) -> CheckResult:
-        """A readiness check that tells and never fails: who waits for whom."""
+        """A readiness check that reports and never fails: which objects wait."""
         details = [
             f"{one.group_kind}: waits for its last reconcile: {running}"
             for one in self._leaving

@@ -1,4 +1,4 @@
-"""Where the metrics are served: to everyone on a port, or to whom the cluster lets.
+"""Where the metrics are served: to everyone on a port, or to users with the role.
 
 Secured, the answers go over HTTPS, and the API server is asked who may have them. Its
 client is one of its own: a replica that does not lead is scraped as well, and must

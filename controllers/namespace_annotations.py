@@ -19,7 +19,7 @@ class Headers(Protocol):
 
 
 class NamespaceAnnotations:
-    """name -> annotations, as `azure.scope.Operator` asks for them. From any thread."""
+    """name -> annotations, for `azure.scope.SharedDependencies`. From any thread."""
 
     def __init__(self, headers: Headers) -> None:
         self._headers = headers

@@ -10,7 +10,7 @@ from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 class Options:
     """Addresses: `:8080`, `127.0.0.1:0`; "0" is nowhere.
 
-    secure_metrics: over HTTPS, to whom the cluster lets; metrics_certificates: the
+    secure_metrics: over HTTPS, to users whose roles allow it; metrics_certificates: the
     folder of tls.crt and tls.key for it, "" for a pair of its own making.
     leader_election: None works at once. all_versions: install CRDs that serve every
     version; webhooks must be on.

@@ -1,4 +1,4 @@
-"""How fast objects come back after failing, and how many passes a second there are."""
+"""How fast objects come back after failing, and how many reconciles run a second."""
 
 from asoreconcile.backoff import ItemExponential, RateLimiter
 from asoreconcile.clock import Clock
@@ -10,14 +10,14 @@ _BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0
 
 
 def retries(clock: Clock) -> RateLimiter:
-    """The limiter of one controller, for passes that failed before they could write a
-    condition (4d).
+    """The limiter of one controller, for reconciles that failed before they could write
+    a condition (4d).
     """
     return ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=clock)
 
 
 def turns(limit: RateLimit | None, clock: Clock) -> Throttle | None:
-    """The turns of all passes of the process; None does not limit. Rule: D8."""
+    """The turns of all reconciles of the process; None does not limit. Rule: D8."""
     if limit is None:
         return None
     return Throttle(limit.qps, limit.bucket_size, clock=clock)

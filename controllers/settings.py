@@ -75,7 +75,7 @@ class SettingsError(AsoreconcileError):
 
 @attrs.frozen
 class RateLimit:
-    """A token bucket over all passes of the process (D8). qps: passes a second."""
+    """A token bucket for all reconciles of the process (D8). qps: per second."""
 
     qps: float = _DEFAULT_QPS
     bucket_size: int = _DEFAULT_BUCKET_SIZE
@@ -83,7 +83,7 @@ class RateLimit:
 
 @attrs.frozen
 class Settings:
-    """What the manager is told by its environment.
+    """The settings that the manager reads from its environment.
 
     credential: the global one; None leaves objects to narrower scopes.
     credentials: the rules for those in Secrets.

@@ -91,7 +91,7 @@ class SharedReads(Generic[T]):
         self._changed_at = self._clock.monotonic()
 
     def _serving(self, key: ObjectKey, kind: GroupKind, obj: JsonObject) -> _Read:
-        """A read that tells of an object: one that has begun, or a new one."""
+        """A read that shows an object: one that has started, or a new one."""
         with self._lock:
             now = self._clock.monotonic()
             read = self._shared.get((key, kind))

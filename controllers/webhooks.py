@@ -52,9 +52,9 @@ class WebhookOptions:
     """What the command line says of webhooks.
 
     address: `:9443`; "0" serves none. cert_dir: holds tls.crt and tls.key, and ca.crt
-    where they are not their own authority; None has us make a certificate, keep it in
-    a Secret, and tell the API server whom to trust. service: `namespace/name` of the
-    Service before the port; url: in its place, where the API server finds it:
+    where they are not their own authority; None has us make a certificate, keep it in a
+    Secret, and write the caBundle that the API server trusts. service: `namespace/name`
+    of the Service before the port; url: in its place, where the API server finds it:
     `https://host:port`. Raises WebhookOptionsError if they are served and neither of
     the two is one.
     """
@@ -100,7 +100,7 @@ class WebhookOptions:
         return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
 
     def _authority(self) -> bytes:
-        """Empty where CRDs are told later, by `ManagedCertificates`."""
+        """Empty where `ManagedCertificates` writes it later."""
         folder = self.cert_dir
         if folder is None:
             return b""
@@ -195,7 +195,7 @@ class Webhooks:
         return (self.server,)
 
     def changed(self) -> None:
-        """A CRD came or changed: it may have to be told whom to trust."""
+        """A CRD came or changed: it may need our caBundle."""
         if isinstance(self._certificates, ManagedCertificates):
             self._certificates.look()
 

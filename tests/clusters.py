@@ -22,7 +22,7 @@ TARGETS = ("embedded", _REAL) if HAS_REAL else ("embedded",)
 
 
 class RealCluster:
-    """A kube-apiserver as `Operation` takes one. Use as a context manager.
+    """A kube-apiserver as `AzureOperator` takes one. Use as a context manager.
 
     Nothing collects garbage, and it keeps no journal and knows no faults. options: more
     of kube-apiserver's.

@@ -5,7 +5,7 @@ provider does so again. After a real 429 (not a busy object's) what it names is 
 until `Retry-After` has passed (`refusals`): ARM's bucket if ARM says that it is empty,
 else that one resource, and its provider's or ARM's only when several resources were
 refused. Before a 429, who asks while nothing is left is held back. Nobody sleeps: who
-may not go is told when to come back. Rules: T1-T9, D4.
+may not go gets the time to come back. Rules: T1-T9, D4.
 """
 
 import random
@@ -39,7 +39,7 @@ class RemainingGauge(Protocol):
 class Budget:
     """One principal's gates, by bucket. Thread-safe; never blocks.
 
-    jitter: 0.0-1.0 at random; spreads those who were told to come back.
+    jitter: 0.0-1.0 at random; spreads those that were sent back.
     operations: the long-running operations that this principal watches.
     """
 

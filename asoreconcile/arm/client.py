@@ -1,7 +1,7 @@
 """The ARM client: one request a call, an outcome or an exception, never a wait.
 
-`exchange` carries the request; what the answer means is decided by the pure half
-(`beginning`, `polling`, `faults`). The bearer token goes to the endpoint's host only.
+`pipeline` carries the request; what the answer means is decided by the pure half
+(`lro_start`, `polling`, `errors`). The bearer token goes to the endpoint's host only.
 Rules: V1-V10, Q1, T9, D17.
 """
 

@@ -72,7 +72,7 @@ def _audience(text: str) -> str:
 
 @attrs.frozen
 class CloudConfig:
-    """Which cloud: public Azure unless told otherwise; "" means the default."""
+    """Which cloud: public Azure by default; "" means the default."""
 
     authority_host: str = attrs.field(
         default=DEFAULT_AUTHORITY, converter=_authority_host

@@ -1,4 +1,4 @@
-"""ARM's failures: what was said, by whom, and of which request.
+"""ARM's failures: what was said, by which host, and of which request.
 
     AsoreconcileError
     ├── ArmError            ARM (or what stands before it) answered with a failure

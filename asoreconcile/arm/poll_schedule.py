@@ -1,4 +1,4 @@
-"""How long operations wait between two polls, and who hears that one went wrong."""
+"""How long operations wait between two polls, and what counts failed polls."""
 
 from urllib.parse import urlsplit
 

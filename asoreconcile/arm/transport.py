@@ -224,7 +224,7 @@ class _Session(requests.Session):
 
 
 class _Connection(FencedConnection, LimitedTlsConnection):
-    """Sends the target it is told: urllib3 would turn `%3a` into `%3A`."""
+    """Sends the target as it is given: urllib3 would turn `%3a` into `%3A`."""
 
     def fence(self, method: str) -> Fence | None:  # noqa: ARG002 - all writes are alike
         sending = _SENDING.get()

@@ -149,8 +149,9 @@ def _send(
 
 
 def _is_overtaken(work: ReconcileScope, error: ArmError) -> bool:
-    """Whether only somebody else's write came in between, so that the next pass reads
-    and puts at once. Who is overtaken again and again is told so, and backs off.
+    """Whether only somebody else's write came in between, so that the next reconcile
+    reads and puts at once. Who is overtaken again and again gets a condition, and backs
+    off.
     """
     if error.status != HTTPStatus.PRECONDITION_FAILED or not work.context.rests_on:
         return False

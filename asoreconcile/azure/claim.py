@@ -48,8 +48,8 @@ def mark(work: ReconcileScope, *, claim: bool) -> None:
     """
     meta: JsonObject = {}
     if claim:
-        # Whatever it waits for or stumbles over the next pass meets again, and shows on
-        # an object that is ours by then.
+        # Whatever it waits for or stumbles over the next reconcile meets again, and
+        # shows on an object that is ours by then.
         with suppress(Exception):
             meta = _claimed(work)
     ours = {OPERATOR_NAMESPACE: work.operator.namespace}

@@ -118,7 +118,7 @@ def await_parent_deletion(work: ReconcileScope) -> Outcome:
 def remove_finalizer(work: ReconcileScope) -> Outcome:
     """Remove our finalizer, if it is there: Kubernetes may end the object.
 
-    Raises ConflictError when the object changed meanwhile; the pass starts again.
+    Raises ConflictError when the object changed meanwhile; the reconcile starts again.
     """
     work.kind.memories.forget(work.key)
     work.operator.waiting.forget(ObjectReference(work.kind.group_kind, work.key))

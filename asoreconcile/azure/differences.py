@@ -28,7 +28,7 @@ _ENVELOPE = frozenset(
     {"id", "name", "type", "etag", "systemData", "apiVersion", "location"}
 )
 _FREE_MAPS = frozenset({"tags", "userassignedidentities"})
-# What tells the elements of a list apart, the surest first.
+# What distinguishes the elements of a list, the surest first.
 _IDENTITIES = (
     *("id", "name", "key", "ruleId", "principalId", "objectId", "serviceName"),
     *("service", "category", "type", "port", "destinationPort", "locationName"),
@@ -191,7 +191,7 @@ def _absent(path: str, value: Any, *, is_free: bool) -> Iterator[Difference]:
 
 
 def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
-    """The member that tells the elements of both lists apart, or ""."""
+    """The member that distinguishes the elements of both lists, or ""."""
     for name in _IDENTITIES:
         if all(_is_unique(name, some) for some in (want, have)):
             return name

@@ -1,6 +1,6 @@
 """Whether a resource that is in order needs a PUT at its sync (D11).
 
-ASO puts every resource at every sync, and so do we unless told otherwise (`SyncMode`).
+ASO puts every resource at every sync, and so do we by default (`SyncMode`).
 Told so, the sync reads: what Azure has is compared with what would be put, and a PUT
 goes out only for differences that no PUT has failed to mend before.
 """
@@ -61,7 +61,7 @@ def without_put(
 ) -> JsonObject | None:
     """The resource as Azure has it, if a PUT of `body` would change nothing.
 
-    None: put it. Blocking: one GET, shared with the pass. Raises ConditionError
+    None: put it. Blocking: one GET, shared with the reconcile. Raises ConditionError
     `PersistentDrift` when somebody undoes each PUT.
     """
     mode = mode_of(work)

@@ -41,9 +41,9 @@ from asoreconcile.redaction import know
 def export(work: ReconcileScope, current: JsonObject) -> None:
     """Write all that the resource exports.
 
-    current: the object with the status of this pass. Secrets whose note still holds are
-    left as they are, and Azure is not asked for them (`exported`). Blocking: a read per
-    target, a write per target that differs. Raises ConditionError
+    current: the object with the status of this reconcile. Secrets whose note still
+    holds are left as they are, and Azure is not asked for them (`export_cache`).
+    Blocking: a read per target, a write per target that differs. Raises ConditionError
     `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours,
     that are credentials, or that two exports disagree about, and for expressions that
     fail; what extensions raise.
@@ -76,7 +76,7 @@ def export(work: ReconcileScope, current: JsonObject) -> None:
 
 
 def _require_no_credential(work: ReconcileScope, names: Iterable[str]) -> None:
-    """What becomes a credential decides as whom others act: no export may make one."""
+    """A credential decides which identity others use: no export may make one."""
     for name in sorted(names):
         own = work.session.annotation(CREDENTIAL_FROM) == name
         key = ObjectKey(work.key.namespace, name)

@@ -1,4 +1,4 @@
-"""What a pass that failed shows: a Ready condition and an event (3c, R7.3).
+"""What a reconcile that failed shows: a Ready condition and an event (3c, R7.3).
 
 Most failures are born as a ConditionError; what others become is decided here, once.
 """
@@ -27,7 +27,7 @@ _MAY_BE_ON_ITS_WAY = frozenset(
 )
 _PATIENCE_SECONDS = 60.0
 # The verdicts of the Kubernetes API that a person has to know; any other is trouble of
-# the moment, or a race that the next pass wins.
+# the moment, or a race that the next reconcile wins.
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
 
 

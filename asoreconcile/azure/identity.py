@@ -52,7 +52,7 @@ def identify(work: ReconcileScope, owner: Owner | None) -> Identity:
 def is_own(work: ReconcileScope) -> bool:
     """Whether the claimed id is this object's own.
 
-    It stands in an annotation, which whoever edits the object may write. So it must be
+    It is in an annotation, which whoever edits the object may write. So it must be
     what the object's owner and name make; or, where that cannot be told any more (the
     owner is gone, the spec was edited), what the status says, which only the operator
     writes.

@@ -54,7 +54,7 @@ class ObjectMemory:
     overtaken: PUTs in a row that Azure refused as the resource had changed since it was
     read.
     credential: `namespace/name` of the Secret whose credential was used last.
-    misunderstood: what its annotations said that is not understood, told already.
+    misunderstood: values of annotations that are not understood, reported already.
     content: a hash of that Secret's content; "" while none is used.
     """
 

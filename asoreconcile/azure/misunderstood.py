@@ -1,4 +1,4 @@
-"""Annotations whose value is none that is known: whoever wrote it hears of it.
+"""Annotations whose value is not known: an event and the condition say so.
 
 The default is used in its place (R1.7), which may be the opposite of what was meant: a
 misspelt `detach-on-delete` deletes.
@@ -21,8 +21,8 @@ _LOGGED = {
 
 
 def tell_misunderstood(work: ReconcileScope) -> None:
-    """Have the conditions of this pass say what is not understood, and once an event
-    and the log.
+    """Have the conditions of this reconcile say what is not understood, and once an
+    event and the log.
     """
     own = annotations(work.obj)
     inherited = work.operator.namespace_annotations(work.key.namespace)

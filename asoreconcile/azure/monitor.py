@@ -50,7 +50,7 @@ def monitor(work: ReconcileScope) -> Outcome:
             _came_to_nothing(work)
             raise put_failed(work, fault)
         case Restart():
-            # The operation left nothing behind: the next pass puts again (L16).
+            # The operation left nothing behind: the next reconcile puts again (L16).
             _came_to_nothing(work)
             raise operation_lost(work, outcome)
         case Done() | ReadResource():

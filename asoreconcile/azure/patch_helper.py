@@ -1,13 +1,13 @@
-"""One pass over one object: its working copy, and every write to Kubernetes.
+"""One reconcile of one object: its working copy, and every write to Kubernetes.
 
 Writes are small and say what they rest on. Our own annotations and labels go out as a
 merge patch preconditioned on the uid, so that an edit in between costs no operation
 token; finalizers and owner references are lists others share, so they also rest on the
 resource version; the status goes last, in one patch. Every answer replaces the working
-copy's metadata and is given to the cache, so that the next pass cannot start from
+copy's metadata and is given to the cache, so that the next reconcile cannot start from
 something older (D21).
 
-An object that is gone ends the pass (`GoneError`), silently: R1.17, D2.
+An object that is gone ends the reconcile (`GoneError`), silently: R1.17, D2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,16 +41,16 @@ from asoreconcile.objects import (
 )
 from asoreconcile.redaction import redact
 
-# What a pass has done is written down even when it has used up its time.
+# What a reconcile has done is written down even when it has used up its time.
 _RECORD_SECONDS = 15.0
 
 
 class GoneError(AsoreconcileError):
-    """The object is no longer there, or another one has its name: end the pass."""
+    """The object is no longer there, or another one has its name: end the reconcile."""
 
 
 class StaleError(AsoreconcileError):
-    """The object is newer than the copy this pass began with: begin the pass anew."""
+    """The object is newer than the copy of this reconcile, which must start anew."""
 
 
 class Patcher(Protocol):
@@ -75,7 +75,7 @@ class WriteCache(Protocol):
 
 
 class PatchHelper:
-    """The working copy of a pass. Not for sharing between threads."""
+    """The working copy of a reconcile. Not for sharing between threads."""
 
     def __init__(
         self,
@@ -88,23 +88,23 @@ class PatchHelper:
         form: StorageCodec,
         is_live: bool = False,
     ) -> None:
-        """Begin a pass with a private copy of the object as the cluster keeps it.
+        """Begin a reconcile with a private copy of the object as the cluster keeps it.
 
-        is_live: the API server said so just now (`begun`).
+        is_live: the API server said so just now (`recent_writes`).
 
         Raises ConversionError.
         """
         self._form = form
         self._take(obj)
         self.key = key_of(obj)
-        # What the conditions of this pass speak of, whatever is edited meanwhile.
+        # What the conditions of this reconcile speak of, whatever is edited meanwhile.
         self.generation = generation(obj)
         self.status: JsonObject = copy_json(status(self.obj))
         self._resource = resource
         self._client = client
         self._cache = cache
         self._clock = clock
-        # A sentence that every condition of this pass ends in.
+        # A sentence that every condition of this reconcile ends in.
         self.remark = ""
         self._is_live = is_live  # whether `obj` is an answer of the API server
 
@@ -135,7 +135,7 @@ class PatchHelper:
         """Write lists that others write too (finalizers, ownerReferences).
 
         Raises ConflictError when the object changed since it was read: nothing was
-        written, the pass starts again from the newer object.
+        written, the reconcile starts again from the newer object.
         """
         base = {
             "uid": uid_of(self.obj),
@@ -144,12 +144,12 @@ class PatchHelper:
         self._patch({"metadata": {**base, **meta}})
 
     def confirm(self) -> None:
-        """Make sure that the object is still there, as this pass knows it.
+        """Make sure that the object is still there, as this reconcile knows it.
 
         Caches lag, the more so when another process acted until just now: a PUT for an
         object that went would leave a resource that nobody deletes (D2). One GET,
-        unless this pass has written already, or we did a moment ago. Raises GoneError,
-        StaleError.
+        unless this reconcile has written already, or we did a moment ago. Raises
+        GoneError, StaleError.
         """
         if self._is_live:
             return

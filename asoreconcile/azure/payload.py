@@ -9,7 +9,8 @@ from asoreconcile.objects import JsonObject, spec
 
 
 def payload_of(work: ReconcileScope, identity: Identity) -> JsonObject:
-    """Blocking: reads Secrets and ConfigMaps once a pass, and whatever extensions read.
+    """Blocking: reads Secrets and ConfigMaps once a reconcile, and whatever extensions
+    read.
 
     Raises ConditionError for inputs that are not there, and what extensions raise.
     """

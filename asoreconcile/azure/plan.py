@@ -1,4 +1,4 @@
-"""What a pass over one object will do, decided before anything is done. Pure.
+"""What a reconcile of one object will do, decided before anything is done. Pure.
 
 The order of the questions is the contract (reconcile-semantics 1a, 1b and 5): whose
 object is it, is it going away, is it ours already, may we write, is something running.
@@ -22,10 +22,10 @@ from asoreconcile.objects import JsonObject, annotations, finalizers, is_deletin
 
 
 class Step(Enum):
-    """The one thing a pass does."""
+    """The one thing a reconcile does."""
 
     IGNORE_FOREIGN = auto()  # another operator's object: an event, nothing else (R1.2)
-    MARK = auto()  # write whose it is; the next pass goes on (R1.3)
+    MARK = auto()  # write whose it is; the next reconcile goes on (R1.3)
     BEGIN = auto()  # PUT
     MONITOR = auto()  # one poll of the running PUT
     OBSERVE = auto()  # policy skip: read, export, no write (R1.8)
@@ -42,7 +42,7 @@ class Plan:
     """A step, and whether the object must be claimed before it (at MARK: with it).
 
     drop_poller: the stored operation is no PUT's, or is half there; it is cleared and
-    the pass begins anew (D16, R2.1).
+    the reconcile begins anew (D16, R2.1).
     """
 
     step: Step
@@ -53,7 +53,7 @@ class Plan:
 def plan(
     obj: JsonObject, *, policy: Policy, operator_namespace: str, can_delete: bool
 ) -> Plan:
-    """Decide a pass.
+    """Decide a reconcile.
 
     obj: reads metadata only. can_delete: whether Azure offers DELETE for the kind.
     """

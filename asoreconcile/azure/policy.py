@@ -53,7 +53,7 @@ def policy_of(
 def concerns(
     before: Mapping[str, str], after: Mapping[str, str], *, deleting: bool
 ) -> bool:
-    """Whether a change of a policy annotation is a reason for a pass.
+    """Whether a change of a policy annotation is a reason for a reconcile.
 
     To and from `skip` it is (R6.1, R6.3), and to and from a value that is none: that is
     said. An object that is being deleted looks at any: it may have waited for

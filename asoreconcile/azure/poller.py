@@ -67,12 +67,13 @@ def load_poller(work: ReconcileScope) -> Token:
 
 def poll(work: ReconcileScope, token: Token) -> Outcome:
     """Ask once how the operation stands; not before its time (D4, L17): an event may
-    have brought the pass forward.
+    have brought the reconcile forward.
 
     A monitor that is gone or cannot be asked is replaced by reading the resource
-    itself, in the same pass (L16). Never ReadResource, but for a DELETE whose resource
-    is still going. Raises ArmError when that read is refused, ArmTransportError, and
-    ConditionError when a monitor refused before: its words tell more.
+    itself, in the same reconcile (L16). Never ReadResource, but for a DELETE whose
+    resource is still going. Raises ArmError when that read is refused,
+    ArmTransportError, and ConditionError when a monitor refused before: its words tell
+    more.
     """
     client = work.connection.client
     progress = work.memory.poll.progress

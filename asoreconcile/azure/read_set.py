@@ -1,8 +1,8 @@
-"""What the passes under way have read of other objects.
+"""What the reconciles in flight have read of other objects.
 
 A change wakes who waits for it (D13). But a cache shows a change before the handlers of
-its event run: a pass may have read it and be putting the resource for it already. Woken
-for it then, the object would be put a second time.
+its event run: a reconcile may have read it and be putting the resource for it already.
+Woken for it then, the object would be put a second time.
 """
 
 import threading
@@ -21,7 +21,7 @@ from asoreconcile.objects import (
 
 
 class ReadSet:
-    """The versions at which one pass has read other objects. For one thread."""
+    """The versions at which one reconcile has read other objects. For one thread."""
 
     def __init__(self) -> None:
         self._read: dict[ObjectReference, int] = {}
@@ -29,11 +29,11 @@ class ReadSet:
     def note(self, node: ObjectReference, found: JsonObject | None) -> None:
         """found: what was read; None for what was not there."""
         version = 0 if found is None else version_number(resource_version(found))
-        # The first read is the oldest, and the pass may rest on it.
+        # The first read is the oldest, and the reconcile may rest on it.
         self._read.setdefault(node, version)
 
     def include(self, node: ObjectReference, version: int) -> bool:
-        """Whether the pass has read nothing older of an object than a version of it."""
+        """Whether the reconcile read an object at that version or a newer one."""
         return 0 < version <= self._read.get(node, 0)
 
 
@@ -54,7 +54,7 @@ class TrackingReader:
 
 
 class InFlightReads:
-    """key -> the pass over it that is under way. Safe from any thread."""
+    """key -> the reconcile of it that is in flight. Safe from any thread."""
 
     def __init__(self, wake: Callable[[ObjectKey], None]) -> None:
         """wake: has an object reconciled, soon; does not block."""
@@ -64,8 +64,9 @@ class InFlightReads:
 
     @contextmanager
     def during(self, key: ObjectKey) -> Iterator[ReadSet]:
-        """While a pass over an object runs. At its end, however it ends, the object is
-        woken for what changed meanwhile, unless the pass has read all of it.
+        """While a reconcile of an object runs. At its end, however it ends, the
+        object is woken for what changed meanwhile, unless the reconcile has read all of
+        it.
         """
         glances = ReadSet()
         with self._lock:
@@ -80,7 +81,7 @@ class InFlightReads:
 
     def changed(self, key: ObjectKey, node: ObjectReference, version: str) -> None:
         """What an object depends on is at another version now, or with "" is gone: wake
-        the object, unless the pass under way reads that.
+        the object, unless the reconcile in flight reads that.
         """
         with self._lock:
             changes = self._changes.get(key)

@@ -1,4 +1,4 @@
-"""An object made ours a moment ago, whose next pass is the one that begins it.
+"""An object made ours a moment ago, whose next reconcile is the one that begins it.
 
 In memory only; losing it costs one read.
 """
@@ -37,6 +37,6 @@ class RecentWrites:
         )
 
     def end(self) -> bool:
-        """The pass that begins it was made; whether it was noted."""
+        """The reconcile that begins it was made; whether it was noted."""
         was_noted, self.at = self.at is not None, None
         return was_noted

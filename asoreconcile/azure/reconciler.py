@@ -1,7 +1,7 @@
 """The reconciler of one Azure kind: load, plan, do one step, write the status.
 
-Runs on worker threads, several at once, never two for one object. A pass makes at most
-one write to Azure or one poll, and never waits.
+Runs on worker threads, several at once, never two for one object. A reconcile makes at
+most one write to Azure or one poll, and never waits.
 """
 
 from collections.abc import Callable
@@ -92,8 +92,8 @@ class ArmReconciler:
         self._reader = reader
 
     def reconcile(self, request: Request) -> Result:
-        """One pass. Raises only what the queue should back off from: conflicts, and
-        trouble with the Kubernetes API, which leave nowhere to write a condition.
+        """One reconcile. Raises only what the queue should back off from: conflicts,
+        and trouble with the Kubernetes API, which leave nowhere to write a condition.
         """
         obj = self._reader.get(request.key)
         if obj is None:

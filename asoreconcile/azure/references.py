@@ -38,7 +38,7 @@ class Getter(Protocol):
 
 
 class References:
-    """`catalogue.payload.Inputs` over a cluster, for one object in one pass.
+    """`catalogue.payload.Inputs` over a cluster, for one object in one reconcile.
 
     Blocking: each Secret and ConfigMap is read once from the API server. Raises
     ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`.
@@ -47,7 +47,7 @@ class References:
     def __init__(
         self, namespace: str, *, client: Getter, objects: Objects, glances: ReadSet
     ) -> None:
-        """glances: is told of each Secret and ConfigMap."""
+        """glances: collects each Secret and ConfigMap that is read."""
         self._namespace = namespace
         self._client = client
         self._objects = objects
@@ -129,9 +129,9 @@ class References:
     def know_secrets(self, inputs: Iterable[InputReference]) -> None:
         """Read the Secrets that a spec names, so that `redact` knows their values.
 
-        For passes that send nothing: Azure quotes a value long after it was sent. What
-        cannot be read now is left out. Nothing is decided by it, so it is no glance: a
-        change of one of them still wakes the object.
+        For reconciles that send nothing: Azure quotes a value long after it was sent.
+        What cannot be read now is left out. Nothing is decided by it, so it is not
+        in the read set: a change of one of them still wakes the object.
         """
         readers = {"secret": self.secret, "secret-map": self.secret_map}
         for given in inputs:

@@ -43,7 +43,7 @@ class RequeueBackoff:
         return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
 
     def succeeded(self, memory: ObjectMemory) -> None:
-        """The object's last pass did not fail. Rule: R4.3."""
+        """The object's last reconcile did not fail. Rule: R4.3."""
         memory.failures = 0
 
     def resync(self) -> float | None:

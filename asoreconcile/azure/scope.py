@@ -92,7 +92,7 @@ class NamingRecorder(Recorder, Protocol):
     """A recorder that others record through (`kube.events.EventRecorder`)."""
 
     def named(self, source: str) -> Recorder:
-        """The same, for events that one controller tells."""
+        """The same, for events that one controller records."""
 
 
 class ServedKinds(Objects, Protocol):
@@ -166,7 +166,7 @@ class KindRuntime:
 
 
 class ReconcileScope:
-    """One pass. Not for sharing between threads."""
+    """One reconcile. Not for sharing between threads."""
 
     def __init__(
         self,
@@ -183,9 +183,11 @@ class ReconcileScope:
         self.session = session
         self.log = log
         self.glances = glances
-        # Held, not looked up: what is forgotten while the pass runs stays forgotten.
+        # Held, not looked up: what is forgotten while the reconcile runs stays
+        # forgotten.
         self.memory = memory
-        # Whether a failure of this pass speaks of Secrets and ConfigMaps as they were.
+        # Whether a failure of this reconcile speaks of Secrets and ConfigMaps as they
+        # were.
         self.inputs_changed = False
         self.objects = TrackingReader(operator.objects, glances)
 
@@ -232,7 +234,7 @@ class ReconcileScope:
 
     @cached_property
     def context(self) -> ReconcileContext:
-        """What extensions of this pass see; its raw GET is shared by all of them."""
+        """What extensions of this reconcile see; all of them share its raw GET."""
         return ReconcileContext(
             version=self.version,
             arm=self.connection.client,

@@ -71,7 +71,7 @@ def _check_and_export(work: ReconcileScope) -> None:
 
 
 def observe_skipped(work: ReconcileScope) -> Outcome:
-    """The pass of an object whose policy is `skip` (1f, R1.8)."""
+    """The reconcile of an object whose policy is `skip` (1f, R1.8)."""
     try:
         _show(work)
     except _AbsentError as error:
@@ -113,7 +113,7 @@ def _read(work: ReconcileScope) -> JsonObject:
 
 
 def _absent(work: ReconcileScope) -> _AbsentError:
-    # Whatever was accepted is not there: the next pass must PUT.
+    # Whatever was accepted is not there: the next reconcile must PUT.
     work.memory.accepted = None
     return _AbsentError(
         f"Azure accepted the resource {work.arm_id} but does not show it; it is put "

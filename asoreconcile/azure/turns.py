@@ -21,7 +21,7 @@ _BUSY_SECONDS = 1.0
 
 
 class Reading:
-    """A pass over a parent, from before it reads to its end. Guarded by `Turns`."""
+    """A reconcile of a parent, from before it reads to its end. Guarded by `Turns`."""
 
     def __init__(self, key: str, *, is_stale: bool) -> None:
         self.key = key
@@ -42,7 +42,7 @@ class Turns:
 
     @contextmanager
     def reading(self, arm_id: str) -> Iterator[Reading]:
-        """The pass over a resource that may be a parent; begins before it reads."""
+        """The reconcile of a resource that may be a parent; begins before it reads."""
         key = ids.key(arm_id)
         with self._lock:
             reading = Reading(key, is_stale=key in self._writes)

@@ -1,4 +1,4 @@
-"""An object that cannot be read: it is told so itself, and nothing else is done."""
+"""An object that cannot be read gets a condition that says so, and nothing else."""
 
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.scope import KindRuntime, SharedDependencies

@@ -1,6 +1,6 @@
 """Younger objects that wait for an older one of the same Azure id to go.
 
-In memory: after a restart each finds out again whom it waits for.
+In memory: after a restart each object finds out again which one it waits for.
 """
 
 import threading
@@ -11,7 +11,7 @@ from asoreconcile.objects import GroupKind
 
 
 class Waiting:
-    """Who waits for whom. Safe from any thread."""
+    """Which object waits for which other one. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -96,7 +96,7 @@ class CachedClient(Writes):
         return found
 
     def _caches(self, resource: ApiResource) -> Sequence[Informer]:
-        """The informers that a write must be told to."""
+        """The informers that must be given a write."""
         found = (
             self._informers.find(resource, metadata_only=one) for one in (False, True)
         )

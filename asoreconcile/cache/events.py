@@ -1,4 +1,4 @@
-"""What an informer tells its handlers: an object came, changed or went."""
+"""What an informer delivers to its handlers: an object came, changed or went."""
 
 from collections.abc import Callable
 

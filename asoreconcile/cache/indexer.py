@@ -1,4 +1,4 @@
-"""What is known of a kind: the cache, our own writes over it, who hears of changes.
+"""What is known of a kind: the cache, our own writes over it, the handlers of changes.
 
 The store changes first, then handlers are called, in the order of the stream. One feed
 writes at a time; anyone reads, and never waits. Rules: IN-1 - IN-8, IN-11, D21.

@@ -1,4 +1,4 @@
-"""One kind in the cache: watches that feed it, readers, handlers that hear of changes.
+"""One kind in the cache: watches that feed it, readers, handlers that get the changes.
 
 Reads never wait, and are never older than our own writes. Rules: IN-1 - IN-12, CA-2 -
 CA-5, D21, TH-3.
@@ -77,7 +77,7 @@ class Informer:
         default: what counts of these where nothing is said. Rule: CA-2.
         transform: what is kept of an object; where it fails, the object is left out
         (IN-10).
-        report: is told of objects that cannot be read.
+        report: called with objects that cannot be read.
         streaming: shared by the informers of a server; None expects support.
         threads: shared by all of a process that shows what died of it.
         """
@@ -120,9 +120,9 @@ class Informer:
         """Have a handler called for what is there now (`Added(initial=True)`), before
         this returns, and for every change after.
 
-        resync_seconds: how often to tell it everything again, as `Updated` with equal
-        versions; 0 is never, and 1 s the least. own_thread: for a handler that takes
-        its time; it is called there, in order, and events wait for it in memory.
+        resync_seconds: how often to deliver everything to it again, as `Updated` with
+        equal versions; 0 is never, and 1 s the least. own_thread: for a handler that
+        takes its time; it is called there, in order, and events wait for it in memory.
         Raises StoppedError once stopped. Rules: IN-6, IN-7, IN-8.
         """
         if self._stopped.is_set():
@@ -243,7 +243,7 @@ class Informer:
 
     def renew(self, since: float) -> int:
         """Open the watches anew that have heard nothing since a moment of the clock;
-        how many. They go on from where they are: nothing is missed or told twice.
+        how many. They go on from where they are: nothing is missed or delivered twice.
         """
         return sum(feed.reflector.renew(since) for feed in self._feeds)
 

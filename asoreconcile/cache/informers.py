@@ -46,8 +46,8 @@ class Informers:
         """namespaces: the only ones to watch, for kinds that have a namespace; None
         watches the whole cluster. kinds: what is different for some kinds. transform:
         what is kept of an object, where the kind's scope does not say. streaming: get
-        initial state by stream where the server can, and by lists else. report: is told
-        of objects that cannot be read. threads: where watches run; None looks after
+        initial state by stream where the server can, and by lists else. report: called
+        with objects that cannot be read. threads: where watches run; None looks after
         them all the same, and shows nobody. Rule: CA-2.
         """
         self._client = client

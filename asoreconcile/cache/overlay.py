@@ -24,7 +24,7 @@ from asoreconcile.objects import ObjectKey, version_number
 # Who deletes what this cache never shows (other labels) must not fill it.
 _MOST_UNSEEN = 32
 _UNSEEN = -1
-# A watch may be faster than the answer of the deletion that it tells of.
+# A watch may deliver a deletion before its own answer comes.
 _REMEMBERED_ENDS = 64
 
 
@@ -70,11 +70,11 @@ class Overlay:
         with self._lock:
             others = {one: gone for one, gone in self._gone.items() if one != key}
             self._gone = {**others, key: _Gone(uid, self._last_version(key, uid))}
-            # The watch may have been faster, and would not tell again.
+            # The watch may have been faster, and would not deliver it again.
             self._forget()
 
     def ended(self, uid: str) -> None:
-        """The watch tells of a deletion; the cache may hold the object until then."""
+        """The watch delivers a deletion; the cache may hold the object until then."""
         with self._lock:
             self._ended.append(uid)
 

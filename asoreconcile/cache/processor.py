@@ -1,4 +1,4 @@
-"""Handlers of an informer: who hears of events, and who is told all again now and then.
+"""The handlers of an informer: they get its events, and resyncs now and then.
 
 Handlers are called inline, one after the other, in the order of the stream: they must
 only note or enqueue. A handler that takes its time gets a thread of its own, and holds
@@ -103,7 +103,7 @@ class Processor:
         resync_seconds: float,
         own_thread: bool,
     ) -> Registration:
-        """Tell a new handler what is there, then all that `tell` is told.
+        """Add a handler: it gets what is there, then all that `tell` distributes.
 
         resync: called about every resync_seconds, on a thread of its own; 0 is never.
         """

@@ -1,9 +1,9 @@
 """Get the state, then watch, and again when that ends: one kind as a feed.
 
-What goes wrong is told apart by what mends it: a watch that ended or broke goes on from
-where it was; one that was refused waits, then goes on; a version that is too old, or
-anything else, means to get the state again, of which the sink makes a difference. Runs
-on one thread. Rules: RF-1 - RF-11, RF-13.
+What goes wrong is distinguished by what mends it: a watch that ended or broke goes on
+from where it was; one that was refused waits, then goes on; a version that is too old,
+or anything else, means to get the state again, of which the sink makes a difference.
+Runs on one thread. Rules: RF-1 - RF-11, RF-13.
 """
 
 import threading

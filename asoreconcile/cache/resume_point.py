@@ -1,4 +1,4 @@
-"""Where a feed stands in its kind's history, and what state it may ask for. Pure.
+"""Where a feed is in its kind's history, and what state it may ask for. Pure.
 
 Rules: RF-2, RF-10.
 """

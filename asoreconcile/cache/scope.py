@@ -33,9 +33,9 @@ Namespaces = Mapping[str, Selector] | Sequence[str]
 class Scope:
     """What to cache of a kind.
 
-    namespaces: the only ones, each with selectors of its own if it has any, and OTHERS
-    for the rest; None is the whole cluster. transform: what is kept of an object; must
-    not fail (IN-10).
+    namespaces: the only ones, each with selectors of its own if it has any, and
+    ALL_OTHER_NAMESPACES for the rest; None is the whole cluster. transform: what is
+    kept of an object; must not fail (IN-10).
     """
 
     namespaces: Namespaces | None = None
@@ -70,7 +70,7 @@ class WatchScope:
 
     @property
     def namespace(self) -> str | None:
-        """None is the whole cluster, but for the others."""
+        """The watched namespace; None: all of the cluster except `others`."""
         return self.selection.namespace
 
     def covers(self, namespace: str) -> bool:

@@ -68,7 +68,7 @@ def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
 
 
 Report = Callable[[Unreadable], None]
-"""Is told of each such object, and again when it changed. On the watch's thread: must
+"""Called with each such object, and again when it changed. On the watch's thread: must
 not block, nor raise.
 """
 

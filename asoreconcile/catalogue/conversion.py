@@ -40,7 +40,7 @@ class ConversionError(AsoreconcileError):
 
 @attrs.frozen
 class Form:
-    """One version of a kind as it stands in an `apiVersion`."""
+    """One version of a kind as it is in an `apiVersion`."""
 
     version: KindVersion
     stored: bool

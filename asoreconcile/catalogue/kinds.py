@@ -116,13 +116,11 @@ class KindVersion:
     """One kind at one version, as the user wrote it.
 
     arm_type: `Microsoft.Network/virtualNetworks/subnets`, as ARM spells it.
-    api_version: the ARM api-version, `2024-06-01`.
-    scope: where the resource lives. owner: the kind that `spec.owner` names; None
-    when any kind may own it (scope Extension) or none does.
-    operations: of Get, Head, Put, Delete, those ARM supports.
-    fixed_name: the only name Azure allows, or None.
-    kept_as: the stored form that the cluster keeps objects in (`authored`); "" where
-    it keeps this version itself.
+    api_version: the ARM api-version, `2024-06-01`. scope: where the resource is. owner:
+    the kind that `spec.owner` names; None when any kind may own it (scope Extension) or
+    none does. operations: of Get, Head, Put, Delete, those ARM supports. fixed_name:
+    the only name Azure allows, or None. kept_as: the stored form that the cluster keeps
+    objects in (`storage_codec`); "" where it keeps this version itself.
     """
 
     gvk: GroupVersionKind

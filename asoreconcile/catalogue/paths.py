@@ -1,4 +1,4 @@
-"""Where a resource lives in ARM: its id from its owner's."""
+"""Where a resource is in ARM: its id from its owner's."""
 
 from asoreconcile.arm import ids
 from asoreconcile.catalogue.kinds import KindVersion

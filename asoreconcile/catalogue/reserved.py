@@ -1,6 +1,6 @@
 """Secrets that the operator signs in with or serves with.
 
-No object may export into one: who could write them would choose as whom a whole
+No object may export into one: who could write them would choose the identity of a whole
 namespace acts in Azure.
 """
 

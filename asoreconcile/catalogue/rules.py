@@ -2,7 +2,7 @@
 
 The API server then refuses what the reconciler would only be able to complain about.
 Rules are no stricter than the functions they stand for: what is set to "" is not set.
-What stands in a list or a map is left to the functions: a rule there costs the API
+What is in a list or a map is left to the functions: a rule there costs the API
 server time for each item, items without a known end, and it would refuse the CRD.
 """
 

@@ -1,7 +1,7 @@
 """Compiles and runs expressions over one kind version, in this process.
 
-Time and memory are not bounded here: `child` runs it where they are. The engine stops
-after ten thousand steps of loops, but a few steps are enough to fill any memory.
+Time and memory are not bounded here: `worker_main` runs it where they are. The engine
+stops after ten thousand steps of loops, but a few steps are enough to fill any memory.
 """
 
 import difflib

@@ -61,7 +61,7 @@ class Turns(Generic[T]):
         self._free = list(range(len(things)))
         self._waiting: dict[str, deque[_Waiter[int]]] = {}
         self._spent: dict[str, _Spent] = {}
-        self._used: dict[int, tuple[str, float]] = {}  # by whom, and since when
+        self._used: dict[int, tuple[str, float]] = {}  # the user, and since when
 
     def take(self, namespace: str) -> tuple[int, T]:
         """One of them, and its number to give it back with. Blocks for 10 s at most.

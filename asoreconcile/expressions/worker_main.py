@@ -3,7 +3,7 @@ goes.
 
 Run as `python -m asoreconcile.expressions.worker_main <descriptor> <bytes of memory>`.
 Frames of JSON, see `process`. An expression that asks for more memory than there is
-fails with MemoryError or takes this process down; either way the operator lives on.
+fails with MemoryError or takes this process down; either way the operator goes on.
 """
 
 import signal

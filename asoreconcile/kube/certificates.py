@@ -24,7 +24,7 @@ class Certificates:
         pair: Pair | None = None,
         verify: bool = True,
     ) -> None:
-        """authority: of whom to trust; None trusts the system's.
+        """authority: the certificates to trust; None trusts the system's.
         pair: our own certificate and key. verify: False trusts anybody.
 
         Raises OSError (ssl.SSLError is one) for files that cannot be used.

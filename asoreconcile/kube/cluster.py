@@ -13,16 +13,16 @@ class KubeConfigError(AsoreconcileError):
 
 
 def _nothing() -> None:
-    """Certificates that never change."""
+    """The default of `refresh_certificates`: there are no files to reload."""
 
 
 def _always_the_first() -> int:
-    """Connections that are good for as long as they live."""
+    """The default of `generation`: no connection becomes outdated."""
     return 0
 
 
 def _no_other() -> bool:
-    """Credentials that are what they are."""
+    """The default of `renew`: there is no other credential to get."""
     return False
 
 
@@ -37,7 +37,7 @@ class ClusterConfig:
     May raise CredentialError, as authorization may.
     refresh_certificates: called before each connection, loads files that changed.
     generation: another number once connections of before show an old certificate.
-    impersonation: headers of whom to act as, by name; a name may come more than once.
+    impersonation: headers of the user to act as; a name may come more than once.
     namespace: the configuration's default namespace. proxy_url: "" goes direct.
     """
 

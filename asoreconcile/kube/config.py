@@ -1,4 +1,5 @@
-"""Which cluster to talk to, and as whom: kubeconfig or the pod's service account.
+"""Which cluster to talk to, and how to sign in: kubeconfig or the pod's service
+account.
 
 Order: argument, KUBECONFIG, service account, ~/.kube/config. In a pod two files and two
 variables say it all and are read here; only a kubeconfig loads the `kubernetes` package

@@ -90,7 +90,7 @@ class Connections:
         pool = _manager(config, options).connection_from_url(config.url)
         secure = urlsplit(config.url).scheme == "https"
         if config.proxy_url and not secure:
-            # It is the proxy's host, which is told of the cluster's in each request.
+            # It is the proxy's host, which gets the cluster's name in each request.
             pool.is_same_host = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - its name is urllib3's
         pool.ConnectionCls = _TlsConnection if secure else _PlainConnection
         pool.conn_kw["hooks"] = _Hooks(

@@ -1,4 +1,4 @@
-"""Where the server keeps a kind, as the server tells it: read when first asked for.
+"""Where the server keeps a kind, as discovery returns it: read when first asked for.
 
 Rule: CL-7.
 """

@@ -1,7 +1,8 @@
 """Events on their way to the thread that writes them: gathered for a moment, bounded.
 
 What happens to many objects at once is written together: one event at a time would wake
-that thread, and the server, between every two requests of the reconciles it tells of.
+that thread, and the server, between every two requests of the reconciles that record
+events.
 """
 
 import threading
@@ -70,7 +71,7 @@ class EventQueue:
                 self._changed.wait()
 
     def flush(self, timeout_seconds: float) -> bool:
-        """Have all taken now, and wait until it is done; False when time ran out."""
+        """Have all tasks run now, and wait for them; False when time ran out."""
         with self._changed:
             self._flushes += 1
             self._changed.notify_all()
@@ -81,13 +82,13 @@ class EventQueue:
             return not self._pending()
 
     def stop(self) -> None:
-        """Have what is left taken, and then the end told."""
+        """Accept no more; `next` still returns what is left, and then ends."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Nobody takes any more: who waits in `flush` need not."""
+        """Nothing takes tasks any more: release those that wait in `flush`."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -1,7 +1,7 @@
 """Events: what happened to an object, written where `kubectl describe` shows it.
 
 Recording never blocks: events go through a bounded queue to one thread, which writes
-them a moment later (`eventqueue`). The same event again raises a count instead of
+them a moment later (`event_queue`). The same event again raises a count instead of
 making another; one object's flood of one reason is thinned out without silencing its
 other reasons. Rules: runtime-semantics section 8.
 """

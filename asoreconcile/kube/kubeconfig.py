@@ -1,7 +1,7 @@
 """Kubeconfig files, as the `kubernetes` package reads them.
 
 Only `config.load` imports this, and only where there is no service account: the package
-brings pydantic and oauthlib along. What changes while the client lives is ours: token
+brings pydantic and oauthlib along. What changes while the client runs is ours: token
 files and certificate files as they rotate, and plug-ins (`exec`, `auth-provider`) that
 the package runs without a limit and renews by the clock alone. So is impersonation,
 which it ignores.
@@ -134,7 +134,7 @@ def _provided(loader: "_Loader", configuration: client.Configuration) -> Credent
 class _Loader(kube_config.KubeConfigLoader):
     """The package's, but for two things.
 
-    `exec`: it would wait for a program for ever. And what stands in the file itself,
+    `exec`: it would wait for a program for ever. And what is in the file itself,
     keys too: it would write that into temporary files, which a killed process leaves.
     """
 
@@ -201,7 +201,7 @@ def _entry(config: ConfigNode, kind: str, name: str) -> _Entry:
 
 
 def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
-    """The headers of whom a user is to act as. Raises KubeConfigError."""
+    """The impersonation headers of a user. Raises KubeConfigError."""
     name = str(user.get("as") or "")
     groups, extra = user.get("as-groups") or (), user.get("as-user-extra") or {}
     uid = str(user.get("as-uid") or "")

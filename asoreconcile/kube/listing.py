@@ -24,7 +24,7 @@ _MAX_GUESSES = 8
 
 
 class Listing:
-    """One page of a list. Iterate once; what is told at its end comes with its end."""
+    """One page of a list. Iterate once; version and token are known at its end."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

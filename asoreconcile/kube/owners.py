@@ -19,7 +19,7 @@ def owner_reference(
 ) -> JsonObject:
     """A reference to an owner as the server answered it: with kind, name and uid.
 
-    controller: the one owner that manages the object, and whom `owns()` wakes; at most
+    controller: the one owner that manages the object, which `owns()` wakes; at most
     one is. block_deletion: a foreground deletion of the owner waits for the object.
     """
     kind = gvk_of(owner)
@@ -47,7 +47,7 @@ def set_owner(
 ) -> bool:
     """Make an object one of an owner's; whether that changed the object.
 
-    controller: as its manager, to whom `owns()` brings the object's events; False for
+    controller: as its manager, to which `owns()` brings the object's events; False for
     one of several owners that it only goes away with.
     A reference to the owner that is there is brought up to date. Raises
     AlreadyOwnedError if it has another controller, ValueError if the owner is in

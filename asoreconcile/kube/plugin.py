@@ -1,7 +1,7 @@
 """A program that makes credentials, as a kubeconfig's `exec` names it: one run of it.
 
-It is told what is wanted in a variable, and prints an ExecCredential. Whatever it does,
-it is over in `seconds`, with all that it has started. Rule: CL-7.
+It gets the request in an environment variable, and prints an ExecCredential. Whatever
+it does, it is over in `seconds`, with all that it has started. Rule: CL-7.
 """
 
 import base64
@@ -114,7 +114,7 @@ def plugin(
 ) -> Plugin:
     """The program of a user's `exec`. Raises KubeConfigError.
 
-    cluster: the context's, for programs that ask to be told. folder, cluster_folder: of
+    cluster: the context's, for programs that ask for it. folder, cluster_folder: of
     the files that the two are from.
     """
     version = entry.get("apiVersion")

@@ -1,8 +1,8 @@
 """Chains: the extensions of one point and one kind, folded into one function at start.
 
 The outermost extension comes first and decides whether the next one is asked; the last
-link is the reconciler's own behaviour (`terminals`). Composed once, then frozen; called
-by many worker threads.
+link is the reconciler's own behaviour (`default_handlers`). Composed once, then frozen;
+called by many worker threads.
 """
 
 import time

@@ -37,7 +37,7 @@ def keep_children(
     path: of the child list, from the root of the ARM body. shapes: api-version -> what
     of a child may be written; a version between two is like the older. rule: see Keep.
     parent_may_be_absent: Azure leaves out what holds the list when it is empty.
-    One GET at the object's own api-version, shared with the other links of the pass; a
+    One GET at the object's own api-version, shared with the reconcile's other links; a
     resource that does not exist yet (404) has no children. Those on their way out are
     left out, or the PUT would bring them back. The PUT goes out only while Azure has
     what was read (`ReconcileContext.require_unchanged`). Raises ConditionError when

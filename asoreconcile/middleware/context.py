@@ -1,4 +1,4 @@
-"""What one pass over one object offers its extensions.
+"""What one reconcile of one object offers its extensions.
 
 Narrow Protocols instead of the ARM client and the cache themselves: an extension test
 needs no server, and the room below stays free to change.
@@ -27,10 +27,10 @@ _UNWATCHED_DELAY_SECONDS = 10.0
 
 
 class Pending(AsoreconcileError):  # noqa: N818 - no error, and named as arm.outcomes does
-    """A sub-operation is still running: come back to this pass later.
+    """A sub-operation is still running: come back to this reconcile later.
 
     Not a failure: the executor requeues and leaves the Ready condition as it is. Let
-    it pass; an extension that catches it makes the pass go on too early.
+    it pass; an extension that catches it makes the reconcile go on too early.
     """
 
     def __init__(self, name: str, *, after_seconds: float) -> None:
@@ -130,7 +130,7 @@ class KeptAs:
 
 
 class _Unread:
-    """The resource has not been read in this pass."""
+    """The resource has not been read in this reconcile."""
 
 
 _UNREAD = _Unread()
@@ -138,12 +138,12 @@ _UNREAD = _Unread()
 
 @attrs.define(eq=False)
 class ReconcileContext:
-    """One pass over one object; used by one thread.
+    """One reconcile of one object; used by one thread.
 
     version: the object's kind at the api-version it is written with.
     arm_id: the resource's ARM id, "" while nobody knows it.
     subscription_id: the one that the credential is for.
-    polls: what is remembered of running sub-operations, by name, from pass to pass.
+    polls: the state of running sub-operations, by name, kept between reconciles.
     rests_on: the ETag that the PUT depends on, "" for an answer without one, None when
     the payload holds nothing that was read (`require_unchanged`).
     stop, deadline: what `check` looks at; deadline is in `clock.monotonic()` seconds.
@@ -170,8 +170,8 @@ class ReconcileContext:
     def check(self) -> None:
         """Call between steps of anything long.
 
-        Raises StoppedError when the process is stopping, RetryError when the pass has
-        used up its time.
+        Raises StoppedError when the process is stopping, RetryError when the reconcile
+        has used up its time.
         """
         if self.stop is not None and self.stop.is_set():
             raise StoppedError("the operator is stopping")
@@ -181,8 +181,8 @@ class ReconcileContext:
     def raw_get(self) -> JsonObject | None:
         """The resource as Azure has it now, at this object's api-version.
 
-        Read once a pass and shared: never change it. None if Azure has none (404), and
-        without a request while the ARM id is unknown. Raises ArmError otherwise.
+        Read once a reconcile and shared: never change it. None if Azure has none (404),
+        and without a request while the ARM id is unknown. Raises ArmError otherwise.
         """
         if isinstance(self._raw, _Unread):
             self._raw = self._read() if self.arm_id else None
@@ -201,7 +201,7 @@ class ReconcileContext:
 
     @property
     def is_known_absent(self) -> bool:
-        """Whether this pass read the resource and Azure had none. Makes no request."""
+        """Whether a read of this reconcile found no resource. Makes no request."""
         return self._raw is None and bool(self.arm_id)
 
     def observed(self, body: JsonObject | None) -> None:
@@ -224,7 +224,7 @@ class ReconcileContext:
         *,
         kept_as: KeptAs | None = None,
     ) -> JsonObject | list[Any] | None:
-        """The result of a long-running sub-operation; one request of it a pass.
+        """The result of a long-running sub-operation; one request of it a reconcile.
 
         name: lower-case words joined by dashes; it names the annotation that keeps the
         resume token, unless `kept_as` does. begin: starts the operation, and is called
@@ -232,8 +232,8 @@ class ReconcileContext:
         to do (answer `Done(None)` then).
         Returns the operation's own body once it has ended well. Raises Pending while
         it runs, before its next poll is due, and when its state cannot be read just now
-        (D3); ArmError when it failed, or Azure refuses to tell of it (L16): the next
-        pass begins anew.
+        (D3); ArmError when it failed, or Azure refuses to show it (L16): the next
+        reconcile starts anew.
         """
         operation = _SubOperation(self, name, kept_as)
         outcome = operation.resumed() or begin()
@@ -271,7 +271,7 @@ class _SubOperation:
     def resumed(self) -> outcomes.Outcome | None:
         """One poll of the stored operation; None when it must begin (anew).
 
-        Raises Pending before the poll is due: an event may have brought the pass
+        Raises Pending before the poll is due: an event may have brought the reconcile
         forward (D4).
         """
         ctx = self._ctx

@@ -1,7 +1,7 @@
 """What goes into an extension point and what comes out: one frozen pair per point.
 
-Requests carry the objects of the pass, which extensions read and never change; a new
-field never breaks an extension. Expected outcomes are results; failures are
+Requests carry the objects of the reconcile, which extensions read and never change; a
+new field never breaks an extension. Expected outcomes are results; failures are
 exceptions. Values of secrets are kept out of every repr.
 """
 
@@ -39,7 +39,7 @@ class ModifyPayload:
 class PreReconcileOwner:
     """Asked before anything is sent for a child: may it be written, as its owner is?
 
-    owner: the owner's CR with the status of a GET of this pass; never None, as an
+    owner: the owner's CR with the status of a GET of this reconcile; never None, as an
     object without an owner is not asked about. obj: the child.
     """
 
@@ -225,7 +225,7 @@ class Import:
     """Asked whether an existing Azure resource becomes an object.
 
     obj: the object it would become, with `spec.azureName`; `call_next` fills in spec
-    and status, so what can be told from the name alone costs no request. owner_id: the
+    and status, so what follows from the name alone costs no request. owner_id: the
     ARM id of its owner, "" for none.
     """
 

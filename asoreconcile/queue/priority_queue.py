@@ -31,7 +31,7 @@ class PriorityQueue(Generic[Key]):
         self, group_of: Callable[[Key], Hashable] | None, oldest_every: int
     ) -> None:
         """group_of: the fairness group of a key; must be fast and must not raise.
-        oldest_every: of so many picks that pass over a lower priority, one takes the
+        oldest_every: of so many picks that skip a lower priority, one takes the
         oldest entry instead; 0 is never.
         """
         self._group_of = group_of

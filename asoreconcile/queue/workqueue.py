@@ -6,10 +6,10 @@ again after `done`. The rules are client-go's dirty/processing contract (WQ-*, D
 controller-runtime's priority queue (PQ-*), with their defects left out: adds are
 synchronous, and shutting down twice is harmless.
 
-    agenda.py    each key's entry from add to done, and what holds of it between calls
-    ready.py     in which order those that are ready are taken
-    delayed.py   those that wait for their time
-    here         the lock, who waits in `get`, the timer, shutting down
+    queue_state.py     each key's item from add to done, and what holds between calls
+    priority_queue.py  in which order those that are ready are taken
+    delayed.py         those that wait for their time
+    here               the lock, the waiters in `get`, the timer, shutting down
 
 One lock guards a queue's whole state. Inside it nothing else runs: no logging, no
 timers, no metrics, no caller's code but the fairness function and the clock's reading

@@ -58,7 +58,7 @@ class AfterCaches:
         return True
 
     def close(self) -> None:
-        """Start nothing more; `settled` tells when a start that has begun is over."""
+        """Start nothing more; `settled` says when a start that has begun is over."""
         with self._lock:
             self._closed = True
             self._held.clear()

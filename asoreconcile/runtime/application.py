@@ -89,7 +89,7 @@ class Application:
         """name: the user agent, and the source of events.
         cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
         and into the pod. Raises KubeConfigError if there is none.
-        client: how fast, how patiently and as whom `client` asks. cache: which
+        client: how fast, how patiently and by which name `client` asks. cache: which
         namespaces and objects `informer` watches.
         event_api: which kind of events `recorder` writes.
         leader_election: wait for this Lease, or one of this name, before anything is
@@ -97,7 +97,7 @@ class Application:
         to, and `run` ends with 1.
         metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
         may serve both. Raises ListenError if it is none of these.
-        secure_metrics: serve them over HTTPS, to whom the cluster's roles let (MG-8);
+        secure_metrics: serve them over HTTPS, to users whose roles allow it (MG-8);
         metrics_certificates: what with; None makes a pair that nobody can verify.
         Raises ValueError if probes would have to log in too.
         grace_seconds: the whole budget of a stop.
@@ -167,7 +167,7 @@ class Application:
             checks=(self.alive, self.ready),
             access=self._make_access(metrics_certificates) if secure_metrics else None,
         )
-        """The servers by address; `port` tells where one listens."""
+        """The servers by address; `port` says where one listens."""
         self._listening = ListenersAlive(self.endpoints.values())
         self._add_services()
 
@@ -217,7 +217,7 @@ class Application:
         name: the controller's, unique here; default the plural and the group.
         when: which events count; all without it.
         limiter: of retries; default 5 ms doubling to 1000 s for each object.
-        deadline_seconds: what `reconcile_context.deadline()` tells the reconciler.
+        deadline_seconds: what `reconcile_context.deadline()` returns.
         resync_seconds: how often every object is looked at though nothing changed, 0
         never; not what `when` hides.
         needs_leader: False for what every replica does.

@@ -49,11 +49,11 @@ class ControllerBuilder:
         when: Predicate | None = None,
         resync_seconds: float = 0.0,
     ) -> Self:
-        """Also look at a kind; the handler says whom an event concerns.
+        """Also look at a kind; the handler maps an event to requests.
 
         handler: see `runtime.handlers`, such as `map_to(function)`.
         when: which events count; all without it. resync_seconds: how often all objects
-        are told again as updates without a change; 0 is never.
+        are delivered again as updates without a change; 0 is never.
         """
         predicates = () if when is None else (when,)
         informer = self._informer(source)

@@ -117,7 +117,7 @@ class Controller:
 
         predicates: all must say yes for an event to count. They and the handler run on
         the watch thread: short, and never blocking.
-        resync_seconds: how often the source tells everything again; 0 is never.
+        resync_seconds: how often the source delivers everything again; 0 is never.
         """
         self._intake.add(
             source,
@@ -166,7 +166,7 @@ class Controller:
         return self.wait_until_ended(timeout_seconds)
 
     def retire(self) -> None:
-        """Begin nothing more; what runs comes to its own end, and hears of nothing.
+        """Start nothing more; what runs comes to its own end, undisturbed.
 
         For a controller that another one follows in the same process: what is cut off
         in the middle of a write would be written again beside it. Idempotent; `stop`

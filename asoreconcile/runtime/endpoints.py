@@ -1,6 +1,6 @@
 """The process's HTTP endpoints: `/metrics`, `/healthz` and `/readyz`.
 
-Plain HTTP for probes and scrapers, unless told otherwise. Rules: MG-7, MG-8.
+Plain HTTP for probes and scrapers, by default. Rules: MG-7, MG-8.
 """
 
 import ssl

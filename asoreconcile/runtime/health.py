@@ -1,4 +1,4 @@
-"""Whether the process lives (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
+"""Whether the process works (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
 
 A check is a function that answers from what is known, and calls nobody: at the most it
 greets a port of its own process, for a second or two (WH-8).

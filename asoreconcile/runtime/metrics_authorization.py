@@ -49,7 +49,7 @@ class ReviewClient(Protocol):
 
 
 class MetricsAuthorizationFilter:
-    """Lets in whom the API server knows and its roles allow. Safe from any thread.
+    """Lets in users that the cluster knows and its roles allow. Safe from any thread.
 
     The process needs `create` on tokenreviews and subjectaccessreviews; a scraper needs
     `get` on the nonResourceURL, such as `/metrics`.

@@ -1,4 +1,4 @@
-"""What an application's client and caches may be told: one value for each.
+"""The options of an application's client and caches, as one value for each.
 
 Every option has a default that suits most; asoreconcile/README.md lists them.
 """
@@ -98,7 +98,7 @@ class CacheOptions:
     ) -> Informers:
         """What watches it; it makes informers as they are asked for.
 
-        report: is told of objects that cannot be read.
+        report: called with objects that cannot be read.
         """
         return Informers(
             client,

@@ -49,7 +49,7 @@ def pulse_of(
 
 
 def shown(pulse: Pulse) -> Check:
-    """A readiness check that tells and never fails: webhooks work without us asking."""
+    """A readiness check that reports and never fails: webhooks work without it."""
 
     def check() -> CheckResult:
         told = f"last answered {pulse.silent_seconds:.0f} s ago"

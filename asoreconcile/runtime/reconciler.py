@@ -35,7 +35,7 @@ class Reconciler(Protocol):
     """Brings one object from where it is to where it should be."""
 
     def reconcile(self, request: Request) -> Result:
-        """One pass over one object. Runs on worker threads, never twice at once for
+        """One reconcile of one object. Runs on worker threads, never twice at once for
         one object; may block, within `reconcile_context.deadline()`.
 
         Raises TerminalError: only a change of the object helps; no retry, and back-off

@@ -23,7 +23,7 @@ class Source(Protocol):
     ) -> Registration:
         """Deliver what is there now as `Added(initial=True)`, then every change.
 
-        resync_seconds: how often to tell everything again; 0 is never.
+        resync_seconds: how often to deliver everything again; 0 is never.
         """
 
     def has_synced(self) -> bool:

@@ -1,4 +1,4 @@
-"""One pass over one object, on a worker's thread: reconcile, judge, tell the queue.
+"""One reconcile of one object, on a worker's thread: reconcile, classify, requeue.
 
     item -> (throttle) -> reconciler -> outcome -> queue, metrics, log
 
@@ -68,7 +68,7 @@ class Worker:
         """Set it to have what runs end early."""
 
     def work(self, item: Item[ObjectKey]) -> None:
-        """One pass over one object: blocks for as long as it takes."""
+        """One reconcile of one object: blocks for as long as it takes."""
         if self._throttle is not None and not self._throttle.wait(self.closed):
             return
         if self.closed.is_set():

@@ -35,8 +35,8 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
 class WorkerPool(Generic[Key]):
     """Up to `most` threads that take keys from one queue. Safe from any thread.
 
-    A machine that starts no more threads loses nothing: those who are there go on, and
-    it is tried again each second. Who adds a key hears nothing of it.
+    A machine that starts no more threads loses nothing: its workers go on, and
+    it is tried again each second. Adding a key never fails for it.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class WorkerPool(Generic[Key]):
             self._leave()
 
     def _survive(self, item: Item[Key], error: BaseException) -> None:
-        """What went wrong beside the reconciler has told the queue nothing: without
+        """What went wrong beside the reconciler has not reached the queue: without
         this the key would be lost until its next event.
         """
         self._threads.count_death(f"{self._queue.name}-worker", error)

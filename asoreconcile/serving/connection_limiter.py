@@ -1,7 +1,7 @@
 """The open connections of a listener: a bounded number, and how far each has come.
 
-Who only holds a place loses it to who asks something; some places are kept for requests
-that must always be answered. Safe from any thread.
+When all places are taken, an idle connection is closed for a new one; some places are
+reserved for requests that must always be answered. Safe from any thread.
 """
 
 import socket

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server: for probes, for scrapers, and for the API server's webhooks.
 
-A thread for each connection (`handling`), which serves one request after the other.
-Everything a client may take of us is bounded. Rule: MG-9.
+A thread for each connection (`connection_handler`), which serves one request after the
+other. Everything a client may take of us is bounded. Rule: MG-9.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""What both test servers answer below `/_control/`: faults told from another process.
+"""What both test servers answer below `/_control/`: faults set from another process.
 
     POST   /_control/faults     {"verb": "list", "status": 429, "retry_after": 2}
     GET    /_control/faults     all of them, with how often each has struck

@@ -1,4 +1,5 @@
-"""For tests of extensions: a pass without a cluster, and Azure as a table of answers.
+"""For tests of extensions: a reconcile without a cluster, and Azure as a table of
+answers.
 
 arm = FakeArm().on("POST", "/listKeys", "2021-06-01", {"primaryKey": "k"})
 req = ExportSecrets(fake_ctx(arm=arm), obj)
@@ -234,10 +235,10 @@ def fake_ctx(
     operations: OperationStore | None = None,
     polls: MutableMapping[str, outcomes.PollState] | None = None,
 ) -> ReconcileContext:
-    """A pass over one object.
+    """A reconcile of one object.
 
     raw: what `raw_get` answers (None: Azure has none); without it `arm` is asked.
-    operations: give the same one to two contexts to see a pass resumed after a
+    operations: give the same one to two contexts to see a reconcile resumed after a
     restart; give them the same polls, too, to see it resumed without one.
     """
     ctx = ReconcileContext(

@@ -1,4 +1,4 @@
-"""What may go wrong with a request, and with which ones: values, and how they are told.
+"""What may go wrong with which requests: values, and how they are written.
 
     InjectedFault(verb="list", resource="configmaps", status=429, times=3)
 
@@ -50,7 +50,8 @@ def _pattern(_: object, attribute: "attrs.Attribute[Any]", value: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class InjectedFault:
-    """One fault: for whom, how often, and what. Raises ValueError for what is none.
+    """One fault: what, how often, and for which requests. Raises ValueError for what is
+    none.
 
     Whom: verb ("" any), resource ("" any; with `/status` for a subresource), path (a
     regular expression searched for without regard to case). How often: `after` lets

@@ -2,8 +2,9 @@
 
 Rules match a method and a path; each is used up after a number of requests. A hold
 stops a request where a test wants it and tells when it got there, so that a test can
-end a client between two of its steps, without any waiting by time. Mishaps (`mishaps`)
-say the rest: who is hit, how often, by what; a control path sets them from outside.
+end a client between two of its steps, without any waiting by time. Faults on demand
+(`fault_injection`) say the rest: who is hit, how often, by what; a control path sets
+them from outside.
 """
 
 import re

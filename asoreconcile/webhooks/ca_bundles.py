@@ -1,8 +1,8 @@
-"""Telling the API server whom to trust: the caBundle of what it calls us for.
+"""Writes the `caBundle` with which the API server trusts this webhook server.
 
-Written only where it differs, so that several replicas may tell the same, and only into
-what calls this server: of two operators in a cluster, each leaves alone what the API
-server asks the other. Rule: WH-7.
+Written only where it differs, so that several replicas may write the same, and only
+into what calls this server: of two operators in a cluster, each leaves alone what the
+API server asks the other. Rule: WH-7.
 """
 
 import base64
@@ -48,7 +48,7 @@ VALIDATING_WEBHOOKS = _configuration("Validating")
 
 @attrs.frozen
 class WebhookTarget:
-    """An object by which the API server is told to call us."""
+    """An object that has the API server call us."""
 
     resource: ApiResource
     name: str
@@ -94,7 +94,7 @@ class Address:
 
 
 class Trust(Enum):
-    """What an object says of whom to trust when this server is called."""
+    """The state of an object's `caBundle` for calls of this server."""
 
     TOLD = "trusts our authorities"
     UNTOLD = "does not trust our authorities yet"

@@ -84,7 +84,7 @@ class SelfSignedCertificate:
     """One that nobody can verify, made on the spot: for scrapers that do not ask."""
 
     def __init__(self, name: str, *, clock: Clock) -> None:
-        """name: of whom it says to be made."""
+        """name: of the authority that signs it."""
         now = clock.now()
         authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)
         self._context = server_context()

@@ -244,7 +244,7 @@ class ManagedCertificates:
 
 @attrs.frozen
 class _Found:
-    """What a look at a caller found. error: why it could not be told."""
+    """What a look at a caller found. error: why it could not be written."""
 
     trust: Trust
     version: str

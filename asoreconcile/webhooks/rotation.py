@@ -1,7 +1,7 @@
 """When a self-made certificate is made anew: a function of what is kept, and the time.
 
 Who asks us trusts the authorities in `ca.crt`. A new authority is published there, and
-signs only when all have had the time to hear of it. Pure but for the keys. Rule: WH-7.
+signs only when all have had the time to load it. Pure but for the keys. Rule: WH-7.
 """
 
 from collections.abc import Mapping, Sequence

@@ -122,7 +122,7 @@ def _slot(slots: threading.Semaphore, seconds: float) -> Iterator[None]:
 
 
 def _newest(api_versions: frozenset[str]) -> str:
-    """The one that is no beta."""
+    """The stable version: `v1` is shorter than `v1beta1`."""
     return min(api_versions, key=len)
 
 

@@ -43,7 +43,7 @@ def until_protection_settles(
     """Not ready while protection is being configured; a user's error is synced.
 
     The sync is a sub-operation and raises Pending while it runs; when it has ended the
-    next pass sees what became of the protection.
+    next reconcile sees what became of the protection.
     """
     state = dig(req.obj, f"{_PROTECTION}.status")
     if req.owner is None or not dig(req.obj, "status.id") or not state:

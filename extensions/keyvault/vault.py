@@ -59,7 +59,7 @@ def _recover_or_default(ctx: ReconcileContext, payload: JsonObject) -> str:
 
 
 def _purge(ctx: ReconcileContext, payload: JsonObject) -> None:
-    """Purge the deleted vault of this name, over as many passes as it takes."""
+    """Purge the deleted vault of this name, over as many reconciles as it takes."""
     vault = _deleted_id(ctx, payload)
 
     def begin() -> outcomes.Outcome:

@@ -137,7 +137,7 @@ class LeaseElector:
         return self._tenure.holds
 
     def standing(self) -> CheckResult:
-        """A readiness check that tells and never fails: leader, or whose standby."""
+        """A readiness check that reports and never fails: leader, or whose standby."""
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
         holder = self._view.holder
@@ -194,7 +194,7 @@ class LeaseElector:
         self._trouble = reason
 
     def _follow(self, answer: Follow) -> None:
-        """Block while somebody else leads, for as long as we hear of it."""
+        """Block while somebody else leads, for as long as the lease is renewed."""
         _log.info("Standing by", leader=answer.holder)
         while not self._stopping.is_set():
             self._wait(self._seconds_until(answer.until))
@@ -204,14 +204,14 @@ class LeaseElector:
             answer = following
 
     def _seconds_until(self, moment: float) -> float:
-        """Without a watch that would tell of a release, look again in between."""
+        """Without a watch, which would show a release, look again in between."""
         left = moment - self._clock.monotonic()
         if self._informer.has_synced() and not self._informer.last_error:
             return left
         return min(left, self._timing.pause_seconds(self._chance()))
 
     def _on_event(self, event: Event) -> None:
-        """The watch thread tells of the lease; what it says may be old."""
+        """Called by the watch thread with the lease, which may be old."""
         if self._tenure.holds:
             return
         entry = event.new if isinstance(event, Updated) else event.entry

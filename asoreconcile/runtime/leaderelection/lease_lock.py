@@ -1,7 +1,7 @@
 """What one process does to a Lease: take it, renew it, give it back.
 
-Each is one or two requests, blocking, on the election's thread; the time of what was
-granted is told to the tenure. Raises ApiError, TransportError. Rules: LE-3, LE-5, LE-6.
+Each is one or two requests, blocking, on the election's thread; what was granted
+renews the fence. Raises ApiError, TransportError. Rules: LE-3, LE-5, LE-6.
 """
 
 from typing import Protocol
@@ -26,7 +26,7 @@ class Client(Protocol):
 
 
 class LeaseLock:
-    """On one Lease. One thread."""
+    """Takes, renews and releases one Lease. For use by one thread."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What one process knows of a Lease: told by its reads, its writes and its watch."""
+"""What one process knows of a Lease, from its reads, its writes and its watch."""
 
 import threading
 
@@ -40,7 +40,7 @@ class ObservedLease:
         return self.holder == self._identity
 
     def note(self, lease: JsonObject | None) -> None:
-        """It was read, or the watch told of it; what a watch tells may be old."""
+        """Record the Lease as read, or as a watch delivered it, which may be old."""
         with self._lock:
             self._known = seen(self._known, lease, now=self._clock.monotonic())
 

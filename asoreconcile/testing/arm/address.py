@@ -1,4 +1,4 @@
-"""Where a resource lives: its id taken apart, compared without case (I1, I2)."""
+"""Where a resource is: its id taken apart, compared without case (I1, I2)."""
 
 import re
 import zlib

@@ -164,7 +164,7 @@ class Monitors:
 
 
 def _paths(operation: Operation, location: str) -> dict[Kind, str]:
-    """Both monitors' paths, with the query that tells them apart."""
+    """Both monitors' paths, with the query that distinguishes them."""
     address, form, id_ = operation.address, operation.style.monitors, operation.id
     resource = urllib.parse.quote(address.id)
     if form.place == "query":

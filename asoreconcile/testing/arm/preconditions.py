@@ -31,7 +31,7 @@ def check_preconditions(
 
 
 def check_delete(headers: Mapping[str, str], address: Address, style: Style) -> None:
-    """Some types want to be told which version goes (DE4). Raises RefusedError 400."""
+    """Some types want the ETag of what is deleted (DE4). Raises RefusedError 400."""
     if style.delete_needs_match and not headers.get("if-match"):
         raise RefusedError(
             400,

@@ -5,7 +5,7 @@
         settings = azure.settings()   # for the operator's environment
 
 Generic over all resource types, with each provider's way to answer (`styles`). `faults`
-makes things go wrong, `journal` tells what was asked.
+makes things go wrong, `journal` shows what was asked.
 """
 
 import threading

@@ -82,7 +82,7 @@ class Monitors:
     place: below `locations` of the subscription, below the group or the resource (both
     go with it, L29), or the resource's own path with a query (W7). paths: of the async
     monitor and of the location, with {id} and {name} or the id behind. shared: both on
-    one path, told apart by a query (W9). signed: with a signature that is another at
+    one path, distinguished by a query (W9). signed: with a signature that is another at
     each poll; renewed: whether polls send it: on each, on every other one, or never
     (W10). poll_status: of a running async monitor (W8).
     """

@@ -5,7 +5,7 @@
 
 HTTPS on 127.0.0.1 with its own certificate authority and one bearer token; objects live
 in memory, or in a folder that outlives the process. `faults` makes things go wrong,
-`journal` tells what was asked.
+`journal` shows what was asked.
 """
 
 import secrets

@@ -37,7 +37,7 @@ class Access:
         return self._users.of_header(header)
 
     def acting(self, request: Request, user: User | None) -> User | None:
-        """As whom a user acts: himself, or whom he impersonates.
+        """The identity a user acts with: its own, or the impersonated one.
 
         Raises StatusError 403 for one that he may not be, 400 for what names nobody.
         """

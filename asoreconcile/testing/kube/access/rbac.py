@@ -55,7 +55,7 @@ class Authorizer:
         for grant in granted:
             if grant.namespace in ("", about.namespace) and (
                 permits(grant.rule, about)
-                # A Role says nothing of what lives in no namespace.
+                # A Role says nothing of what is in no namespace.
                 and (not grant.namespace or about.resource)
             ):
                 reason = f"RBAC: allowed by {grant.source}"

@@ -84,7 +84,7 @@ def _covers(rule: Mapping[str, Any], write: Write, resource: Resource) -> bool:
 
 
 def _scope(write: Write) -> str:
-    """The namespace a resource lives in; Namespaces themselves are of the cluster."""
+    """The namespace a resource is in; Namespaces themselves are of the cluster."""
     return write.namespace if write.resource.namespaced else ""
 
 

@@ -202,7 +202,7 @@ def _schema(version: JsonObject) -> JsonObject | None:
 
 
 def _version_causes(version: JsonObject, at: str, *, shared: bool) -> Iterator[Cause]:
-    """shared: what is wrong with the schema is told already."""
+    """shared: what is wrong with the schema was reported already."""
     if not version.get("name"):
         yield _required(f"{at}.name")
     schema = _schema(version)

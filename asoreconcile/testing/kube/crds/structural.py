@@ -27,7 +27,7 @@ _WITHOUT_TYPE: list[JsonObject] = [{"type": "integer"}, {"type": "string"}]
 
 
 def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
-    """What keeps a schema from being taken. at: where it stands in the CRD."""
+    """What keeps a schema from being taken. at: where it is in the CRD."""
     kind = schema.get("type")
     if kind and kind != "object":
         why = f'Invalid value: "{kind}": must be object at the root'
@@ -60,7 +60,7 @@ def _inside(
 ) -> Iterator[Cause]:
     """Every check of a schema itself, then of those in it.
 
-    loose: the list around whose items no update can tell apart, "" for none.
+    loose: the list around whose items no update can distinguish, "" for none.
     """
     yield from _forbidden(schema, at)
     yield from _list_causes(schema, at)

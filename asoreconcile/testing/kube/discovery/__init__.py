@@ -1,1 +1,1 @@
-"""What the server tells of itself: groups, resources, OpenAPI."""
+"""What the server says of itself: groups, resources, OpenAPI."""

@@ -66,7 +66,7 @@ def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
     """The stream, in chunks of whole lines, until its time is over or it is cut.
 
     It begins here and now, not when it is first read: who is answered that it watches
-    may write, and is to hear of it.
+    may write, and must get that event.
     """
     table = watch.dress.resource.table
     cuts = storage.cuts
@@ -155,7 +155,7 @@ def _initial_end(dress: Dress) -> JsonObject:
 
 
 def _told(watch: Watch, changes: list[Change]) -> Iterator[bytes]:
-    """What a client hears of changes: leaving its selection is a deletion to it."""
+    """The events that a client gets: leaving its selection is a deletion to it."""
     for change in changes:
         if watch.namespace and change.key.namespace != watch.namespace:
             continue

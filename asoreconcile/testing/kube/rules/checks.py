@@ -33,7 +33,7 @@ def causes(
 ) -> Iterator[Cause]:
     """What is wrong with a schema's own rules.
 
-    uncorrelated: the list around, if its items cannot be told apart; else "".
+    uncorrelated: the list around, if its items cannot be distinguished; else "".
     """
     for index, rule in enumerate(schema.get(RULES) or ()):
         here = f"{at}.{RULES}[{index}]"

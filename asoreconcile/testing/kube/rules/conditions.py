@@ -1,4 +1,5 @@
-"""`matchConditions` of webhooks: CEL over a review's request, which says whom to ask.
+"""`matchConditions` of webhooks: CEL over a review's request, which says which webhooks
+to ask.
 
 `object`, `oldObject` and `request` are what the webhook would be sent, `authorizer`
 tells what its user may do. All conditions must hold; one that is false counts more than

@@ -119,7 +119,7 @@ def _broken(
 
 
 def _by_key(schema: JsonObject, old: Any) -> dict[str, Any]:
-    """The old items of a list by key; nothing where items cannot be told apart."""
+    """The old items of a list by key; nothing where items cannot be distinguished."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
         return {}
     return {item_step(item, schema): item for item in old}

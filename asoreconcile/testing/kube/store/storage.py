@@ -2,7 +2,7 @@
 
 One global resource version, raised by every write. Stored objects are never changed:
 a write stores another one, so readers and watches need no copies. Changes are kept in
-a window; a watch from before it is told so (410).
+a window; a watch from before it gets a 410.
 """
 
 import threading
@@ -162,7 +162,7 @@ class Storage:
         before: JsonObject | None,
         after: JsonObject | None,
     ) -> None:
-        """Keep who is where and who owns whom."""
+        """Keep the indexes by namespace and by owner."""
         place = (table, key)
         if before is not None:
             self._places.pop(uid_of(before), None)

@@ -81,7 +81,7 @@ def refusal(error: StatusError) -> Response:
 
 
 def warned(response: Response, warnings: Sequence[str]) -> Response:
-    """An answer with what the client's user should be told."""
+    """An answer with warnings for the client's user."""
     if not warnings:
         return response
     quoted = (warning.replace("\\", "\\\\").replace('"', '\\"') for warning in warnings)

@@ -82,7 +82,7 @@ class Deletions:
 
     def finish(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
         """The last finalizer went: remove the object. Caller holds the lock."""
-        # Watches are told of the state before, finalizers and all.
+        # Watches get the state before, finalizers and all.
         last = copy_json(self._storage.get(table, key) or obj)
         metadata(last)["resourceVersion"] = self._storage.next_version()
         self._storage.remove(table, key, last)
@@ -222,7 +222,7 @@ class Deletions:
         )
 
     def _collect(self, uid: str) -> None:
-        """What an owner leaves behind goes too, unless another owner lives."""
+        """What an owner leaves behind goes too, unless another owner is there."""
         for table, key in self._storage.owned_by(uid):
             obj = self._storage.get(table, key)
             if obj is None:
