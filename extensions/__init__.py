@@ -1,1 +1,1 @@
-"""Special cases of Azure, kind by kind; `registry` lists them, README tells how."""
+"""Special cases of Azure, kind by kind; `registry` finds them, README tells how."""

@@ -1,70 +1,60 @@
-"""The extension sets that come with the project."""
+"""The extension sets that come with the project: those of all modules of this package.
 
+A folder is a group, a file is a kind. A name with a leading underscore is left out:
+there stands what several kinds share.
+"""
+
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 
-from asoreconcile.middleware.extension_set import ExtensionSet
-
-# Each holds one set, named EXTENSIONS.
-_MODULES = (
-    "apimanagement.keys",
-    "apimanagement.product",
-    "app.errors",
-    "appconfiguration.configuration_store",
-    "authorization.role_assignment",
-    "authorization.role_definition",
-    "cache.keys",
-    "cdn.errors",
-    "cognitiveservices.account",
-    "communication.communication_service",
-    "compute.errors",
-    "compute.virtual_machine_scale_set",
-    "containerservice.agent_pool",
-    "containerservice.errors",
-    "containerservice.managed_cluster",
-    "dataprotection.backup_instance",
-    "dbformariadb.server",
-    "dbformysql.configurations",
-    "dbformysql.flexible_server",
-    "dbforpostgresql.configurations",
-    "dbforpostgresql.flexible_server",
-    "dbforpostgresql.flexible_servers_database",
-    "devices.iot_hub",
-    "documentdb.cassandra_data_center",
-    "documentdb.database_account",
-    "documentdb.errors",
-    "eventgrid.topic",
-    "eventhub.keys",
-    "insights.errors",
-    "keyvault.vault",
-    "kusto.cluster",
-    "machinelearningservices.errors",
-    "machinelearningservices.workspace",
-    "managedidentity.user_assigned_identity",
-    "network.children",
-    "network.errors",
-    "network.private_endpoint",
-    "network.subnet",
-    "notificationhubs.keys",
-    "operationalinsights.workspace",
-    "redhatopenshift.hcp_open_shift_cluster",
-    "redhatopenshift.open_shift_cluster",
-    "search.search_service",
-    "servicebus.errors",
-    "servicebus.keys",
-    "signalrservice.signalr",
-    "sql.errors",
-    "storage.storage_account",
-    "subscription.alias",
-)
+from asoreconcile import extensions
+from asoreconcile.middleware.extension_set import ExtensionError, ExtensionSet
 
 
 @cache
 def builtin_sets() -> tuple[ExtensionSet, ...]:
-    """All of them, imported on first use; `Extensions.compose` puts them in order."""
-    return tuple(_set_of(name) for name in _MODULES)
+    """All of them, imported on first use; `Extensions.compose` puts them in order.
+
+    Raises as `sets_of` does.
+    """
+    return sets_of(extensions)
 
 
-def _set_of(name: str) -> ExtensionSet:
-    found: ExtensionSet = import_module(f"{__package__}.{name}").EXTENSIONS
-    return found
+def sets_of(package: ModuleType) -> tuple[ExtensionSet, ...]:
+    """The `EXTENSIONS` of each module in the package's folders, sorted by module name.
+
+    Imports them all. Packages in zip archives are walked as well. Raises ExtensionError
+    naming every module that has no set, and what an import of a module raises.
+    """
+    found = []
+    without = []
+    for name in _module_names(package):
+        one = getattr(import_module(name), "EXTENSIONS", None)
+        if isinstance(one, ExtensionSet):
+            found.append(one)
+        else:
+            without.append(name)
+    if without:
+        raise ExtensionError(
+            f"no ExtensionSet named EXTENSIONS in {', '.join(without)}: make one, or "
+            "begin the file's name with an underscore if it holds what others share"
+        )
+    return tuple(found)
+
+
+def _module_names(package: ModuleType) -> Iterator[str]:
+    for group, is_group in _entries(package):
+        if is_group:
+            yield from (kind for kind, _ in _entries(import_module(group)))
+
+
+def _entries(package: ModuleType) -> list[tuple[str, bool]]:
+    """Full name of each public module in a package, and whether it is a package."""
+    return sorted(
+        (f"{package.__name__}.{one.name}", one.ispkg)
+        for one in iter_modules(package.__path__)
+        if not one.name.startswith("_")
+    )

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -53,6 +54,29 @@ def test_every_module_of_the_wheel_imports(wheel):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(wheel))
+
+
+COUNT_SETS = """
+from asoreconcile.extensions import registry
+print(registry.__file__, len(registry.builtin_sets()))
+"""
+
+
+def test_the_wheel_s_extensions_are_found_in_a_zip_archive(wheel, tmp_path):
+    """Their modules and their tables: nothing asks for a folder on disk."""
+    archive = shutil.make_archive(str(tmp_path / "wheel"), "zip", wheel)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", COUNT_SETS],
+        env={"PYTHONPATH": archive, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    file, count = done.stdout.split()
+    assert file.startswith(archive)
+    kinds = [p for p in (ROOT / "extensions").glob("*/*.py") if p.name[0] != "_"]
+    assert int(count) == len(kinds)
 
 
 def test_the_wheel_holds_the_kinds_and_the_licence(wheel):

@@ -1,4 +1,4 @@
-"""VirtualMachineScaleSet: extensions added elsewhere are kept.
+"""VirtualMachineScaleSet: extensions added elsewhere are kept; quota is waited for.
 
 What of an extension may be written is in `children.json`, by api-version.
 """
@@ -7,7 +7,8 @@ from importlib.resources import files
 
 import orjson
 
-from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.extensions.compute._shared import QUOTA_MAY_GROW
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import Keep, keep_children
 from asoreconcile.objects import GroupKind
@@ -26,3 +27,4 @@ EXTENSIONS.on(MODIFY_PAYLOAD, SCALE_SET)(
         parent_may_be_absent=True,
     )
 )
+EXTENSIONS.on(CLASSIFY_ERROR, SCALE_SET)(QUOTA_MAY_GROW)

@@ -1,11 +1,20 @@
-"""ManagedCluster: waits for running operations, exports kubeconfigs."""
+"""ManagedCluster: waits for operations and permissions, exports kubeconfigs."""
 
 import base64
 import binascii
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
+from asoreconcile.middleware.extension_points import (
+    CLASSIFY_ERROR,
+    EXPORT_SECRETS,
+    PRE_RECONCILE,
+)
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import block_unless_state, export_keys
+from asoreconcile.middleware.factories import (
+    block_unless_state,
+    code,
+    export_keys,
+    reclassify,
+)
 from asoreconcile.objects import GroupKind, JsonObject
 
 MANAGED_CLUSTER = GroupKind("containerservice.azure.com", "ManagedCluster")
@@ -38,4 +47,8 @@ EXTENSIONS.on(EXPORT_SECRETS, MANAGED_CLUSTER)(
     export_keys(
         "listClusterUserCredential", "2022-04-01", {"userCredentials": _kubeconfig}
     )
+)
+# A role assignment of its own grants the permission, and may come late.
+EXTENSIONS.on(CLASSIFY_ERROR, MANAGED_CLUSTER)(
+    reclassify(code("CustomKubeletIdentityMissingPermissionError"))
 )

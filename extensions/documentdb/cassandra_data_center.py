@@ -1,18 +1,18 @@
 """CassandraDataCenter: waits until its cluster is there."""
 
+from asoreconcile.extensions.documentdb.cassandra_cluster import CASSANDRA_CLUSTER
 from asoreconcile.middleware.extension_points import PRE_RECONCILE_OWNER
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import block_unless_owner_state
 from asoreconcile.objects import GroupKind
 
-CLUSTER = GroupKind("documentdb.azure.com", "CassandraCluster")
 DATA_CENTER = GroupKind("documentdb.azure.com", "CassandraDataCenter")
 EXTENSIONS = ExtensionSet("documentdb.CassandraDataCenter", BUILT_IN_ORDER)
 
 # A failed cluster takes no data centre either.
 EXTENSIONS.on(PRE_RECONCILE_OWNER, DATA_CENTER)(
     block_unless_owner_state(
-        CLUSTER,
+        CASSANDRA_CLUSTER,
         "status.properties.provisioningState",
         {"Succeeded"},
         exact_case=True,

@@ -1,11 +1,18 @@
 """DatabaseAccount: account keys and endpoint; no write while it is being deleted."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
+from asoreconcile.middleware.extension_points import (
+    CLASSIFY_ERROR,
+    EXPORT_SECRETS,
+    PRE_RECONCILE,
+)
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.factories import (
     block_if_state,
+    code,
     export_keys,
     export_status,
+    message_contains,
+    reclassify,
 )
 from asoreconcile.objects import GroupKind
 
@@ -37,4 +44,12 @@ EXTENSIONS.on(EXPORT_SECRETS, DATABASE_ACCOUNT)(
 )
 EXTENSIONS.on(EXPORT_SECRETS, DATABASE_ACCOUNT)(
     export_status({"documentEndpoint": "status.documentEndpoint"})
+)
+# The region has no capacity: a person has to choose another.
+EXTENSIONS.on(CLASSIFY_ERROR, DATABASE_ACCOUNT)(
+    reclassify(
+        code("ServiceUnavailable")
+        & message_contains("currently experiencing high demand"),
+        severity="Error",
+    )
 )

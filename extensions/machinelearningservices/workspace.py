@@ -1,10 +1,16 @@
-"""Workspace: the keys of what belongs to it."""
+"""Workspace: the keys of what belongs to it; a storage account may come late."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, EXPORT_SECRETS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import export_keys
+from asoreconcile.middleware.factories import (
+    code,
+    export_keys,
+    message_contains,
+    reclassify,
+)
 from asoreconcile.objects import GroupKind
 
+WORKSPACE = GroupKind("machinelearningservices.azure.com", "Workspace")
 EXTENSIONS = ExtensionSet("machinelearningservices.Workspace", BUILT_IN_ORDER)
 
 _KEYS = {
@@ -21,6 +27,7 @@ _KEYS = {
     ),
 }
 
-EXTENSIONS.on(
-    EXPORT_SECRETS, GroupKind("machinelearningservices.azure.com", "Workspace")
-)(export_keys("listKeys", "2021-07-01", _KEYS))
+EXTENSIONS.on(EXPORT_SECRETS, WORKSPACE)(export_keys("listKeys", "2021-07-01", _KEYS))
+EXTENSIONS.on(CLASSIFY_ERROR, WORKSPACE)(
+    reclassify(code("BadRequest") & message_contains("StorageAccountIsNotProvisioned"))
+)

@@ -96,7 +96,10 @@ KEYS = {
         "CommunicationService",
     ),
     "Search_v1api20231101": ("search.SearchService", "SearchService"),
-    "Servicebus_v1api20240101": ("servicebus.keys", "NamespacesAuthorizationRule"),
+    "Servicebus_v1api20240101": (
+        "servicebus.NamespacesAuthorizationRule",
+        "NamespacesAuthorizationRule",
+    ),
     "Signalrservice_v1api20211001": ("signalrservice.SignalR", "SignalR"),
 }
 # Those that decide without asking Azure anything more.
@@ -106,11 +109,11 @@ OTHERS = {
         "UserAssignedIdentity",
     ),
     "Dbforpostgresql_v1api20220120preview": (
-        "dbforpostgresql.FlexibleServer",
+        "dbforpostgresql.FlexibleServersFirewallRule",
         "FlexibleServersFirewallRule",
     ),
     "Sqldatabase_v1api20240815": ("documentdb.DatabaseAccount", "DatabaseAccount"),
-    "Network_v1api20201101": ("network.children", "LoadBalancer"),
+    "Network_v1api20201101": ("network.LoadBalancer", "LoadBalancer"),
 }
 # What Azure refused at first, and took later: (method, status) of each.
 REFUSED = {

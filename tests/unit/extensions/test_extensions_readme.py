@@ -7,8 +7,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from extensions_chains import _kinds
 
+from asoreconcile.extensions import network
+from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.middleware import extension_points, factories
 from asoreconcile.middleware.chain import Extensions
 
@@ -58,6 +61,39 @@ def test_the_example_s_entry_point_leads_to_a_set_that_fits():
     exec(compile(files()[f"{module}.py"], str(README), "exec"), example)
     composed = Extensions.compose([example[name]], kinds=_kinds())
     assert composed.has(extension_points.PRE_RECONCILE_OWNER, example["DATABASE"])
+
+
+@pytest.fixture
+def one_more_kind(tmp_path, monkeypatch):
+    """The README's file of a kind, put beside those of its group; then its test."""
+    found = re.findall(
+        r"`((?:extensions|tests)/[\w./]+)`:\n\n^```\w+\n(.*?)^```",
+        README.read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert [path for path, _ in found] == [
+        "extensions/network/nat_gateway.py",
+        "tests/unit/extensions/test_extensions_nat_gateway.py",
+    ]
+    (_, kind), (_, test) = found
+    (tmp_path / "nat_gateway.py").write_text(kind)
+    monkeypatch.setattr(network, "__path__", [*network.__path__, str(tmp_path)])
+    builtin_sets.cache_clear()
+    yield test
+    builtin_sets.cache_clear()
+    sys.modules.pop(f"{network.__name__}.nat_gateway", None)
+
+
+def test_a_file_and_its_test_make_one_more_kind(one_more_kind):
+    """No other file of the project is touched; the test fails without it."""
+    example = {"__name__": "test_extensions_nat_gateway"}
+    exec(compile(one_more_kind, str(README), "exec"), example)
+    (test,) = (one for name, one in example.items() if name.startswith("test_"))
+    test()
+    builtin_sets.cache_clear()
+    network.__path__.pop()
+    with pytest.raises(AssertionError):
+        test()
 
 
 def test_every_point_and_factory_is_told_of():

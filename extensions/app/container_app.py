@@ -1,0 +1,11 @@
+"""ContainerApp: an environment that comes late is waited for."""
+
+from asoreconcile.extensions.app._shared import ENVIRONMENT_IS_LATE
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.objects import GroupKind
+
+CONTAINER_APP = GroupKind("app.azure.com", "ContainerApp")
+EXTENSIONS = ExtensionSet("app.ContainerApp", BUILT_IN_ORDER)
+
+EXTENSIONS.on(CLASSIFY_ERROR, CONTAINER_APP)(ENVIRONMENT_IS_LATE)

@@ -1,0 +1,12 @@
+"""What the kinds of Azure Front Door share."""
+
+from asoreconcile.middleware.factories import code, message_contains, reclassify
+
+# The origins come late: a Warning, tried again soon.
+ORIGINS_ARE_LATE = reclassify(
+    code("BadRequest")
+    & message_contains(
+        "originGroup is created successfully",
+        "at least one enabled origin is created",
+    )
+)

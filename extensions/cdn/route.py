@@ -1,0 +1,11 @@
+"""Route: origins that come late are waited for."""
+
+from asoreconcile.extensions.cdn._shared import ORIGINS_ARE_LATE
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.objects import GroupKind
+
+ROUTE = GroupKind("cdn.azure.com", "Route")
+EXTENSIONS = ExtensionSet("cdn.Route", BUILT_IN_ORDER)
+
+EXTENSIONS.on(CLASSIFY_ERROR, ROUTE)(ORIGINS_ARE_LATE)

@@ -1,0 +1,19 @@
+"""SecurityPolicy: domains that come late are waited for."""
+
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import code, message_contains, reclassify
+from asoreconcile.objects import GroupKind
+
+SECURITY_POLICY = GroupKind("cdn.azure.com", "SecurityPolicy")
+EXTENSIONS = ExtensionSet("cdn.SecurityPolicy", BUILT_IN_ORDER)
+
+EXTENSIONS.on(CLASSIFY_ERROR, SECURITY_POLICY)(
+    reclassify(
+        code("BadRequest")
+        & message_contains(
+            "is not associated with the AFDX profile",
+            "is in a invalid provisioning state",
+        )
+    )
+)

@@ -1,0 +1,16 @@
+"""Disk: a DiskAccess that comes late is waited for."""
+
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import code, message_matches, reclassify
+from asoreconcile.objects import GroupKind
+
+DISK = GroupKind("compute.azure.com", "Disk")
+EXTENSIONS = ExtensionSet("compute.Disk", BUILT_IN_ORDER)
+
+EXTENSIONS.on(CLASSIFY_ERROR, DISK)(
+    reclassify(
+        (code("BadRequest") & message_matches("DiskAccess.*not found"))
+        | (code("Conflict") & message_matches(r"DiskAccess.*is in failed state\."))
+    )
+)

@@ -1,0 +1,17 @@
+"""What a flexible server and its children share: no write while it is not ready."""
+
+from asoreconcile.middleware.factories import TERMINAL, block_unless_owner_state
+from asoreconcile.objects import GroupKind
+
+SERVER = GroupKind("dbforpostgresql.azure.com", "FlexibleServer")
+
+# The server's `state` also says what it is doing when it takes no writes: Starting,
+# Updating, Stopped.
+WRITABLE = TERMINAL | {"ready"}
+
+BLOCK_UNLESS_SERVER_IS_WRITABLE = block_unless_owner_state(
+    SERVER,
+    "status.state",
+    WRITABLE,
+    message='Owning flexible server "{name}" is in state "{state}"',
+)

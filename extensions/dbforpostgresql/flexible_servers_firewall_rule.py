@@ -1,0 +1,13 @@
+"""FlexibleServersFirewallRule: waits for its server."""
+
+from asoreconcile.extensions.dbforpostgresql._shared import (
+    BLOCK_UNLESS_SERVER_IS_WRITABLE,
+)
+from asoreconcile.middleware.extension_points import PRE_RECONCILE_OWNER
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.objects import GroupKind
+
+FIREWALL_RULE = GroupKind("dbforpostgresql.azure.com", "FlexibleServersFirewallRule")
+EXTENSIONS = ExtensionSet("dbforpostgresql.FlexibleServersFirewallRule", BUILT_IN_ORDER)
+
+EXTENSIONS.on(PRE_RECONCILE_OWNER, FIREWALL_RULE)(BLOCK_UNLESS_SERVER_IS_WRITABLE)

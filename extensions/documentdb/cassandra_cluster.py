@@ -1,0 +1,13 @@
+"""CassandraCluster: a service principal that comes late is waited for."""
+
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import code, message_contains, reclassify
+from asoreconcile.objects import GroupKind
+
+CASSANDRA_CLUSTER = GroupKind("documentdb.azure.com", "CassandraCluster")
+EXTENSIONS = ExtensionSet("documentdb.CassandraCluster", BUILT_IN_ORDER)
+
+EXTENSIONS.on(CLASSIFY_ERROR, CASSANDRA_CLUSTER)(
+    reclassify(code("BadRequest") & message_contains("service principal"))
+)

@@ -1,0 +1,13 @@
+"""SqlRoleAssignment: a principal that comes late is waited for."""
+
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import code, message_contains, reclassify
+from asoreconcile.objects import GroupKind
+
+SQL_ROLE_ASSIGNMENT = GroupKind("documentdb.azure.com", "SqlRoleAssignment")
+EXTENSIONS = ExtensionSet("documentdb.SqlRoleAssignment", BUILT_IN_ORDER)
+
+EXTENSIONS.on(CLASSIFY_ERROR, SQL_ROLE_ASSIGNMENT)(
+    reclassify(code("BadRequest") & message_contains("was not found in the AAD tenant"))
+)

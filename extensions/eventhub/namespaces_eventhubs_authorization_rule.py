@@ -1,0 +1,13 @@
+"""NamespacesEventhubsAuthorizationRule: its keys."""
+
+from asoreconcile.extensions.eventhub._shared import EXPORT_RULE_KEYS
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.objects import GroupKind
+
+EVENT_HUB_RULE = GroupKind("eventhub.azure.com", "NamespacesEventhubsAuthorizationRule")
+EXTENSIONS = ExtensionSet(
+    "eventhub.NamespacesEventhubsAuthorizationRule", BUILT_IN_ORDER
+)
+
+EXTENSIONS.on(EXPORT_SECRETS, EVENT_HUB_RULE)(EXPORT_RULE_KEYS)

@@ -1,0 +1,30 @@
+"""Database: waits until its cluster runs, and is not in transition.
+
+A database is reached through its running cluster alone: one that is stopped, or being
+started or updated, gives no access to it.
+"""
+
+from asoreconcile.extensions.kusto.cluster import CLUSTER
+from asoreconcile.middleware.extension_points import PRE_RECONCILE_OWNER
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import block_unless_owner_state
+from asoreconcile.objects import GroupKind
+
+DATABASE = GroupKind("kusto.azure.com", "Database")
+EXTENSIONS = ExtensionSet("kusto.Database", BUILT_IN_ORDER)
+
+EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
+    block_unless_owner_state(
+        CLUSTER,
+        "status.provisioningState",
+        message='Owning cluster is in provisioning state "{state}"',
+    )
+)
+EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
+    block_unless_owner_state(
+        CLUSTER,
+        "status.state",
+        {"running"},
+        message='Owning cluster gives no access to its databases: it is "{state}"',
+    )
+)

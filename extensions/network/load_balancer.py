@@ -1,0 +1,20 @@
+"""LoadBalancer: NAT rules that others added are kept."""
+
+from asoreconcile.extensions.network._shared import shapes_of
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import Keep, keep_children
+from asoreconcile.objects import GroupKind
+
+LOAD_BALANCER = GroupKind("network.azure.com", "LoadBalancer")
+EXTENSIONS = ExtensionSet("network.LoadBalancer", BUILT_IN_ORDER)
+
+# Rules of other owners (a scale set's NAT pool) stand beside those of the spec, so a
+# rule taken out of the spec stays in Azure until it is deleted there.
+EXTENSIONS.on(MODIFY_PAYLOAD, LOAD_BALANCER)(
+    keep_children(
+        "properties.inboundNatRules",
+        shapes=shapes_of("Microsoft.Network/loadBalancers"),
+        rule=Keep.MERGE_BY_NAME,
+    )
+)

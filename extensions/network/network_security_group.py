@@ -1,0 +1,18 @@
+"""NetworkSecurityGroup: rules that have objects of their own are kept."""
+
+from asoreconcile.extensions.network._shared import shapes_of
+from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import Keep, keep_children
+from asoreconcile.objects import GroupKind
+
+NETWORK_SECURITY_GROUP = GroupKind("network.azure.com", "NetworkSecurityGroup")
+EXTENSIONS = ExtensionSet("network.NetworkSecurityGroup", BUILT_IN_ORDER)
+
+EXTENSIONS.on(MODIFY_PAYLOAD, NETWORK_SECURITY_GROUP)(
+    keep_children(
+        "properties.securityRules",
+        shapes=shapes_of("Microsoft.Network/networkSecurityGroups"),
+        rule=Keep.REPLACE,
+    )
+)

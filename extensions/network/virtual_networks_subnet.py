@@ -1,0 +1,34 @@
+"""VirtualNetworksSubnet: its status stays small; its network may yet have to grow."""
+
+from collections.abc import Callable
+
+import attrs
+
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, POST_RECONCILE
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import code, reclassify
+from asoreconcile.middleware.requests import PostReconcile, PostResult, Ready
+from asoreconcile.objects import GroupKind, status
+
+SUBNET = GroupKind("network.azure.com", "VirtualNetworksSubnet")
+EXTENSIONS = ExtensionSet("network.VirtualNetworksSubnet", BUILT_IN_ORDER)
+
+# A subnet of a large cluster lists an id for each address in use; some thousands of
+# them are more than the API server stores in one object.
+_MOST_IP_CONFIGURATIONS = 2000
+
+# The network may be about to grow.
+EXTENSIONS.on(CLASSIFY_ERROR, SUBNET)(reclassify(code("NetcfgSubnetRangeOutsideVnet")))
+
+
+@EXTENSIONS.on(POST_RECONCILE, SUBNET)
+def without_long_lists(
+    req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
+) -> PostResult:
+    """Leave `status.ipConfigurations` out when it is too long to be of use."""
+    result = call_next(req)
+    addresses = status(req.obj).get("ipConfigurations") or []
+    if not isinstance(result, Ready) or len(addresses) <= _MOST_IP_CONFIGURATIONS:
+        return result
+    patch = {**(result.status_patch or {}), "ipConfigurations": None}
+    return attrs.evolve(result, status_patch=patch)

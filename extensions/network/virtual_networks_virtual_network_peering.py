@@ -1,0 +1,13 @@
+"""VirtualNetworksVirtualNetworkPeering: what it refers to may come late."""
+
+from asoreconcile.extensions.network._shared import REFERENCE_IS_LATE
+from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.objects import GroupKind
+
+PEERING = GroupKind("network.azure.com", "VirtualNetworksVirtualNetworkPeering")
+EXTENSIONS = ExtensionSet(
+    "network.VirtualNetworksVirtualNetworkPeering", BUILT_IN_ORDER
+)
+
+EXTENSIONS.on(CLASSIFY_ERROR, PEERING)(REFERENCE_IS_LATE)

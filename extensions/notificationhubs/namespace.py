@@ -1,0 +1,17 @@
+"""Namespace: the keys of the rule that every namespace has."""
+
+from asoreconcile.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
+from asoreconcile.objects import GroupKind
+
+NAMESPACE = GroupKind("notificationhubs.azure.com", "Namespace")
+EXTENSIONS = ExtensionSet("notificationhubs.Namespace", BUILT_IN_ORDER)
+
+EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE)(
+    export_keys(
+        "AuthorizationRules/RootManageSharedAccessKey/listKeys",
+        "2017-04-01",
+        KEYS_AND_CONNECTION_STRINGS,
+    )
+)
