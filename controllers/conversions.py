@@ -13,6 +13,10 @@ from asoreconcile.webhooks.conversion import Convert
 def converter(catalogue: Catalogue) -> Convert:
     """Converts objects of every kind of a catalogue. Pure; from any thread.
 
+    One object that it fails for is one that no list of the kind can be had with. So an
+    entry of a property bag that cannot be read is carried along; the operator, which
+    would have to act on it, says so in the object's Ready condition.
+
     Raises ConversionError for an object, a version or a kind nobody knows.
     """
 
@@ -25,6 +29,6 @@ def converter(catalogue: Catalogue) -> Convert:
             kind = catalogue.kind(gvk.group_kind)
         except UnknownKindError as error:
             raise ConversionError(str(error)) from error
-        return convert(kind, obj, version)
+        return convert(kind, obj, version, lenient=True)
 
     return converted

@@ -9,12 +9,16 @@ from hypothesis import strategies as st
 
 ANY = "x-kubernetes-preserve-unknown-fields"
 SCALARS = {
-    "string": st.sampled_from(["", "a", "b", "/subscriptions/s"]),
+    "string": st.sampled_from(
+        ["", "a", "/subscriptions/s", "123", "true", "null", '"quoted"', "{}", "{", "<"]
+    ),
     "integer": st.integers(-3, 9),
     "number": st.one_of(st.integers(0, 3), st.sampled_from([0.5, 1.5])),
     "boolean": st.booleans(),
 }
-JSON = st.sampled_from([{}, [], "text", 1, {"a": [1, {"b": None}]}, {"name": "n"}])
+JSON = st.sampled_from(
+    [{}, [], "text", "1", "{", 1, {"a": [1, {"b": None}]}, {"name": "n"}]
+)
 
 
 @st.composite

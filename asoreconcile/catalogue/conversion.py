@@ -17,7 +17,6 @@ import attrs
 from asoreconcile import jsontext
 from asoreconcile.catalogue.conversion_data import (
     EMPTY,
-    ConversionDataError,
     Tree,
     digest,
     tree_of,
@@ -26,6 +25,7 @@ from asoreconcile.catalogue.field_renames import field_renames
 from asoreconcile.catalogue.kinds import Kind, KindVersion, UnknownVersionError
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.projection import Projection
+from asoreconcile.catalogue.property_bag import ConversionDataError
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject, annotations, copy_json, gvk_of, key_of
 
@@ -77,15 +77,20 @@ def form(kind: Kind, name: str) -> Form:
     return Form(kind.version(name), stored=False)
 
 
-def convert(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
+def convert(
+    kind: Kind, obj: JsonObject, to: str, *, lenient: bool = False
+) -> JsonObject:
     """The object at another version of its kind; `to` is the version's bare name.
 
     obj: reads apiVersion, metadata.annotations, spec, status; all else is as it was.
     There and back gives the same object, by whatever versions it went. Pure: never
     changes obj, shares nothing with it. Raises ConversionError.
+    lenient: an entry of a spec's property bag that cannot be read is carried along,
+    and its field not shown: for whom one object must not hide the others. Of a status
+    that is always so: it will be written anew.
     """
     try:
-        return _converted(kind, copy_json(obj), to)
+        return _converted(kind, copy_json(obj), to, lenient=lenient)
     except (ConversionDataError, UnknownVersionError) as error:
         own = gvk_of(obj).version
         raise ConversionError(f"cannot convert {own} to {to}: {error}") from error
@@ -140,7 +145,7 @@ def authored_version(kind: Kind, obj: JsonObject) -> str:
         raise ConversionError(str(error)) from error
 
 
-def _converted(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
+def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonObject:
     source, target = form(kind, gvk_of(obj).version), form(kind, to)
     if source == target:
         return obj
@@ -153,16 +158,23 @@ def _converted(kind: Kind, obj: JsonObject, to: str) -> JsonObject:
     for part, value in (("spec", spec), ("status", obj.get("status"))):
         if isinstance(value, dict):
             beside = brought.tree.fields.get(part, EMPTY)
-            projection = _projection(source, target, part)
-            made[part], rest = projection.project(value, target.schema(part), beside)
+            projection = _projection(source, target, part, lenient=lenient)
+            made[part], rest = projection.project(
+                value, target.schema(part), source.schema(part), beside
+            )
             if rest:
                 left[part] = rest
     return _annotated(made, target, brought.authored, Tree(fields=left))
 
 
-def _projection(source: Form, target: Form, part: str) -> Projection:
+def _projection(source: Form, target: Form, part: str, *, lenient: bool) -> Projection:
     renamed = field_renames(source.version, target.version) if part == "spec" else {}
-    return Projection(renamed, from_stored=source.stored, to_stored=target.stored)
+    return Projection(
+        renamed,
+        from_stored=source.stored,
+        to_stored=target.stored,
+        lenient=lenient or part == "status",
+    )
 
 
 def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:

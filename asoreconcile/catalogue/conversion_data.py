@@ -1,10 +1,11 @@
 """What a version of a kind cannot hold, and how it travels along instead.
 
-A stored version keeps it where it belongs: each object has a `$propertyBag`, a map of
-field names to JSON texts (the form Azure Service Operator stores). A version that users
-write has no such place; there it becomes one annotation, a tree beside the object:
+A stored version keeps it where it belongs: each object has a `$propertyBag` (see
+`property_bag`). A version that users write has no such place; there it becomes one
+annotation, a tree beside the object:
 
     {"kept":   {field: value},            fields of this object that it cannot hold
+     "bag":    {entry: text},             the same, as it stood in the object's bag
      "fields": {field or key: tree},      what its fields, or a map's values, cannot
      "items":  {"length": n, "at": [[index, mark, tree], ...]}}    and a list's items
 
@@ -20,34 +21,35 @@ from typing import Any
 import attrs
 
 from asoreconcile import jsontext
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.catalogue.property_bag import BAG, ConversionDataError
 from asoreconcile.objects import JsonObject
 
-BAG = "$propertyBag"
-_WORD = re.compile("[^0-9A-Za-z_]+")
 _PLAIN = re.compile("[^0-9a-z]+")
-
-
-class ConversionDataError(AsoreconcileError):
-    """A property bag or annotation that cannot be read: somebody edited it."""
 
 
 @attrs.frozen
 class Tree:
-    """What was kept beside one value; see the module's text for its JSON."""
+    """What was kept beside one value; see the module's text for its JSON.
+
+    kept: values as a version had them, or as stored ones, with bags in them. What is a
+    string here is one in the version that has the field.
+    """
 
     kept: JsonObject = attrs.field(factory=dict)
+    bag: JsonObject = attrs.field(factory=dict)
     fields: "dict[str, Tree]" = attrs.field(factory=dict)
     length: int = 0
     items: "tuple[tuple[int, str, Tree], ...]" = ()
 
     def __bool__(self) -> bool:
-        return bool(self.kept or self.fields or self.items)
+        return bool(self.kept or self.bag or self.fields or self.items)
 
     def to_json(self) -> JsonObject:
         made: JsonObject = {}
         if self.kept:
             made["kept"] = self.kept
+        if self.bag:
+            made["bag"] = self.bag
         if self.fields:
             made["fields"] = {k: t.to_json() for k, t in self.fields.items()}
         if self.items:
@@ -59,6 +61,8 @@ class Tree:
         """Where each thing kept belongs: `spec.subnets[0].field`."""
         for name in self.kept:
             yield f"{at}.{name}".lstrip(".")
+        for name in self.bag:
+            yield f"{at}.{name[:1].lower()}{name[1:]}".lstrip(".")
         for name, tree in self.fields.items():
             yield from tree.paths(f"{at}.{name}".lstrip("."))
         for index, _, tree in self.items:
@@ -91,7 +95,8 @@ class Tree:
     def whole(self, value: Any) -> Any:
         """The value with all that was kept of it, for a version that shows none of it.
 
-        Never changes the value; the answer may share parts with it.
+        As a stored one: what was in a bag is in one. Never changes the value; the
+        answer may share parts with it.
         """
         if not self:
             return value
@@ -101,7 +106,7 @@ class Tree:
         if not isinstance(value, dict):
             return value
         own = {k: self.fields.get(k, EMPTY).whole(v) for k, v in value.items()}
-        return {**self.kept, **own}
+        return {**self.kept, **own} | ({BAG: self.bag} if self.bag else {})
 
 
 EMPTY = Tree()
@@ -113,6 +118,7 @@ def tree_of(raw: Any) -> Tree:
         items = raw.get("items") or {"length": 0, "at": ()}
         return Tree(
             kept=dict(raw.get("kept") or {}),
+            bag=dict(raw.get("bag") or {}),
             fields={k: tree_of(t) for k, t in (raw.get("fields") or {}).items()},
             length=int(items["length"]),
             items=tuple((int(i), str(m), tree_of(t)) for i, m, t in items["at"]),
@@ -136,45 +142,6 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def bag_of(kept: JsonObject) -> dict[str, str]:
-    """Kept fields as a `$propertyBag`, under the names that ASO gives them."""
-    bag: dict[str, str] = {}
-    for name, value in kept.items():
-        key = _identifier(name)
-        bag[name if key in bag else key] = jsontext.dumps(value).decode()
-    return bag
-
-
-def from_bag(bag: Any) -> JsonObject:
-    """The fields of a `$propertyBag`. Raises ConversionDataError for one that is none.
-
-    Bags inside its values are opened too: ASO writes stored objects there.
-    """
-    try:
-        return {key: opened(jsontext.loads(text)) for key, text in bag.items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ConversionDataError(f"a {BAG} holds no JSON ({error})") from error
-
-
 def plain(name: str) -> str:
     """A field's name without letter case and punctuation: `OsDisk` is `osDisk`."""
     return _PLAIN.sub("", name.lower())
-
-
-def _identifier(name: str) -> str:
-    return "".join(_capitalised(_WORD.split(name))) or name
-
-
-def _capitalised(words: list[str]) -> Iterator[str]:
-    for word in words:
-        yield word[:1].upper() + word[1:]
-
-
-def opened(value: Any) -> Any:
-    """A stored value with its property bags opened; ConversionDataError as above."""
-    if isinstance(value, list):
-        return [opened(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    own = {name: opened(v) for name, v in value.items() if name != BAG}
-    return {**from_bag(value.get(BAG) or {}), **own}

@@ -10,17 +10,17 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.catalogue.conversion_data import (
-    BAG,
-    EMPTY,
-    Tree,
-    bag_of,
-    from_bag,
-    mark_of,
-    opened,
-    plain,
-)
+from asoreconcile.catalogue.conversion_data import EMPTY, Tree, mark_of, plain
 from asoreconcile.catalogue.field_renames import FieldRename, SpecPath
+from asoreconcile.catalogue.property_bag import (
+    BAG,
+    ConversionDataError,
+    entries,
+    entry_name,
+    is_string,
+    read_entry,
+    write_entry,
+)
 from asoreconcile.objects import JsonObject
 
 _ANY = "x-kubernetes-preserve-unknown-fields"
@@ -32,67 +32,124 @@ class Projection:
 
     moves: of a spec, the fields that have another name there.
     from_stored: the value has its property bags in it. to_stored: so will the answer.
+    lenient: an entry of a bag that cannot be read stays in the bag.
     """
 
     moves: Mapping[SpecPath, Mapping[str, FieldRename]] = attrs.field(factory=dict)
     from_stored: bool = False
     to_stored: bool = False
+    lenient: bool = False
 
     def project(
-        self, value: Any, schema: JsonObject, tree: Tree = EMPTY, *, at: SpecPath = ()
+        self,
+        value: Any,
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree = EMPTY,
+        *,
+        at: SpecPath = (),
     ) -> tuple[Any, Tree]:
         """The value under a schema, and the tree of what does not go into it.
 
+        own: the schema of the version that the value is of; {} where nobody knows.
         tree: what was kept beside the value so far. Never changes what it is given,
         and may share parts with it. The tree is empty when `to_stored`. Raises
         ConversionDataError for a property bag nobody can read.
         """
         if isinstance(value, dict) and not schema.get(_ANY):
             if "additionalProperties" in schema:
-                return self._map(value, schema["additionalProperties"], tree, at)
-            return self._object(value, schema, tree, at)
+                return self._map(value, schema, own, tree, at)
+            return self._object(value, schema, own, tree, at)
         if isinstance(value, list) and "items" in schema:
-            return self._list(value, schema["items"], tree, at)
+            return self._list(value, schema, own, tree, at)
         return value, EMPTY
 
     def _object(
-        self, value: JsonObject, schema: JsonObject, tree: Tree, at: SpecPath
+        self,
+        value: JsonObject,
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree,
+        at: SpecPath,
     ) -> tuple[JsonObject, Tree]:
+        """What a user wrote in the version shown wins over what was kept."""
         known: JsonObject = schema.get("properties", {})
+        fields: JsonObject = own.get("properties", {})
+        stored = attrs.evolve(self, from_stored=True)
         made: JsonObject = {}
         kept: JsonObject = {}
-        fields: dict[str, Tree] = {}
-        for name, given, beside in self._sources(value, tree):
+        bag: JsonObject = {}
+        trees: dict[str, Tree] = {}
+        for name, given, beside, by in self._sources(value, tree):
             target, moved = self._place(name, given, known, {*value, *made}, at)
+            field = fields.get(name) if by is self else None
             if target is None:
-                kept.setdefault(name, self._whole(given, beside))
+                self._keep(name, beside.whole(given), field, kept, bag)
             elif target not in made:
-                made[target], left = self.project(
-                    moved, known[target], beside, at=(*at, target)
+                made[target], left = by.project(
+                    moved, known[target], field or {}, beside, at=(*at, target)
                 )
                 if left:
-                    fields[target] = left
-        if self.to_stored and kept:
-            made[BAG] = bag_of(kept)
-            kept = {}
-        return made, Tree(kept=kept, fields=fields)
+                    trees[target] = left
+        in_bag = entries(value) if self.from_stored else {}
+        for name, text in {**in_bag, **tree.bag}.items():
+            target = _field_of(name, known, {*value, *made})
+            found = None
+            if target is not None and target not in made:
+                found = self._read(name, text, known[target])
+            if found is not None and target is not None:
+                made[target], left = stored.project(
+                    found.value, known[target], known[target], at=(*at, target)
+                )
+                if left:
+                    trees[target] = left
+            elif target is None or target not in made:
+                bag.setdefault(name, text)
+        if self.to_stored and bag:
+            made[BAG] = bag
+            bag = {}
+        return made, Tree(kept=kept, bag=bag, fields=trees)
 
     def _sources(
         self, value: JsonObject, tree: Tree
-    ) -> Iterator[tuple[str, Any, Tree]]:
-        """Fields with what was kept beside them: those shown first, then those kept.
+    ) -> "Iterator[tuple[str, Any, Tree, Projection]]":
+        """Fields, what was kept beside each, and how it is to be read.
 
-        What a user wrote in the version shown wins over what was kept from another.
+        Those shown come first, then those kept, which are stored values.
         """
         for name, given in value.items():
             if not (self.from_stored and name == BAG):
-                yield name, given, tree.fields.get(name, EMPTY)
-        stored = from_bag(value.get(BAG) or {}) if self.from_stored else {}
-        for name, given in {**stored, **tree.kept}.items():
-            yield name, given, EMPTY
+                yield name, given, tree.fields.get(name, EMPTY), self
+        stored = attrs.evolve(self, from_stored=True)
+        for name, given in tree.kept.items():
+            yield name, given, EMPTY, stored
 
-    def _whole(self, given: Any, beside: Tree) -> Any:
-        return opened(given) if self.from_stored else beside.whole(given)
+    def _keep(
+        self,
+        name: str,
+        value: Any,
+        field: JsonObject | None,
+        kept: JsonObject,
+        bag: JsonObject,
+    ) -> None:
+        """Put what cannot be shown where its type is not forgotten."""
+        quoted = field is not None and isinstance(value, str) and not is_string(field)
+        if self.to_stored or quoted:
+            key = entry_name(name)
+            bag[name if key in bag else key] = write_entry(value, field)
+        else:
+            kept.setdefault(name, value)
+
+    def _read(self, name: str, text: Any, schema: JsonObject) -> "_Read | None":
+        try:
+            value = read_entry(name, text, schema)
+            if not fits(schema, value):
+                raise ConversionDataError(f"{name} in a {BAG} is of another type")
+        except ConversionDataError:
+            if self.lenient:
+                return None
+            raise
+        return _Read(value)
 
     def _place(
         self,
@@ -118,23 +175,35 @@ class Projection:
         return None, given
 
     def _map(
-        self, value: JsonObject, schema: JsonObject, tree: Tree, at: SpecPath
+        self,
+        value: JsonObject,
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree,
+        at: SpecPath,
     ) -> tuple[JsonObject, Tree]:
+        inner, of = schema["additionalProperties"], own.get("additionalProperties", {})
         made: JsonObject = {}
         fields: dict[str, Tree] = {}
         for key, given in value.items():
             beside = tree.fields.get(key, EMPTY)
-            made[key], left = self.project(given, schema, beside, at=at)
+            made[key], left = self.project(given, inner, of, beside, at=at)
             if left:
                 fields[key] = left
         return made, Tree(fields=fields)
 
     def _list(
-        self, value: list[Any], schema: JsonObject, tree: Tree, at: SpecPath
+        self,
+        value: list[Any],
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree,
+        at: SpecPath,
     ) -> tuple[list[Any], Tree]:
+        inner, of = schema["items"], own.get("items", {})
         beside = tree.of_items(value)
         projected = [
-            self.project(item, schema, kept, at=at)
+            self.project(item, inner, of, kept, at=at)
             for item, kept in zip(value, beside, strict=True)
         ]
         made = [item for item, _ in projected]
@@ -144,6 +213,23 @@ class Projection:
             if left
         )
         return made, Tree(length=len(made) if items else 0, items=items)
+
+
+@attrs.frozen
+class _Read:
+    """What an entry of a bag says; it may be null."""
+
+    value: Any
+
+
+def _field_of(entry: str, known: JsonObject, taken: set[str]) -> str | None:
+    """The field of a version that a bag's entry is of, be it spelt otherwise."""
+    same = [name for name in known if entry in (name, entry_name(name))]
+    if same:
+        return same[0]
+    spelt = plain(entry)
+    alike = (name for name in known if plain(name) == spelt and name not in taken)
+    return next(alike, None)
 
 
 def fits(schema: JsonObject, value: Any) -> bool:

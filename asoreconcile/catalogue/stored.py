@@ -5,8 +5,8 @@ Every object gets its property bag, and the spec the version its author wrote.
 """
 
 from asoreconcile.catalogue.conversion import ORIGINAL_VERSION
-from asoreconcile.catalogue.conversion_data import BAG
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.property_bag import BAG
 from asoreconcile.objects import JsonObject
 
 _BAG_SCHEMA = {"type": "object", "additionalProperties": {"type": "string"}}

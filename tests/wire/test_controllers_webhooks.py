@@ -145,9 +145,9 @@ def test_a_batch_is_converted_in_its_order(ask):
             "did you mean",
         ),
         (
-            vnet("v20250301storage", "b", **{"$propertyBag": {"X": "{"}}),
+            vnet("v20250301storage", "b", **{"$propertyBag": ["X"]}),
             f"{NETWORK}/v20250301",
-            "a $propertyBag holds no JSON",
+            "a $propertyBag is no map",
         ),
     ],
     ids=["version", "own-version", "group", "kind", "bag"],
@@ -166,6 +166,20 @@ def test_a_failure_names_the_object(ask, broken, desired, message):
     )
     assert message in response["result"]["message"]
     assert response["convertedObjects"] == []
+
+
+def test_an_entry_of_a_bag_that_cannot_be_read_fails_no_list(ask):
+    bad = vnet("v20250301storage", "b", **{"$propertyBag": {"AddressSpace": "{"}})
+    good = vnet("v20250301storage", "a")
+
+    response = ask(
+        "/convert",
+        "ConversionReview",
+        {"desiredAPIVersion": f"{NETWORK}/v20250301", "objects": [bad, good]},
+    )
+
+    assert response["result"]["status"] == "Success"
+    assert [o["metadata"]["name"] for o in response["convertedObjects"]] == ["b", "a"]
 
 
 def test_metadata_changes_by_one_annotation_only(ask):

@@ -126,14 +126,14 @@ def test_a_field_of_stored_forms_means_nothing_in_what_users_write():
 
 
 def test_a_bag_written_by_azure_service_operator_is_opened():
-    """Its keys are names of Go fields, its values may hold bags of their own."""
-    bag = {"AdminState": '"Enabled"', "Unheard": '{"$propertyBag": {"Of": "1"}}'}
+    """Its keys are names of Go fields; what no version has stays the text it is."""
+    bag = {"AdminState": "Enabled", "Unheard": '{"$propertyBag": {"Of": "1"}}'}
     stored = obj(GATEWAY, "v1api20201101storage", {"$propertyBag": bag})
 
     read = convert(GATEWAY, stored, "v20250301")
 
     assert read["spec"] == {"adminState": "Enabled"}
-    assert carried(read)["tree"]["fields"]["spec"]["kept"] == {"Unheard": {"Of": 1}}
+    assert carried(read)["tree"]["fields"]["spec"]["bag"] == {"Unheard": bag["Unheard"]}
 
 
 def test_a_bag_stands_in_the_object_it_belongs_to():
@@ -255,11 +255,56 @@ def test_an_object_without_metadata_is_given_what_tells_its_author(rest):
     assert convert(VNET, there, "v20250301")["spec"] == made["spec"]
 
 
-def test_a_bag_that_is_no_json_is_named():
+UNREADABLE = ["{", "text", "1", "[1]"]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_an_entry_that_cannot_be_read_is_named(text):
+    stored = obj(VNET, "v1api20240301storage", {"$propertyBag": {"AddressSpace": text}})
+
+    with pytest.raises(ConversionError, match=r"AddressSpace in a \$propertyBag"):
+        convert(VNET, stored, "v20250301")
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_lenient_conversion_carries_what_cannot_be_read(text):
+    """The API server asks for lists: one object must not fail all."""
+    bag = {"$propertyBag": {"AddressSpace": text}}
+    stored = obj(VNET, "v20250301storage", {"location": "x", **bag})
+
+    read = convert(VNET, stored, "v20250301", lenient=True)
+
+    assert read["spec"] == {"location": "x"}
+    back = convert(VNET, read, "v20250301storage", lenient=True)
+    assert back["spec"] == {**stored["spec"], "originalVersion": "v20250301"}
+    read["spec"]["addressSpace"] = {"addressPrefixes": ["10.0.0.0/8"]}
+    mended = convert(VNET, read, "v20250301storage")
+    assert mended["spec"] == {**read["spec"], "originalVersion": "v20250301"}
+
+
+def test_an_entry_of_no_field_is_never_looked_into():
     stored = obj(VNET, "v20250301storage", {"$propertyBag": {"Field": "{"}})
 
-    with pytest.raises(ConversionError, match="holds no JSON"):
-        convert(VNET, stored, "v20250301")
+    read = convert(VNET, stored, "v20250301")
+
+    assert read["spec"] == {}
+    back = convert(VNET, read, "v20250301storage")
+    assert back["spec"]["$propertyBag"] == {"Field": "{"}
+
+
+def test_a_status_is_read_without_what_cannot_be_read_of_it():
+    """The next reconciliation writes it anew."""
+    bag = {"$propertyBag": {"AddressSpace": "{"}}
+    stored = obj(VNET, "v20250301storage", status={"name": "it", **bag})
+
+    assert convert(VNET, stored, "v20250301")["status"] == {"name": "it"}
+
+
+def test_a_bag_that_is_no_map_is_an_error():
+    stored = obj(VNET, "v20250301storage", {"$propertyBag": ["AddressSpace"]})
+
+    with pytest.raises(ConversionError, match=r"\$propertyBag is no map"):
+        convert(VNET, stored, "v20250301", lenient=True)
 
 
 @pytest.mark.parametrize("to", ["v20990101", "v20990101storage"])

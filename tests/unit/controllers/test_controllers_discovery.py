@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.storage_codec import (
     HubVersionCodec,
     SingleVersionCodec,
@@ -97,3 +98,16 @@ def test_an_object_is_read_in_its_author_s_version_and_its_status_kept_stored():
         "conditions": [{"type": "Ready"}],
         "$propertyBag": {"Novelty": "1"},
     }
+
+
+def test_an_object_whose_bag_cannot_be_read_is_not_acted_upon():
+    """A PUT without the field would take it out of the resource."""
+    kept = {
+        "apiVersion": "network.azure.com/v20250301storage",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "it", "namespace": "ns"},
+        "spec": {"$propertyBag": {"AddressSpace": "{"}},
+    }
+
+    with pytest.raises(ConversionError, match="AddressSpace"):
+        HubVersionCodec(VNET).read(kept)
