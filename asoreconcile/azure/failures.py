@@ -56,7 +56,7 @@ def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
             )
         case _:
             # The caller is handling it, so that the record has its stack.
-            work.log.exception("Pass failed unexpectedly")  # noqa: LOG004
+            work.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
             return ConditionError(
                 f"internal error ({type(error).__name__}): see the operator's log",
                 reason="Failed",

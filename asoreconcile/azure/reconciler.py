@@ -267,7 +267,7 @@ class ArmReconciler:
             text = event_text(work, error, again=after == before)
             work.event("Warning", f"{action}ActionError", text)
         work.log.warning(
-            "Pass failed",
+            "Reconcile failed",
             reason=error.reason,
             severity=error.severity,
             condition=str(error),

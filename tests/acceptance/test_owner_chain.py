@@ -87,7 +87,7 @@ def step_of(line, obj):
     match line["message"]:
         case "Waking":
             return line["because"]
-        case "Pass failed":
+        case "Reconcile failed":
             return line["reason"]
         case "Claiming":
             return "Claiming"

@@ -160,14 +160,14 @@ def test_each_attempt_is_an_event_and_a_log_line(world, network, log):
     first, *again = warnings(world)
     assert first.startswith("Conflict: No. (correlation id ")
     assert again == ["Conflict: No."] * 2  # one event, counted
-    lines = [line for line in log() if line["message"] == "Pass failed"]
+    lines = [line for line in log() if line["message"] == "Reconcile failed"]
     told = [(line["attempt"], line["failingSeconds"]) for line in lines]
     assert told == [(1, 0.0), (2, 60.0), (3, 120.0)]
     world.settle(network)
     refuse(world, times=1)
     world.apply(virtual_network(tags={"a": "b"}))
     world.run(network)
-    assert [x["attempt"] for x in log() if x["message"] == "Pass failed"][-1] == 1
+    assert [x["attempt"] for x in log() if x["message"] == "Reconcile failed"][-1] == 1
 
 
 def test_a_child_that_waits_for_its_owner_has_no_warning(world):
