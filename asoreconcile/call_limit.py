@@ -1,6 +1,6 @@
 """How long one call to a server may take in all, and what breaks it off at once.
 
-A socket's own time-out is on silence: it begins anew with each address, each handshake
+A socket's own time-out is on silence: it starts again with each address, each handshake
 and each byte, so that a byte now and then holds a worker for ever. A limit is on the
 whole: the name, the connection, the request, the answer's head and its body. It is the
 caller's own, or what is left of the reconcile if that is less. A stop cuts the

@@ -161,7 +161,7 @@ class RuntimeMetrics:
         self, silent_seconds: Callable[[], float], renewed: Callable[[], int]
     ) -> None:
         """Show how long ago the API server last answered, and how many watches were
-        opened anew since it had not. Once a registry.
+        opened again since it had not. Once a registry.
         """
         self.registry.register(_Pulse(silent_seconds, renewed))
 

@@ -109,6 +109,6 @@ class SingleFlight(Generic[K, T]):
 
 def _outcome(flight: _Flight[T]) -> T:
     if flight.error is not None:
-        # One error, raised on many threads: each traceback begins anew.
+        # One error, raised on many threads: each traceback starts again.
         raise flight.error.with_traceback(None)
     return flight.answer[0]

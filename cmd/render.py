@@ -47,7 +47,7 @@ def render(
     show_secrets: bool,
     output: str,
 ) -> None:
-    """Print the request that each Azure manifest stands for.
+    """Print the request that each Azure manifest becomes.
 
     One document a manifest: method, path, apiVersion and body of what the operator
     would send, with *** for the values of Secrets. Nothing is contacted. Owners,
@@ -67,7 +67,7 @@ def render(
         --subscription 00000000-0000-0000-0000-000000000000
 
     Exit code 1 when anything is wrong with the manifests: every problem is listed, with
-    file and line, and nothing is printed. What only Azure can tell, such as child
+    file and line, and nothing is printed. What only Azure knows, such as child
     resources that a PUT has to keep, is not part of the body.
     """  # noqa: D301 -- click wants the character
     answers = _answers(resolve)

@@ -131,7 +131,7 @@ def _look_on(
     *,
     limit_seconds: float | None,
 ) -> list[Row]:
-    """Show the estate until told to stop, or until all is Ready if there is a limit.
+    """Show the objects until stopped, or until all are Ready if there is a limit.
 
     Returns what is not Ready when the limit is over. Raises ChildError.
     """

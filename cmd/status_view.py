@@ -65,7 +65,7 @@ class Lines:
 
 
 class LiveTable:
-    """A table that is drawn anew in place."""
+    """A table that is drawn again in place."""
 
     def __init__(self) -> None:
         self._live = Live(console=Console(), auto_refresh=False)

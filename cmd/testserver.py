@@ -18,7 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def testserver() -> None:
     """Run the embedded Kubernetes API server or the ARM simulator alone.
 
-    Both listen on 127.0.0.1 with TLS, keep everything in memory unless told
+    Both listen on 127.0.0.1 with TLS, keep everything in memory unless asked
     otherwise, and run until SIGINT or SIGTERM.
     """
 
@@ -250,7 +250,7 @@ def arm(
 ) -> None:
     """Run a simulator of Azure Resource Manager and of the Entra token endpoint.
 
-    It knows every resource type; how each answers, and what goes wrong, is told by
+    It knows every resource type; how each answers, and what goes wrong, is set by
     --style and --fault, or later by POST to /_control/style and /_control/fault with
     the same words in JSON ({"type": ..., "style": ...}, {"script": ...}). There are
     also /_control/counts, journal and resources to read, and policy, clock and remove

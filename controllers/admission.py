@@ -96,7 +96,7 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
 def _with_known_name(
     version: KindVersion, obj: JsonObject, old: JsonObject | None
 ) -> JsonObject:
-    """A UUID that was drawn, or made up under another version, is not made up anew."""
+    """A UUID that was drawn, or made up under another version, is not made up again."""
     if not is_named_by_uuid(version.group_kind) or spec(obj).get("azureName"):
         return obj
     claimed = annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]

@@ -2,7 +2,7 @@
 
 One thread: it waits until a CRD changed, asks discovery what is served now, and brings
 the running kinds in line. A kind that fails to start is tried again; the others run.
-Whatever else goes wrong there, the thread is started again and looks anew.
+Whatever else goes wrong there, the thread is started again and looks again.
 """
 
 import threading

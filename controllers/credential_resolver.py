@@ -186,7 +186,7 @@ class CredentialResolver:
         return self._made(key, secret)
 
     def _made(self, key: ObjectKey, secret: JsonObject) -> Connection:
-        """The connection for a Secret's content, made anew only if that changed."""
+        """The connection for a Secret's content, made again only if that changed."""
         data = secret.get("data") or {}
         digest = content_digest(data)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Environment variables read with their types, every problem noted, none raised.
+"""Environment variables read with their types, every problem collected, none raised.
 
 An empty value counts as unset. Misspelt names are found by their likeness to the
 settings that exist: a setting that silently does nothing is worse than a refusal.

@@ -5,7 +5,7 @@ as soon as it is added. Informers come before controllers, for all kinds of a ba
 child must not look for its parent among kinds that are only about to start.
 
 A kind that cannot be started is left out, and the others of its batch run. A kind that
-is started anew, as when its CRD serves another version, gets its cache at once and its
+is started again, as when its CRD serves another version, gets its cache at once and its
 controller when the last reconcile of the former one has ended (`handover`).
 """
 
@@ -47,7 +47,7 @@ class Lifecycle:
         """build: makes a kind's informer and controller, neither started.
         forget: lets go of what else was kept of a kind that has stopped.
         on_failure: called when a kind that was begun had to be taken out again, so
-        that somebody begins it anew; must not block.
+        that somebody begins it again; must not block.
         """
         self._kinds = kinds
         self._build = build

@@ -27,7 +27,8 @@ from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import know
 from asoreconcile.single_flight import PatienceError, SingleFlight
 
-# Fetched anew when it has less than this to live; one thread does so, others go on.
+# Fetched again when less than this of its time is left; one thread does so, others go
+# on.
 _RENEW_SECONDS = 300.0
 # With less than this to live a token is as good as expired.
 _MARGIN_SECONDS = 30.0

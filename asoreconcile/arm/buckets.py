@@ -40,7 +40,7 @@ def _lower(text: str) -> str:
 class Bucket:
     """What is metered together.
 
-    subscription: "" stands for requests under the tenant. provider: its namespace, for
+    subscription: "" means requests under the tenant. provider: its namespace, for
     what the provider meters; "" for what ARM does (T1). resource: the path of one, for
     a request and what is refused to this resource alone; "" for all of them.
     """

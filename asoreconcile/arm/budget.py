@@ -91,7 +91,7 @@ class Budget:
     def observe(
         self, bucket: Bucket, headers: Mapping[str, str], fault: ArmError | None = None
     ) -> None:
-        """Take note of an answer: its rate headers, and whether it is a throttling.
+        """Record an answer: its rate headers, and whether it is a throttling.
 
         headers: keys lower-case. fault: of a 429. A busy object's closes nothing (T5);
         any other what it is about (`Refusals.about`).

@@ -33,7 +33,7 @@ _MACHINE_TIMEOUT_SECONDS = 5
 class WorkloadIdentity:
     """An identity that trusts the cluster's service account tokens.
 
-    token_file: read anew for each token from Entra, as Kubernetes replaces it.
+    token_file: read again for each token from Entra, as Kubernetes replaces it.
     """
 
     tenant_id: str

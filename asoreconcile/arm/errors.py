@@ -1,7 +1,7 @@
 """ARM's failures: what was said, by which host, and of which request.
 
     AsoreconcileError
-    ├── ArmError            ARM (or what stands before it) answered with a failure
+    ├── ArmError            ARM (or what is in front of it) answered with a failure
     └── ArmTransportError   no answer; the request may have been executed or not
 
 What either means for the next try is `arm.classification`'s to say. Rules: E1-E3, E6,
@@ -121,7 +121,7 @@ class ArmTransportError(AsoreconcileError):
     """There was no usable answer.
 
     sent: "no" when the request cannot have reached ARM, "maybe" otherwise: a write may
-    have happened, and a GET tells (V8).
+    have happened, and a GET shows it (V8).
     correlation_id, client_request_id: as sent; Azure's logs have them if it came there.
     """
 

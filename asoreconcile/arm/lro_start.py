@@ -149,7 +149,7 @@ class _FirstAnswer:
         return ended or self._watched_by_resource(state)
 
     def _unread(self) -> Outcome:
-        """Accepted, but the body is broken: only the resource can tell."""
+        """Accepted, but the body is broken: the resource shows what became of it."""
         if self.method in _MAKERS:
             return self._watched_by_resource("")
         return self._unmonitored(None, "")

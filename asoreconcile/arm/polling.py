@@ -2,7 +2,7 @@
 
 `polled` reads the answer to a poll; `lro_start.parse_initial_response` reads the answer
 to the first request, `provisioning_state.infer_from_resource` that to a GET of the
-resource when no monitor can tell. No I/O, no sleep, no clock but the
+resource when no monitor decides. No I/O, no sleep, no clock but the
 arguments. Rules: L10-L19, L23, L24, D3, D4.
 """
 

@@ -1,4 +1,4 @@
-"""What a resource's own state says of a write, where no monitor can tell. Pure.
+"""What a resource's own state says of a write, where no monitor decides. Pure.
 
 Words are compared without case, and any that ends nothing runs. Rules: L5-L7, L9, L13,
 L16, L24.
@@ -44,8 +44,8 @@ def infer_from_resource(
 ) -> Outcome:
     """What a GET of the resource says of an operation that lost its monitor.
 
-    A PUT goes by provisioningState, and by its absence means to begin anew; a DELETE is
-    done when the resource is gone, waits while it says so, else begins anew. Rules:
+    A PUT goes by provisioningState, and by its absence means to start again; a DELETE
+    is done when the resource is gone, waits while it says so, else starts again. Rules:
     L9, L16. Any other failure of the read is Failed.
 
     progress: of the operation, which goes on in what is polled instead.

@@ -67,7 +67,7 @@ class ArmResponse:
         """Whether something between Azure and us says it, such as a proxy's page.
 
         Nothing must be concluded from it: that a resource is gone, or was written. ARM
-        marks what it says, and speaks JSON. A HEAD's answer has but a type to tell by.
+        marks what it says, and speaks JSON. A HEAD's answer has only a type to go by.
         """
         if any(self.header(name) for name in _MARKS):
             return False

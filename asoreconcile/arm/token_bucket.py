@@ -44,7 +44,7 @@ class ArmTokenBucket:
     def wait_seconds(self, now: float, *, background: bool = False) -> float:
         """0.0: go, and say so with `enter`. Else the seconds until this caller's turn.
 
-        background: nobody waits for it; who is in the foreground goes first.
+        background: nobody waits for it; the foreground goes first.
         Every call that returns a wait takes a place in its queue.
         """
         self._calm(now)
@@ -113,7 +113,7 @@ class ArmTokenBucket:
         return self.awaited[-1] if self.awaited else 0.0
 
     def _drop_late(self, now: float) -> None:
-        """Who did not come when it was time keeps nobody waiting."""
+        """A waiter that missed its time holds up no other."""
         while self.awaited and self.awaited[0] < now - _LATE_SECONDS:
             self.awaited.popleft()
 

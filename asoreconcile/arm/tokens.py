@@ -1,6 +1,6 @@
 """The resume token of a long-running operation, in ASO's JSON to the byte.
 
-It lives in the annotation `poller-resume-token`, so that an operation outlives this
+It is stored in the annotation `poller-resume-token`, so that an operation outlives this
 process and one begun by ASO goes on under us, and the other way round. It holds no
 body and no secret but what a monitor URL signs: URLs are kept out of the repr.
 Pure. Facts: reconcile-semantics 1g.

@@ -45,10 +45,10 @@ def monitor_refused(
     error: ArmError,
     unread: ArmError | ArmTransportError | RetryError | None = None,
 ) -> ConditionError:
-    """A monitor that refuses to tell of its operation (L16): it says nothing of the
+    """A monitor that refuses to show its operation (L16): it says nothing of the
     spec, so it is no Error, and what it says is no reason to wait for long.
 
-    unread: why the resource could not tell either, which may take its time.
+    unread: why the resource could not be read either, which may take its time.
     """
     failed = read_failed(work, error)
     is_slow = failed.retry is RetryClass.VERY_SLOW

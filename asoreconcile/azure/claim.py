@@ -2,9 +2,9 @@
 
 One write, preconditioned on the resource version, so that of two operators only one may
 win it: whose the object is, the finalizer, the ARM id, the owner's labels and
-reference. It stands before any PUT (R1.4), so whatever dies afterwards leaves an object
-whose deletion still reaches Azure. What the spec needs must be there: a missing owner,
-reference, Secret or ConfigMap means no finalizer yet.
+reference. It is stored before any PUT (R1.4), so whatever dies afterwards leaves an
+object whose deletion still reaches Azure. What the spec needs must be there: a missing
+owner, reference, Secret or ConfigMap means no finalizer yet.
 """
 
 from contextlib import suppress
@@ -104,7 +104,7 @@ def _write(work: ReconcileScope, meta: JsonObject) -> None:
 
 
 def restore_id(work: ReconcileScope) -> None:
-    """Write the ARM id anew when someone removed it after the claim (D10).
+    """Write the ARM id again when someone removed it after the claim (D10).
 
     Raises ConditionError when it cannot be derived, GoneError.
     """
@@ -116,7 +116,7 @@ def restore_id(work: ReconcileScope) -> None:
 
 
 def restore_owner(work: ReconcileScope, owner: Owner | None) -> None:
-    """Name the owner anew when another object has its name since the claim.
+    """Name the owner again when another object has its name since the claim.
 
     The label of the claim is the record: a reference that a user took away stays away.
     Raises ConflictError, GoneError.

@@ -77,7 +77,7 @@ def without_put(
         return None
     state = dig(have, "properties.provisioningState")
     if state and str(state).lower() not in _AT_REST:
-        return have  # in transition: nothing can be told, the next sync looks again
+        return have  # in transition: nothing can be said, the next sync looks again
     found = _compared(work, body, have)
     known = frozenset() if observed is None else observed.known
     unknown = [one for one in found if not marks([one]) <= known]

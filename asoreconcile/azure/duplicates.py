@@ -1,9 +1,9 @@
 """Two objects with one Azure id: the older one manages it, the younger one waits.
 
 Both would write it by turns, and the end of one would delete the other's resource. The
-younger one sends nothing while the older one lives; when that goes or lets go, it takes
-over. Who only reads (policy `skip`) stands beside anybody. Ids are made from what the
-objects state, so those count that are not claimed yet.
+younger one sends nothing while the older one is there; when that goes or lets go, it
+takes over. An object that only reads (policy `skip`) may share an id. Ids are made from
+what the objects state, so those count that are not claimed yet.
 """
 
 from asoreconcile.arm import ids
@@ -42,7 +42,7 @@ def holder(work: ReconcileScope, arm_id: str) -> ObjectReference | None:
     me = ObjectReference(work.kind.group_kind, work.key)
     found = _oldest(work, arm_id)
     if found is not None:
-        # It may have gone before it was noted who waits for it: look once more.
+        # It may have gone before the waiting object was recorded: look once more.
         work.operator.waiting.note(me, found)
         found = _oldest(work, arm_id)
     if found is None:

@@ -41,7 +41,7 @@ from asoreconcile.redaction import know
 def export(work: ReconcileScope, current: JsonObject) -> None:
     """Write all that the resource exports.
 
-    current: the object with the status of this reconcile. Secrets whose note still
+    current: the object with the status of this reconcile. Secrets whose record still
     holds are left as they are, and Azure is not asked for them (`export_cache`).
     Blocking: a read per target, a write per target that differs. Raises ConditionError
     `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours,

@@ -1,8 +1,8 @@
 """What was exported already: keys are asked for again only when there is a reason.
 
-A note on the object says what its Secrets were made from and how they were stored.
-While both still hold, Azure is not asked for keys at each sync: each request for keys
-is one in the audit log, and some kinds make a new credential every time.
+An annotation of the object says what its Secrets were made from and how they were
+stored. While both still hold, Azure is not asked for keys at each sync: each request
+for keys is one in the audit log, and some kinds make a new credential every time.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def fingerprint(obj: JsonObject) -> str:
 
     Its generation and what it asks for; what Azure says of it, for values of the
     status; its labels and annotations, for expressions; and the annotation that a
-    person changes to have keys fetched anew, `asoreconcile/rotate-secrets`.
+    person changes to have keys fetched again, `asoreconcile/rotate-secrets`.
     """
     found = status(obj)
     content = [
@@ -46,17 +46,17 @@ def fingerprint(obj: JsonObject) -> str:
 
 
 def note(obj: JsonObject, versions: Mapping[str, str]) -> str:
-    """The note's text. versions: resource version by name of each Secret written."""
+    """The annotation's text. versions: resource version by name of written Secrets."""
     content = {"of": fingerprint(obj), "secrets": dict(versions)}
     return jsontext.dumps(content, sort_keys=True).decode()
 
 
 def noted_versions(obj: JsonObject, text: str) -> Mapping[str, str]:
-    """The Secrets that a note says are up to date, or none if it says less."""
+    """The Secrets that an annotation says are up to date, or none if it says less."""
     try:
         content = jsontext.loads(text) if text else {}
     except jsontext.JSONDecodeError:
-        return {}  # somebody else's doing: exported anew
+        return {}  # somebody else's doing: exported again
     if not isinstance(content, dict) or content.get("of") != fingerprint(obj):
         return {}
     versions = content.get("secrets")

@@ -51,7 +51,7 @@ class _LimitError(ExportExpressionError):
 
 @attrs.frozen
 class _Text:
-    """One expression of an object, and where it stands."""
+    """One expression of an object, and where it is written."""
 
     at: str
     text: str

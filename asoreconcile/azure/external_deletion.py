@@ -1,8 +1,8 @@
 """Whether a resource that was there before is made again, because it went. Pure.
 
-Azure tells nobody that a resource was removed, or moved to another group, which changes
-its id: its old id is a plain 404, and the next PUT makes a new one there. So does ours,
-as ASO's does; whoever is called at night must at least see it. Rule: I6.
+Azure informs nobody that a resource was removed, or moved to another group, which
+changes its id: its old id is a plain 404, and the next PUT makes a new one there. So
+does ours, as ASO's does; whoever is called at night must at least see it. Rule: I6.
 
     a read before the PUT found nothing        it went
     the birth marks before and after differ    it went, and was made again

@@ -69,7 +69,7 @@ def is_worth_an_event(
     """Whether a failure is a Warning, for an object that has failed for so long.
 
     Objects that are applied together wait for each other for a moment: no trouble yet.
-    And the trouble of an owner that is there is the owner's to tell.
+    And the trouble of an owner that is there is shown by the owner.
     """
     if error.reason == "WaitingForOwner" and _has_owner(work):
         return False

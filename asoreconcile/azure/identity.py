@@ -1,4 +1,4 @@
-"""Which Azure resource an object stands for: its name and its ARM id.
+"""Which Azure resource an object represents: its name and its ARM id.
 
 Both follow from the spec and the owner. Once claimed they must not move: a PUT to
 another id would make a second resource and leave the first behind (write-once, R10.1).
@@ -53,7 +53,7 @@ def is_own(work: ReconcileScope) -> bool:
     """Whether the claimed id is this object's own.
 
     It is in an annotation, which whoever edits the object may write. So it must be
-    what the object's owner and name make; or, where that cannot be told any more (the
+    what the object's owner and name make; or, where that is not known any more (the
     owner is gone, the spec was edited), what the status says, which only the operator
     writes.
     Raises RetryError while the owner's kind is not listed yet.

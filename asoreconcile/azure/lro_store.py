@@ -1,8 +1,8 @@
 """Where extensions keep the tokens of long operations of their own (`ctx.lro`).
 
 One annotation an operation, under our own prefix: it survives a restart, and a cluster
-that went back to another operator carries only a note it ignores. An operation that ASO
-knows, too, has the annotation that ASO gives it.
+that went back to another operator carries only an annotation it ignores. An operation
+that ASO knows, too, has the annotation that ASO gives it.
 """
 
 from asoreconcile.azure.annotations import OWN_PREFIX

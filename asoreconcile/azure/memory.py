@@ -80,7 +80,7 @@ class ObjectMemory:
 
     def ended_badly(self, generation: int) -> None:
         """An operation came to nothing; generation: of the spec that it was made from,
-        as another one begins to count anew.
+        as another one begins to count again.
         """
         self.bad_ends = 1 + (self.bad_ends if generation == self._bad_end_of else 0)
         self._bad_end_of = generation

@@ -25,7 +25,7 @@ _UNAUTHENTICATED = 401
 
 
 def monitor(work: ReconcileScope) -> Outcome:
-    """Ask once how the operation stands. Never waits (R1.12).
+    """Poll the operation once. Never waits (R1.12).
 
     Trouble while asking says nothing of the operation: the token stays (D3). Raises
     ConditionError when the operation failed, GoneError.

@@ -148,7 +148,7 @@ def owner_labels(owner: Owner | None) -> dict[str, str]:
 def with_owner_reference(
     references: list[JsonObject], owner: Owner | None
 ) -> list[JsonObject]:
-    """The ownerReferences in which the owner stands once, at its present uid."""
+    """The ownerReferences in which the owner is once, at its present uid."""
     if owner is None or owner.obj is None or owner.group_kind is None:
         return references
     name = key_of(owner.obj).name

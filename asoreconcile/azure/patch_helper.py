@@ -50,7 +50,7 @@ class GoneError(AsoreconcileError):
 
 
 class StaleError(AsoreconcileError):
-    """The object is newer than the copy of this reconcile, which must start anew."""
+    """The object is newer than the copy of this reconcile, which must start again."""
 
 
 class Patcher(Protocol):

@@ -42,7 +42,7 @@ class Plan:
     """A step, and whether the object must be claimed before it (at MARK: with it).
 
     drop_poller: the stored operation is no PUT's, or is half there; it is cleared and
-    the reconcile begins anew (D16, R2.1).
+    the reconcile starts again (D16, R2.1).
     """
 
     step: Step

@@ -29,8 +29,8 @@ def store_poller(
     notes: dict[str, str | None] | None = None,
     labelled: dict[str, str] | None = None,
 ) -> None:
-    """Record an operation, durably before this returns; notes and labels go in the same
-    write.
+    """Record an operation, durably before this returns; annotations (notes) and labels
+    go in the same write.
     """
     due = work.operator.clock.monotonic() + running.delay_seconds
     work.memory.poll = PollState(running.progress, due)
@@ -43,7 +43,7 @@ def store_poller(
 def clear_poller(
     work: ReconcileScope, *, notes: dict[str, str | None] | None = None
 ) -> None:
-    """Forget the recorded operation (R2.2); notes go in the same write."""
+    """Forget the recorded operation (R2.2); notes: annotations of the same write."""
     work.memory.poll = PollState()
     present = {
         name: None
@@ -66,7 +66,7 @@ def load_poller(work: ReconcileScope) -> Token:
 
 
 def poll(work: ReconcileScope, token: Token) -> Outcome:
-    """Ask once how the operation stands; not before its time (D4, L17): an event may
+    """Poll the operation once; not before its time (D4, L17): an event may
     have brought the reconcile forward.
 
     A monitor that is gone or cannot be asked is replaced by reading the resource

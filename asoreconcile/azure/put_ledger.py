@@ -28,7 +28,7 @@ class PutRecord:
     """A PUT that Azure accepted.
 
     generation: of the spec it was made from. running: its operation, until it is known
-    to have ended; inputs, notes: what is recorded with it. recreated: an event has
+    to have ended; inputs, notes: annotations recorded with it. recreated: an event has
     said that the resource was gone and is created again (`external_deletion`).
     """
 

@@ -38,7 +38,7 @@ class ReadSet:
 
 
 class TrackingReader:
-    """`azure.owner.Objects` that notes what is read; raises what the inner ones do."""
+    """`azure.owner.Objects` that records reads; raises what the inner ones do."""
 
     def __init__(self, objects: Objects, glances: ReadSet) -> None:
         self._objects = objects

@@ -16,7 +16,7 @@ AS_WRITTEN_SECONDS = 0.25
 class RecentWrites:
     """What our own write of one object was answered. For its reconciles alone.
 
-    at: when the answer had come (`Clock.monotonic` seconds); None: nothing is noted.
+    at: when the answer had come (`Clock.monotonic` seconds); None: nothing is recorded.
     """
 
     resource_version: str = ""
@@ -28,7 +28,7 @@ class RecentWrites:
 
     def is_as_written(self, obj: JsonObject, *, now: float) -> bool:
         """Whether an object is the answer of our own write of a moment ago: asking for
-        it would tell no more.
+        it would show no more.
         """
         return (
             self.at is not None
@@ -37,6 +37,6 @@ class RecentWrites:
         )
 
     def end(self) -> bool:
-        """The reconcile that begins it was made; whether it was noted."""
+        """The reconcile that begins it was made; whether it was recorded."""
         was_noted, self.at = self.at is not None, None
         return was_noted

@@ -241,7 +241,8 @@ class ArmReconciler:
                 result = self._commit(
                     work, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )
-                # Not before the status stands: until then a retry must not PUT again.
+                # Not before the status is stored: until then a retry must not PUT
+                # again.
                 work.memory.settled()
                 return result
 

@@ -144,7 +144,7 @@ class References:
                 read(given.value)
 
     def without_secrets(self, body: JsonObject) -> JsonObject:
-        """A copy of a body in which HIDDEN stands for the Secrets' values."""
+        """A copy of a body in which HIDDEN replaces the Secrets' values."""
         found: JsonObject = self._hidden(body)
         return found
 

@@ -1,6 +1,6 @@
 """Differences that a PUT was sent to mend, in memory only.
 
-After the PUT they tell what it could not mend; over the syncs, what comes back each
+After the PUT they show what it could not mend; over the syncs, what comes back each
 time because somebody else wants it otherwise. A restart forgets: it costs some PUTs.
 """
 

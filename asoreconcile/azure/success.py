@@ -53,7 +53,7 @@ def _show(work: ReconcileScope, body: JsonObject | None = None) -> None:
 
 
 def _say_if_made_again(work: ReconcileScope, before: JsonObject) -> None:
-    """What the PUT's own answer did not tell, the resource does: its birth marks."""
+    """Record the Warning once where the read shows another resource at this id."""
     accepted = work.memory.accepted
     if accepted is not None and accepted.recreated:
         return

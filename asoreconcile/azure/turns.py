@@ -5,7 +5,7 @@ read before, so a child that was written in between would vanish. Where a provid
 ETags, If-Match sees to that, whoever wrote. Where it has none, nobody of this process
 writes below a parent between the parent's read and the answer to its PUT.
 
-Nobody waits here: who is out of turn begins anew a moment later.
+No thread waits here: what is out of turn starts again a moment later.
 """
 
 import threading

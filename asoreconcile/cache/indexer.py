@@ -111,7 +111,7 @@ class Indexer:
         if old is None:
             self.delivery.tell(Added(entry, initial=initial))
         elif old.uid != entry.uid:
-            # Deleted and made anew while nobody looked.
+            # Deleted and made again while nobody looked.
             self.delivery.tell(Deleted(old, observed=False))
             self.delivery.tell(Added(entry, initial=initial))
         elif not old.resource_version or old.resource_version != entry.resource_version:

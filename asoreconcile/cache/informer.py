@@ -242,7 +242,7 @@ class Informer:
         return bad[0] if len(bad) == 1 else dict(ChainMap(*map(dict, bad)))
 
     def renew(self, since: float) -> int:
-        """Open the watches anew that have heard nothing since a moment of the clock;
+        """Open the watches again that have heard nothing since a moment of the clock;
         how many. They go on from where they are: nothing is missed or delivered twice.
         """
         return sum(feed.reflector.renew(since) for feed in self._feeds)

@@ -1,14 +1,14 @@
-"""Whether the API server is still at the other end: a quiet watch cannot tell.
+"""Whether the API server is still at the other end: a quiet watch does not show it.
 
     answered               ->  asked again in 15 s, over the same connection
     no answer within 10 s  ->  asked each second, over new connections
     answered again         ->  connections of before are given up, and watches that
-                               have heard nothing since are opened anew, where they were
+                               have got nothing since are opened again, where they were
 
 A router, balancer or server that falls silent leaves connections that look alive, and
 a watch without news looks the same. The one that is asked over is as old as theirs, and
 falls silent as they do: so they are deaf for half a minute, not until they are due to
-end. What is left: a watch that falls silent alone, which its missing bookmark tells
+end. What is left: a watch that falls silent alone, which its missing bookmark shows
 after 70 s (`cache.watching`), and a dead peer, which the kernel notices in 30 s
 (`kube.connections`). Rules: RF-8, RF-13.
 """
@@ -49,7 +49,7 @@ class Pulse:
         and nobody else uses; raises ApiError for an answer that refuses, and
         TransportError for none. close: ends a probe that waits, and all to come.
 
-        renew: opens anew what has heard nothing since a moment of the clock; how many
+        renew: opens again what has got nothing since a moment of the clock; how many
         watches that were.
         """
         self._probe = probe
@@ -66,7 +66,7 @@ class Pulse:
         self.trouble = ""
         """Why there is no answer, or ""."""
         self.renewed = 0
-        """How many watches were opened anew so far."""
+        """How many watches were opened again so far."""
 
     @property
     def silent_seconds(self) -> float:

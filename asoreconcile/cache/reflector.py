@@ -109,8 +109,8 @@ class Reflector:
                 self._stream.close()
 
     def renew(self, since: float) -> bool:
-        """Open the watch anew, from where it is, if it has heard nothing since a moment
-        of the clock; whether that was so. Any thread.
+        """Open the watch again, from where it is, if it has heard nothing since a
+        moment of the clock; whether that was so. Any thread.
         """
         with self._lock:
             stream = self._stream
@@ -120,7 +120,7 @@ class Reflector:
         return True
 
     def _read(self) -> None:
-        """State and watches. Returns when stopped; raises what needs the state anew."""
+        """State and watches. Returns when stopped; raises what needs a new list."""
         watch = self._state()
         while not self.stopping.is_set():
             try:

@@ -38,7 +38,7 @@ class VeryShortWatchError(AsoreconcileError):
 class WatchRecovery(Enum):
     """RESUME: watch on from the same version, after a pause: nothing was missed.
     NEWEST: get the newest state, at once: the version is unknown to the server.
-    RELIST: get the state anew, after a pause.
+    RELIST: get the state again, after a pause.
     """
 
     RESUME = "resume"

@@ -87,7 +87,7 @@ def convert(
     changes obj, shares nothing with it. Raises ConversionError.
     lenient: an entry of a spec's property bag that cannot be read is carried along,
     and its field not shown: for whom one object must not hide the others. Of a status
-    that is always so: it will be written anew.
+    that is always so: it will be written again.
     """
     try:
         return _converted(kind, copy_json(obj), to, lenient=lenient)

@@ -11,7 +11,7 @@ import orjson
 
 
 class LazyJson(Mapping[str, Any]):
-    """Decodes a member anew each time it is asked for: who needs it often keeps it.
+    """Decodes a member again each time it is asked for: who needs it often keeps it.
 
     Immutable; safe from any thread.
     """

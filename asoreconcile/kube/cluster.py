@@ -33,7 +33,7 @@ class ClusterConfig:
     url: `https://host:port[/prefix]`. ssl_context: None for plain HTTP.
     authorization: the present `Authorization` header value, or "". Called for each
     request: tokens rotate. It may read a file or run a plug-in, so it may block.
-    renew: after a refusal, get the credential anew; whether it is another one now.
+    renew: after a refusal, get the credential again; whether it is another one now.
     May raise CredentialError, as authorization may.
     refresh_certificates: called before each connection, loads files that changed.
     generation: another number once connections of before show an old certificate.

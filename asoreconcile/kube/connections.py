@@ -1,7 +1,7 @@
 """The connections to one API server: pooled, and cut by whoever closes them.
 
 urllib3's pool closes only the connections that lie idle. A thread that waits for an
-answer would wait on, so each socket is noted when it opens and shut down at the end
+answer would wait on, so each socket is recorded when it opens and shut down at the end
 (RF-13, TH-9: a plain close would not wake a blocked reader).
 """
 
@@ -131,7 +131,7 @@ class _Hooked(FencedConnection):
 
     @property
     def is_connected(self) -> bool:
-        """Asked of a connection from the pool; one that is not is opened anew."""
+        """Asked of a connection from the pool; one that is not is opened again."""
         current = self._generation == self._hooks.generation()
         return current and super().is_connected  # type: ignore[misc]  # as above
 

@@ -80,7 +80,7 @@ class EventsV1Encoding:
             "note": cut(series.message),
             "type": record.type,
         }
-        # One that expired begins anew, with what is known of it.
+        # One that expired starts again, with what is known of it.
         return {**document, **self.change(series)} if series.count > 1 else document
 
     def change(self, series: Series) -> JsonObject:

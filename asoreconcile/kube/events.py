@@ -226,7 +226,7 @@ class EventRecorder:
             try:
                 self._client.patch(resource, key, self._form.change(series))
             except NotFoundError:
-                series.written, series.name = False, ""  # it expired: write it anew
+                series.written, series.name = False, ""  # it expired: write it again
             else:
                 return
         # One name for all tries: an answer may be lost, and the event be there.

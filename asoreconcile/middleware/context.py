@@ -233,7 +233,7 @@ class ReconcileContext:
         Returns the operation's own body once it has ended well. Raises Pending while
         it runs, before its next poll is due, and when its state cannot be read just now
         (D3); ArmError when it failed, or Azure refuses to show it (L16): the next
-        reconcile starts anew.
+        reconcile starts again.
         """
         operation = _SubOperation(self, name, kept_as)
         outcome = operation.resumed() or begin()
@@ -269,7 +269,7 @@ class _SubOperation:
         self._type_name = "" if kept_as is None else kept_as.type_name
 
     def resumed(self) -> outcomes.Outcome | None:
-        """One poll of the stored operation; None when it must begin (anew).
+        """One poll of the stored operation; None when it must begin (again).
 
         Raises Pending before the poll is due: an event may have brought the reconcile
         forward (D4).

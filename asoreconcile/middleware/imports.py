@@ -16,8 +16,9 @@ def skip_import_if(
 ) -> Middleware[Import, ImportResult]:
     """An importer that leaves some resources out.
 
-    reason: a clause, such as "is built in". when: told the object and its owner's ARM
-    id. before_reading: whether the name alone says so, which saves the request.
+    reason: a clause, such as "is built in". when: called with the object and its
+    owner's ARM id. before_reading: whether the name alone says so, which saves the
+    request.
     """
 
     def decide(

@@ -1,4 +1,4 @@
-"""Error predicates, and the extension that judges the errors they match anew."""
+"""Error predicates, and the extension that judges the errors they match again."""
 
 import re
 from collections.abc import Callable

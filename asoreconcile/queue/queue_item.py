@@ -28,7 +28,7 @@ _UNQUEUED, _GONE = State.UNQUEUED, State.GONE
 
 
 class QueueItem(Generic[Key]):
-    """A key and how it stands. All times are `Clock.monotonic` seconds.
+    """A key and its state. All times are `Clock.monotonic` seconds.
 
     order: the place among entries of one priority.
     taken_at: when a worker took the key that now holds it; None if none does.

@@ -1,4 +1,4 @@
-"""What a queue has to do: its keys, and how each of them stands.
+"""What a queue has to do: its keys, and the state of each.
 
 A plain structure: the queue holds its lock around every call. What holds between two
 calls:

@@ -98,7 +98,7 @@ class Application:
         metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
         may serve both. Raises ListenError if it is none of these.
         secure_metrics: serve them over HTTPS, to users whose roles allow it (MG-8);
-        metrics_certificates: what with; None makes a pair that nobody can verify.
+        metrics_certificates: what with; None makes a self-signed pair.
         Raises ValueError if probes would have to log in too.
         grace_seconds: the whole budget of a stop.
         """

@@ -1,7 +1,7 @@
 """A rate of reconciles for a whole process, whatever queued them.
 
 A limiter of a queue sees only what failed; events and resyncs pass it by (D8). This one
-stands between the queue and the reconciler: a worker that has a key waits for its turn.
+is between the queue and the reconciler: a worker that has a key waits for its turn.
 Keys that nobody holds keep their order of priority meanwhile.
 """
 

@@ -17,8 +17,9 @@ _SHOWN = 10
 class WebhookReadiness:
     """A readiness check (`runtime.health.Check`). Safe from any thread.
 
-    What stays untold for `degraded_after_seconds` is shown, and stops failing
-    readiness: one missing permission must not take the webhooks of all others down.
+    A target that stays without our caBundle for `degraded_after_seconds` is shown, and
+    stops failing readiness: one missing permission must not take the webhooks of all
+    others down.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class WebhookReadiness:
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
         """problem: why a client would not be greeted, or "" (`WebhookServer.problem`).
-        untold: who would not trust the server yet, and why
+        untold: what would not trust the server yet, and why
         (`ManagedCertificates.untold`).
         """
         self._problem = problem
@@ -54,8 +55,8 @@ class WebhookReadiness:
         for name, reason in sorted(untold.items()):
             degraded = now - since[name] >= self._degraded_after_seconds
             ok = ok and degraded
-            state = "degraded, not told" if degraded else "not told"
-            said = f"{name}: {state} whom to trust"
+            state = "degraded, waits" if degraded else "waits"
+            said = f"{name}: {state} for its caBundle"
             details.append(f"{said}: {reason}" if reason else said)
         more = len(details) - _SHOWN
         if more > 0:

@@ -208,7 +208,7 @@ class _Limited(io.RawIOBase):
 class _Timed(io.BufferedIOBase):
     """What is written to a connection, up to a moment.
 
-    A time-out of the socket would count anew with each piece that a slow reader takes.
+    A time-out of the socket would count again with each piece that a slow reader takes.
     """
 
     def __init__(

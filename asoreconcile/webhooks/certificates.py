@@ -81,7 +81,7 @@ class FileCertificates:
 
 
 class SelfSignedCertificate:
-    """One that nobody can verify, made on the spot: for scrapers that do not ask."""
+    """A self-signed one, made on the spot: for scrapers that do not verify it."""
 
     def __init__(self, name: str, *, clock: Clock) -> None:
         """name: of the authority that signs it."""

@@ -1,4 +1,4 @@
-"""When a self-made certificate is made anew: a function of what is kept, and the time.
+"""When a self-made certificate is made again: a function of what is kept, and the time.
 
 Who asks us trusts the authorities in `ca.crt`. A new authority is published there, and
 signs only when all have had the time to load it. Pure but for the keys. Rule: WH-7.
@@ -38,7 +38,7 @@ def renewed(
     """What is to be kept from now on; None for what is kept already.
 
     hosts: names that clients use. settling: from the publication of a new authority
-    until it signs. What cannot be read is made anew.
+    until it signs. What cannot be read is made again.
     """
     try:
         return _renewed(kept, hosts, now=now, settling=settling)

@@ -19,7 +19,7 @@ EXTENSIONS.on(PRE_RECONCILE, HCP_CLUSTER)(
 )
 
 # Azure makes a new credential at each request, over minutes: the export goes on where
-# it was, reconcile by reconcile, and does not begin again while one is being made.
+# it was, reconcile by reconcile, and does not start again while one is being made.
 EXTENSIONS.on(EXPORT_SECRETS, HCP_CLUSTER)(
     export_keys(
         "requestAdminCredential",

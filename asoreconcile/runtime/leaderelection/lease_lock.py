@@ -54,7 +54,7 @@ class LeaseLock:
         return None
 
     def renew(self) -> bool:
-        """Whether it is still ours; nobody but us renews our lease."""
+        """Whether it is still ours; no other process renews it."""
         if self._doubtful and not self._is_still_ours():
             return False
         try:

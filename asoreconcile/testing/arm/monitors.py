@@ -1,6 +1,6 @@
 """Where operations are looked at: monitors' URLs, made and known again (L10-L22).
 
-URLs are opaque to clients: a signed one that was edited, reordered or encoded anew is
+URLs are opaque to clients: a signed one that was edited, reordered or encoded again is
 refused.
 """
 

@@ -108,7 +108,7 @@ class KubeServer(Server):
     def restart(self, outage_seconds: float = 0.0) -> None:
         """Go away and come back at the same address. Blocking; by the server's clock.
 
-        All connections are cut. What a data folder has is read anew; without one the
+        All connections are cut. What a data folder has is read again; without one the
         objects stay. Watches from before get 410, as after a real restart.
         """
         with self._restarting:

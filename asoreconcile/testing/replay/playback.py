@@ -208,7 +208,7 @@ class Playback:
         return takes[index]
 
     def _rewind(self, take: Take) -> None:
-        """What follows a write follows it anew when it is made again."""
+        """What follows a write follows it again when it is made again."""
         target = take.exchange.target
         for monitor in monitors_of(take.exchange):
             self._served[monitor] = 0

@@ -28,8 +28,8 @@ def test_wh7_who_would_not_be_trusted_is_not_ready(clock):
     assert check() == CheckResult(
         ok=False,
         details=(
-            "a: not told whom to trust: it is forbidden",
-            "b: not told whom to trust",
+            "a: waits for its caBundle: it is forbidden",
+            "b: waits for its caBundle",
         ),
     )
     untold.clear()

@@ -1,6 +1,6 @@
 """Events, which the API shows twice: as `v1` and as `events.k8s.io/v1`. Pure.
 
-One object is stored, in the form of `v1`; the other names some fields anew.
+One object is stored, in the form of `v1`; the other renames some fields.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

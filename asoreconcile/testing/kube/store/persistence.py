@@ -3,7 +3,7 @@
 Each write is one line that is handed to the operating system before the client gets its
 answer, so it outlives the end of this process, SIGKILL included. It outlives a power
 failure only with `fsync=True`, which forces every line to the disk. Once the log is
-more than twice what it began with, it is written anew with only what is still there;
+more than twice what it began with, it is written again with only what is still there;
 that file is forced to the disk before it takes the old one's place.
 
 A last line that is torn (the process ended in the middle of it) was never answered, and
@@ -87,7 +87,7 @@ class DataFolder:
         return self._size > 2 * self._base + _SLACK_BYTES
 
     def compact(self, state: State) -> None:
-        """Write the log anew from what there is."""
+        """Write the log again from what there is."""
         latest = [[at.group, at.resource, seen] for at, seen in state.latest.items()]
         head = {"format": _FORMAT, "version": state.version, "latest": latest}
         fresh = self.path / "log.new"

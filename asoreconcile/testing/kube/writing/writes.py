@@ -274,7 +274,7 @@ class Writes:
         return Written(after, warnings=taken.warnings)
 
     def _admitted(self, write: Write, warnings: tuple[str, ...]) -> Taken:
-        """What webhooks make of an object, read anew if they changed it."""
+        """What webhooks make of an object, read again if they changed it."""
         found = self._gate.admit(write)
         warnings = (*warnings, *found.warnings)
         obj, sent = found.obj, write.obj
