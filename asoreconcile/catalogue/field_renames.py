@@ -16,14 +16,20 @@ from asoreconcile.catalogue.tables import Field, Table
 
 # Names of fields from the spec down; lists and maps add nothing.
 SpecPath = tuple[str, ...]
+# Azure Service Operator takes this one out of the bag (FlexibleServer for MySQL).
+_NOT_KEPT = frozenset({"sourceServerResourceId"})
 
 
 @attrs.frozen
 class FieldRename:
-    """target: the other version's field. to_reference: from an id, else to one."""
+    """target: the other version's field. to_reference: from an id, else to one.
+
+    keeps_name: the stored form has the id under its old name too, in the bag.
+    """
 
     target: str
     to_reference: bool
+    keeps_name: bool = False
 
     def apply(self, value: Any) -> Any:
         """The value in the other version; None when that cannot hold it."""
@@ -64,7 +70,11 @@ def _compare(
             for other in target.fields:
                 if other.source not in here and _same_property(field, other):
                     to_reference = other.conversion == "reference"
-                    moved = FieldRename(target=other.source, to_reference=to_reference)
+                    moved = FieldRename(
+                        target=other.source,
+                        to_reference=to_reference,
+                        keeps_name=to_reference and field.source not in _NOT_KEPT,
+                    )
                     found.setdefault(at, {})[field.source] = moved
         elif field.table is not None and same.table is not None:
             _compare(field.table, same.table, (*at, field.source), found)

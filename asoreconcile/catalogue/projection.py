@@ -1,8 +1,12 @@
 """One value of a custom resource as another version shows it, and what that leaves out.
 
 The walk follows the schema of the version to come. A field it knows, of a type it can
-hold, is kept under its name (or its other spelling, or what it moved to); anything else
-is carried. What was carried to here takes its place again where the schema knows it.
+hold, is kept under its name (or what it moved to); anything else is carried. What was
+carried to here takes its place again where the schema knows it.
+
+As for ASO, names that differ in letter case alone are different fields of a stored
+object. For who rewrites a manifest in another version they are spellings of one. The
+values of an enum are shown in the case that the version has them in.
 """
 
 from collections.abc import Iterator, Mapping
@@ -62,6 +66,8 @@ class Projection:
             return self._object(value, schema, own, tree, at)
         if isinstance(value, list) and "items" in schema:
             return self._list(value, schema, own, tree, at)
+        if isinstance(value, str) and not self.to_stored:
+            return _in_case(value, schema), EMPTY
         return value, EMPTY
 
     def _object(
@@ -85,7 +91,11 @@ class Projection:
             field = fields.get(name) if by is self else None
             if target is None:
                 self._keep(name, beside.whole(given), field, kept, bag)
-            elif target not in made:
+                continue
+            move = self.moves.get(at, {}).get(name)
+            if self.to_stored and target != name and move and move.keeps_name:
+                bag[entry_name(name)] = write_entry(given, field)
+            if target not in made:
                 made[target], left = by.project(
                     moved, known[target], field or {}, beside, at=(*at, target)
                 )
@@ -93,7 +103,7 @@ class Projection:
                     trees[target] = left
         in_bag = entries(value) if self.from_stored else {}
         for name, text in {**in_bag, **tree.bag}.items():
-            target = _field_of(name, known, {*value, *made})
+            target = _field_of(name, known)
             found = None
             if target is not None and target not in made:
                 found = self._read(name, text, known[target])
@@ -167,6 +177,8 @@ class Projection:
             moved = move.apply(given)
             if moved is not None:
                 return move.target, moved
+        if self.from_stored or self.to_stored:
+            return None, given
         spelt = plain(name)
         for other in known:
             same = plain(other) == spelt and other not in taken
@@ -222,14 +234,19 @@ class _Read:
     value: Any
 
 
-def _field_of(entry: str, known: JsonObject, taken: set[str]) -> str | None:
-    """The field of a version that a bag's entry is of, be it spelt otherwise."""
-    same = [name for name in known if entry in (name, entry_name(name))]
-    if same:
-        return same[0]
-    spelt = plain(entry)
-    alike = (name for name in known if plain(name) == spelt and name not in taken)
-    return next(alike, None)
+def _field_of(entry: str, known: JsonObject) -> str | None:
+    """The field of a version that a bag's entry is of."""
+    same = (name for name in known if entry in (name, entry_name(name)))
+    return next(same, None)
+
+
+def _in_case(value: str, schema: JsonObject) -> str:
+    """A value of an enum, in the letter case that the version has it in."""
+    allowed = schema.get("enum") or ()
+    if value in allowed:
+        return value
+    same = (one for one in allowed if str(one).lower() == value.lower())
+    return next(same, value)
 
 
 def fits(schema: JsonObject, value: Any) -> bool:

@@ -23,6 +23,8 @@ def kind(name):
 
 VNET = kind("network.azure.com/VirtualNetwork")
 SERVER = kind("dbformysql.azure.com/FlexibleServer")
+COMPUTE = kind("machinelearningservices.azure.com/WorkspacesCompute")
+POSTGRES = kind("dbforpostgresql.azure.com/FlexibleServer")
 ACCOUNT = kind("documentdb.azure.com/DatabaseAccount")
 SUBNET = kind("network.azure.com/VirtualNetworksSubnet")
 GATEWAY = kind("network.azure.com/VirtualNetworkGateway")
@@ -374,7 +376,7 @@ def test_a_reference_by_name_is_carried_where_only_ids_are_known():
     }
 
 
-def test_another_spelling_is_the_same_field():
+def test_another_spelling_is_the_same_field_of_a_manifest():
     name, other = (
         "applicationGatewayIpConfigurations",
         "applicationGatewayIPConfigurations",
@@ -385,3 +387,82 @@ def test_another_spelling_is_the_same_field():
 
     assert [*new["spec"]] == [other]
     assert convert(SUBNET, new, "v1api20201101") == old
+
+
+def test_another_spelling_is_another_field_of_a_stored_object():
+    """As for ASO, which would not find it under the other name."""
+    value = [{"reference": {"armId": SUBNET_ID}}]
+    old = obj(SUBNET, "v1api20201101", {"applicationGatewayIpConfigurations": value})
+
+    stored = convert(SUBNET, old, stored_name(SUBNET))
+
+    text = f'[{{"reference":{{"armId":"{SUBNET_ID}"}}}}]'
+    assert stored["spec"] == {
+        "originalVersion": "v1api20201101",
+        "$propertyBag": {"ApplicationGatewayIpConfigurations": text},
+    }
+    assert convert(SUBNET, stored, "v20250301")["spec"] == {}
+    assert convert(SUBNET, stored, "v1api20201101") == old
+
+
+@pytest.mark.parametrize("ids", [["/a", "/b"], []])
+def test_the_stored_form_keeps_the_old_name_of_ids_too(ids):
+    old = obj(ACCOUNT, "v1api20210515", {"networkAclBypassResourceIds": ids})
+
+    stored = convert(ACCOUNT, old, stored_name(ACCOUNT))
+
+    assert stored["spec"]["networkAclBypassResourceReferences"] == [
+        {"armId": one} for one in ids
+    ]
+    text = json.dumps(ids, separators=(",", ":"))
+    assert stored["spec"]["$propertyBag"] == {"NetworkAclBypassResourceIds": text}
+    assert convert(ACCOUNT, stored, "v1api20210515") == old
+
+
+@pytest.mark.parametrize("subnet", ["/a", ""])
+def test_a_subnet_s_id_is_kept_in_its_bag_too(subnet):
+    def properties(**values):
+        return {"properties": {"aks": {"properties": values}}}
+
+    old = obj(COMPUTE, "v1api20210701", properties(loadBalancerSubnet=subnet))
+
+    stored = convert(COMPUTE, old, stored_name(COMPUTE))
+
+    expected = properties(
+        loadBalancerSubnetReference={"armId": subnet},
+        **{"$propertyBag": {"LoadBalancerSubnet": subnet}},
+    )
+    assert stored["spec"] == {**expected, "originalVersion": "v1api20210701"}
+    assert convert(COMPUTE, stored, "v1api20210701") == old
+
+
+def test_a_server_s_id_is_kept_under_its_new_name_alone():
+    old = obj(SERVER, "v1api20210501", {"sourceServerResourceId": "/a"})
+
+    stored = convert(SERVER, old, stored_name(SERVER))
+
+    assert stored["spec"] == {
+        "sourceServerResourceReference": {"armId": "/a"},
+        "originalVersion": "v1api20210501",
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"),
+    [("v1api20240801", "switchover"), ("v20250801", "Switchover")],
+)
+@pytest.mark.parametrize("kept", ["switchover", "Switchover"])
+def test_an_enum_has_the_letter_case_of_the_version(version, shown, kept):
+    stored = obj(POSTGRES, "v20250801storage", {"replica": {"promoteMode": kept}})
+
+    read = convert(POSTGRES, stored, version)
+
+    assert read["spec"] == {"replica": {"promoteMode": shown}}
+
+
+def test_what_an_enum_does_not_know_is_shown_as_it_is():
+    stored = obj(POSTGRES, "v20250801storage", {"replica": {"promoteMode": "Never"}})
+
+    read = convert(POSTGRES, stored, "v1api20240801")
+
+    assert read["spec"] == {"replica": {"promoteMode": "Never"}}
