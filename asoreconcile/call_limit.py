@@ -303,7 +303,7 @@ class LimitedConnection(HTTPConnection):
 
 
 class LimitedTlsConnection(LimitedConnection, HTTPSConnection):
-    """As `LimitedConnection`, over TLS."""
+    """A `LimitedConnection` over TLS."""
 
 
 def _limit_sending(call: Call | None, connected: socket.socket | None) -> None:

@@ -118,7 +118,7 @@ def load_pair(
 
 
 def bundle(certificates: Sequence[x509.Certificate]) -> bytes:
-    """PEM of several, in their order."""
+    """The PEM of several certificates, in their order."""
     return b"".join(_pem(certificate) for certificate in certificates)
 
 

@@ -63,7 +63,7 @@ class Context:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until its end, not below 0; None without a limit."""
+        """Seconds until the deadline, at least 0; None without one."""
         end = self.end
         return None if end is None else max(0.0, end - self.clock.monotonic())
 

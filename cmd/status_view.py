@@ -17,7 +17,7 @@ _COLOURS = {"True": "green", "False": "yellow", "Unknown": "yellow", "": "dim"}
 
 
 class View(Protocol):
-    """Shows rows, again and again."""
+    """Shows the present rows each time it is called."""
 
     def show(self, rows: Sequence[Row], *, total_requests: int) -> None: ...
 
@@ -87,7 +87,7 @@ class LiveTable:
 
 
 def table(rows: Sequence[Row], *, total_requests: int) -> Table:
-    """The estate as a table for people."""
+    """The objects as a table for people."""
     ready = sum(row.is_ready for row in rows)
     drawn = Table(
         title=f"{ready} of {len(rows)} Ready, {total_requests} ARM requests",

@@ -396,7 +396,7 @@ class AzureOperator:
             kind.controller.enqueue(found.key)
 
     def _fence(self) -> Fence | None:
-        """What stops the writes of who leads no more."""
+        """The fence that stops the writes of a former leader."""
         return self._elector.check if self._elector is not None else None
 
     def _make_webhooks(self) -> Webhooks | None:

@@ -32,7 +32,7 @@ class Kinds(Protocol):
         """The kinds that run, at the version they run at."""
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
-        """Those that could not be started, and why."""
+        """Start kinds; returns those that could not be started, and why."""
 
     def end(self, group_kind: GroupKind) -> None: ...
 

@@ -54,7 +54,7 @@ class EventMapping:
         self._waiting = waiting or Waiting()
 
     def on_azure_object(self, form: StorageCodec, event: Event) -> None:
-        """One of our own kinds changed: index what it names, wake who names it."""
+        """One of our kinds changed: index what it names, wake objects that name it."""
         node = ObjectReference(form.group_kind, event.key)
         if _may_let_go(event):
             self._wake_younger(node, _version_now(event))
@@ -134,7 +134,7 @@ class EventMapping:
                 self._wake(node, target, now.resource_version)
 
     def _wake_younger(self, older: ObjectReference, version: str) -> None:
-        """Who waits for an object of the same Azure id may take over."""
+        """Wake objects that wait for this one's Azure id: one may take over."""
         for node in self._waiting.behind(older):
             self._wake(node, older, version)
 

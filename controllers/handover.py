@@ -30,7 +30,7 @@ class HandOver:
 
     @property
     def seconds(self) -> float:
-        """How long it takes already."""
+        """The seconds that it has taken so far."""
         return self._clock.monotonic() - self._since
 
     def running(self) -> list[str]:

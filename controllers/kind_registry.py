@@ -41,7 +41,7 @@ _NOT_SYNCED_SECONDS = 0.1
 
 @attrs.frozen
 class RunningKind:
-    """One kind at work."""
+    """One running kind."""
 
     version: KindVersion
     informer: Informer

@@ -1,6 +1,6 @@
 """Where the metrics are served: to everyone on a port, or to users with the role.
 
-Secured, the answers go over HTTPS, and the API server is asked who may have them. Its
+Secured, the answers go over HTTPS, and the API server decides which users get them. Its
 client is one of its own: a replica that does not lead is scraped as well, and must
 write nothing else.
 """

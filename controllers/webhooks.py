@@ -1,4 +1,4 @@
-"""The operator's webhooks: who answers what the API server asks about Azure kinds.
+"""The operator's webhooks: the API server's questions about Azure kinds.
 
 Conversion at one path for all kinds; admission at one path for a configuration with
 wildcards, and per kind at the paths that Azure Service Operator's configuration has.
@@ -189,7 +189,7 @@ class Webhooks:
 
     @property
     def services(self) -> tuple[Runnable, ...]:
-        """To be started in this order."""
+        """The runnables, in the order in which they are started."""
         if isinstance(self._certificates, ManagedCertificates):
             return (self._certificates, self.server)
         return (self.server,)

@@ -1,4 +1,4 @@
-"""Throttling: who has to wait, and how much room ARM says is left.
+"""Throttling: which requests wait, and how much room ARM says is left.
 
 ARM meters each subscription's reads, writes and deletes apart, and behind it each
 provider does so again. After a real 429 (not a busy object's) what it names is closed
@@ -83,7 +83,7 @@ class Budget:
         raise ThrottledError(f"Azure throttles {longest}", after_seconds=wait + spread)
 
     def leave(self, bucket: Bucket) -> None:
-        """A request that was let in is over."""
+        """Say that a request that was let in is over."""
         with self._lock:
             for gate in self._in_the_way_of(bucket).values():
                 gate.leave()

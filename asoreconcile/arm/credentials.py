@@ -1,4 +1,4 @@
-"""Who we are to Azure: cloud settings, credential values, and what makes tokens.
+"""Our identity in Azure: cloud settings, credential values, and what makes tokens.
 
 A credential is a frozen value, read from settings or a Secret. azure-identity does the
 talking and is imported on first use (0.4 s, 36 MB).
@@ -109,7 +109,7 @@ class CredentialSource(Protocol):
 
     @property
     def client_id(self) -> str:
-        """Who it is; "" for the machine's own identity."""
+        """The client id; "" for the machine's own identity."""
 
     @property
     def additional_tenants(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class CredentialSource(Protocol):
 
     @property
     def tenant_id(self) -> str:
-        """Its own; "" for the machine's."""
+        """The principal's own tenant; "" for the machine's."""
 
     def credential(self, transport: SignInTransport = None) -> TokenCredential:
         """What makes tokens of it; raises CredentialError for malformed content.

@@ -55,7 +55,7 @@ class ArmMetrics:
             self._seconds.labels(resource, method).observe(seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
-        """No answer: refused, reset, timed out."""
+        """Count a request without an answer: refused, reset, timed out."""
         resource = resource_type(path)
         if resource:
             self._failed.labels(resource, method).inc()

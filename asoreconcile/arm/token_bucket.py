@@ -52,7 +52,7 @@ class ArmTokenBucket:
             return 0.0
         self._drop_late(now)
         if not background and self.awaited and self.awaited[0] <= now:
-            self.awaited.popleft()  # this is who was to come now
+            self.awaited.popleft()  # this waiter was due now
         ahead = len(self.awaited) if background else 0
         lacking = 1.0 + ahead - self._left(now)
         if now >= self.opens and lacking <= 0:
@@ -68,13 +68,13 @@ class ArmTokenBucket:
         return turn - now
 
     def enter(self, now: float) -> None:
-        """A request goes."""
+        """Count a request that is sent."""
         self.in_flight += 1
         if self.level is not None:
             self.level, self.read_at = self._left(now) - 1.0, max(now, self.read_at)
 
     def leave(self) -> None:
-        """Its answer is there, or will never be."""
+        """Count a request as over, with an answer or without."""
         self.in_flight = max(self.in_flight - 1, 0)
 
     def read(self, now: float, remaining: float) -> None:

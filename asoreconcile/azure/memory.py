@@ -116,7 +116,7 @@ class Memories:
             return memory
 
     def forget(self, key: ObjectKey) -> None:
-        """The object went, or is let go of."""
+        """Forget an object that is gone or was released."""
         with self._lock:
             self._by_key.pop(key, None)
 

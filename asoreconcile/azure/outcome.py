@@ -32,7 +32,7 @@ class Requeue:
 
 @attrs.frozen
 class Stop:
-    """Nothing is left to do or to say: not ours, or gone."""
+    """Nothing is left to do: the object is not ours, or gone."""
 
 
 Outcome = Succeeded | Requeue | Stop

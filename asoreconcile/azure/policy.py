@@ -15,12 +15,12 @@ class Policy(Enum):
 
     @property
     def writes(self) -> bool:
-        """Whether ARM may be PUT to."""
+        """Whether the operator may PUT the resource."""
         return self is not Policy.SKIP
 
     @property
     def deletes(self) -> bool:
-        """Whether ARM may be asked to delete."""
+        """Whether the operator may delete the resource."""
         return self is Policy.MANAGE
 
 

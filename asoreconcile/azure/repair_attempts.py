@@ -33,6 +33,6 @@ class RepairAttempts:
             self.repairs.pop(mark, None)
 
     def forget(self) -> None:
-        """Nothing differs, or another spec is wanted."""
+        """Start counting again: nothing differs, or the spec is another."""
         self.pending = frozenset()
         self.repairs.clear()

@@ -259,7 +259,7 @@ class ReconcileScope:
         recorder.event(self.obj, type_, reason, message)
 
     def credential_event(self) -> None:
-        """Say whose credential is used."""
+        """Record an event that names the credential in use."""
         source = self.connection.source
         self.event("Normal", "CredentialFrom", f"Using credential from {source!r}")
 

@@ -21,14 +21,14 @@ class Waiting:
         )
 
     def note(self, younger: ObjectReference, older: ObjectReference) -> None:
-        """One waits, for one other at a time."""
+        """Record that one object waits for another, one at a time."""
         with self._lock:
             self._drop(younger)
             self._older[younger] = older
             self._younger[older].add(younger)
 
     def forget(self, younger: ObjectReference) -> None:
-        """One waits no more."""
+        """Record that an object waits no more."""
         with self._lock:
             self._drop(younger)
 
@@ -39,7 +39,7 @@ class Waiting:
                 self._drop(younger)
 
     def behind(self, older: ObjectReference) -> list[ObjectReference]:
-        """Who waits for an object."""
+        """The objects that wait for an object."""
         with self._lock:
             return [*self._younger.get(older, ())]
 

@@ -32,7 +32,7 @@ class Indexer:
         return self._overlay.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        """Sorted."""
+        """All keys, sorted."""
         return self._with_writes(
             lambda: self._store.keys(namespace),
             lambda entry: namespace in (None, entry.key.namespace),
@@ -49,11 +49,11 @@ class Indexer:
         self._store.add_index(name, function)
 
     def record(self, answer: Entry) -> None:
-        """A write's answer."""
+        """Show the answer of a write until the watch delivers it."""
         self._overlay.record(answer)
 
     def hide(self, key: ObjectKey, uid: str) -> None:
-        """A deletion's answer."""
+        """Show a deleted object as gone until the watch delivers it."""
         self._overlay.hide(key, uid)
 
     def add_handler(
@@ -70,7 +70,7 @@ class Indexer:
             )
 
     def take(self, type_: str, entry: Entry, part: WatchScope) -> None:
-        """One event of a watch."""
+        """Take one event of a watch into the cache."""
         with self._lock:
             deleted = type_ == "DELETED"
             if deleted:
@@ -103,7 +103,7 @@ class Indexer:
                 self._tell_put(old, entry, initial=initial)
 
     def passed(self, version: str, part: WatchScope) -> None:
-        """A bookmark."""
+        """Advance to the version of a bookmark."""
         self._overlay.passed(version, namespace=part.namespace)
 
     def _tell_put(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:

@@ -48,7 +48,7 @@ _log = Logger(__name__)
 
 
 class NotCachedError(AsoreconcileError):
-    """The cache cannot say what is there: it does not look."""
+    """The cache does not watch this kind or namespace."""
 
 
 class Informer:

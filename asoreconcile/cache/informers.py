@@ -119,7 +119,7 @@ class Informers:
             }
 
     def renew(self, since: float) -> int:
-        """As `Informer.renew`, of all."""
+        """Call `Informer.renew` of all informers; returns the sum."""
         with self._lock:
             informers = list(self._informers.values())
         return sum(informer.renew(since) for informer in informers)

@@ -61,7 +61,7 @@ class Listener:
         return self._initial_done < self._initial_put
 
     def put(self, event: Event) -> None:
-        """From one thread at a time."""
+        """Append an event. Call from one thread at a time."""
         if isinstance(event, Added) and event.initial:
             self._initial_put += 1
         self._waiting.put(event)
@@ -157,7 +157,7 @@ class Processor:
             self._bring(registration, event)
 
     def tell_again(self, registration: Registration, present: Iterable[Entry]) -> None:
-        """A resync: everything, as updates without a change."""
+        """Deliver everything as updates without a change: a resync."""
         for entry in present:
             self._bring(registration, Updated(entry, entry))
 

@@ -52,10 +52,10 @@ class Sink(Protocol):
         """
 
     def replace(self, state: InitialList) -> None:
-        """The whole state."""
+        """Take the whole state in place of the former one."""
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - the wire's name
-        """One ADDED, MODIFIED or DELETED."""
+        """Take one ADDED, MODIFIED or DELETED event."""
 
     def passed(self, resource_version: str) -> None:
         """A bookmark: nothing before this version is still to come."""

@@ -74,7 +74,7 @@ class WatchScope:
         return self.selection.namespace
 
     def covers(self, namespace: str) -> bool:
-        """Whether objects of a namespace come with this part."""
+        """Whether this watch delivers the objects of a namespace."""
         if self.namespace is None:
             return namespace not in self.others
         return namespace == self.namespace

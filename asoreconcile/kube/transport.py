@@ -144,7 +144,7 @@ class Transport:
         self._connections.renew()
 
     def close(self) -> None:
-        """Cut all connections: who waits for an answer gets a TransportError now."""
+        """Cut all connections: a waiting call raises TransportError now."""
         self._connections.close()
 
     def _credential(self) -> tuple[str, int]:

@@ -309,6 +309,6 @@ class _SubOperation:
             ctx.operations.save(self._at, text)
 
     def ended(self) -> None:
-        """Forget it."""
+        """Forget the operation, which is over."""
         self._ctx.polls.pop(self._name, None)
         self._ctx.operations.clear(self._at)

@@ -33,7 +33,7 @@ class DeadlineTimer:
             self._at, self._timer = at, timer
 
     def cancel(self) -> None:
-        """Unset it. A ring that has begun still calls."""
+        """Cancel the timer; a call that has started goes on."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()

@@ -142,7 +142,7 @@ class _Level(Generic[Key]):
         self.stale = 0
 
     def open(self, group: Hashable) -> deque[QueueItem[Key]]:
-        """A new line, last in turn."""
+        """Open the line of a group, last in turn."""
         if not self.live:
             self.lines.clear()
             self.turns.clear()
@@ -180,7 +180,7 @@ class _Level(Generic[Key]):
         return entry
 
     def order_of_next(self) -> int:
-        """Of the entry that `pop` would take."""
+        """The order of the entry that `pop` would take."""
         if self.stale:
             self.skip_stale()
         group, line = self.turns[0]

@@ -151,7 +151,7 @@ class Vault:
         return _without(text, spans) if spans else text
 
     def forget_all(self) -> None:
-        """Know nothing any more. For tests."""
+        """Forget all values. For tests."""
         with self._lock:
             self._own, self._scopes, self._pieces = _Scope(), {}, 0
 

@@ -53,7 +53,7 @@ class CacheSync:
         self.check()
 
     def check(self) -> None:
-        """Open if it is time to; look again later if not."""
+        """Open the gate if all sources synced; else check again later."""
         if self._is_open or self._closed:
             return
         if not all(item.has_synced() for item in self._registrations):
@@ -65,7 +65,7 @@ class CacheSync:
             self._opened()
 
     def close(self) -> None:
-        """Stop checking; a gate that is not open yet stays shut."""
+        """Stop checking; a gate that is not open yet stays closed."""
         self._closed = True
         self._alarm.cancel()
 

@@ -186,12 +186,12 @@ class Controller:
 
     @property
     def has_synced(self) -> bool:
-        """Whether reconciles may run."""
+        """Whether all sources have synced, so that reconciles may run."""
         return self._gate.is_open
 
     @property
     def workers(self) -> int:
-        """Threads now, busy or idle."""
+        """The number of threads now, busy or idle."""
         return self._workforce.workers
 
     def progress(self) -> CheckResult:

@@ -64,7 +64,7 @@ class Endpoints:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 while it does not."""
+        """The port it listens on; 0 while it does not listen."""
         return self._listener.port if self._listener else 0
 
     def start(self) -> None:
@@ -73,7 +73,7 @@ class Endpoints:
             self._listener.start()
 
     def lost(self) -> str:
-        """Why nobody can reach it any more, or ""."""
+        """Why the listener ended, or "" while it works."""
         return self._listener.lost() if self._listener else ""
 
     def stop(self, timeout_seconds: float) -> list[str]:
@@ -128,7 +128,7 @@ class ListenersAlive:
         self._listening = list(listening)
 
     def watch(self, listening: Listening) -> None:
-        """Count it in from now on."""
+        """Include it from now on."""
         self._listening.append(listening)
 
     def __call__(self) -> CheckResult:

@@ -22,7 +22,7 @@ Handler = Callable[[Event], Iterable[Request]]
 
 
 def enqueue_self(event: Event) -> Iterable[Request]:
-    """The object itself."""
+    """Request the object of the event itself."""
     return (Request(event.key),)
 
 

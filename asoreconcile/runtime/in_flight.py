@@ -40,7 +40,7 @@ class InFlightReconciles:
         self._running: dict[int, InFlightReconcile] = {}
 
     def begin(self, key: ObjectKey, reconcile_id: str) -> InFlightReconcile:
-        """Note that this thread begins; end it with `end`."""
+        """Record that this thread starts one; end it with `end`."""
         begun = InFlightReconcile(key, reconcile_id, self._clock.monotonic())
         with self._lock:
             self._running[begun.thread] = begun

@@ -1,4 +1,4 @@
-"""The informers of an application: shared, started, and shown to who looks after it."""
+"""The informers of an application: shared, started, and listed for its checks."""
 
 import threading
 
@@ -12,7 +12,7 @@ from asoreconcile.runtime.runnable import RunnableGroup
 
 
 class InformerRegistry:
-    """Safe from any thread."""
+    """The informers by kind and selection. Safe from any thread."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ GRACE_SECONDS = 25.0  # pods usually get 30 s
 
 
 class ManagerError(AsoreconcileError):
-    """The manager was used in an order that makes no sense."""
+    """The manager's methods were called in a wrong order."""
 
 
 class LeadershipLostError(AsoreconcileError):

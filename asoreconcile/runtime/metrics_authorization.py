@@ -1,4 +1,4 @@
-"""Who may read the metrics: asked of the API server, token by token.
+"""Whether a token may read the metrics, as the API server decides.
 
 A bearer token says who comes (TokenReview), and a role says what they may read
 (SubjectAccessReview of the verb and the path). Answers are kept for a while, as

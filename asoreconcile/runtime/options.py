@@ -50,7 +50,7 @@ class ClientOptions:
         metrics: RequestMetrics | None = None,
         before_write: Fence | None = None,
     ) -> KubeClient:
-        """The arguments are as of `KubeClient`."""
+        """Make a client; the arguments are those of `KubeClient`."""
         bucket = None
         if self.qps is not None:
             bucket = TokenBucket(self.qps, self.burst, clock=clock)

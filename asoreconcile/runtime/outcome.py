@@ -54,7 +54,7 @@ def classify(error: BaseException) -> Outcome:
     """What a reconcile that raised means."""
     if in_chain(error, StoppedError):
         return Stopped()
-    # The outer one wins: who catches one and raises the other knows better.
+    # The outer one wins: the code that raised it has seen the inner one.
     verdict = in_chain(error, (TerminalError, RetryError))
     if isinstance(verdict, TerminalError):
         return Terminal(error)

@@ -6,13 +6,13 @@ from asoreconcile.cache.events import EventHandler
 
 
 class Registration(Protocol):
-    """One handler's place at a source."""
+    """A handler that was added to a source."""
 
     def has_synced(self) -> bool:
         """Whether the handler has returned from every event of the first list."""
 
     def remove(self) -> None:
-        """Deliver nothing more."""
+        """Remove the handler: nothing more is delivered to it."""
 
 
 class Source(Protocol):

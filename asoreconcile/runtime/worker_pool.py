@@ -86,7 +86,7 @@ class WorkerPool(Generic[Key]):
         return 0.0 if since is None else self._clock.monotonic() - since
 
     def open(self) -> None:
-        """From now on, hire; not if it was closed meanwhile."""
+        """Start workers from now on, unless it was closed meanwhile."""
         with self._lock:
             if self._closed:
                 return
@@ -94,7 +94,7 @@ class WorkerPool(Generic[Key]):
         self.hire()
 
     def close(self) -> None:
-        """Hire no more. Workers leave when the queue lets them go."""
+        """Start no more workers. Those there are end with the queue."""
         with self._lock:
             self._open, self._closed = False, True
         self._alarm.cancel()

@@ -184,12 +184,12 @@ class _Limited(io.RawIOBase):
         self._left = 0
 
     def allow(self, seconds: float, size_bytes: int) -> None:
-        """From now on so much, for so long."""
+        """Allow this many bytes, within this time, from now on."""
         self._deadline = time.monotonic() + seconds
         self._left = size_bytes
 
     def admit(self, size_bytes: int) -> None:
-        """So much more, in the time there is."""
+        """Allow this many bytes more, within the same time."""
         self._left += size_bytes
 
     def readable(self) -> bool:
@@ -222,14 +222,14 @@ class _Timed(io.BufferedIOBase):
         self._deadline = 0.0
 
     def allow(self, seconds: float) -> None:
-        """From now on for so long."""
+        """Allow writes for this time, from now on."""
         self._deadline = self._monotonic() + seconds
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        """All of it. Raises TimeoutError, OSError."""
+        """Write all of the data. Raises TimeoutError, OSError."""
         view = memoryview(data)
         for start in range(0, len(view), _PIECE_BYTES):
             remaining = self._deadline - self._monotonic()

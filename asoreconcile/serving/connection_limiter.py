@@ -56,7 +56,7 @@ class ConnectionLimiter:
             return True
 
     def remove(self, connection: socket.socket) -> None:
-        """It is closed, or about to be."""
+        """Forget a connection that is closed, or about to be."""
         with self._changed:
             self._stages.pop(connection, None)
             self._changed.notify_all()
@@ -72,7 +72,7 @@ class ConnectionLimiter:
             self._move(connection, _Stage.HEAD)
 
     def headed(self, connection: socket.socket) -> None:
-        """The head is all there. Raises ConnectionError if dropped."""
+        """Record a complete head. Raises ConnectionError if dropped."""
         with self._changed:
             self._move(connection, _Stage.BODY)
 

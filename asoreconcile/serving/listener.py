@@ -72,7 +72,7 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 while it does not."""
+        """The port it listens on; 0 while it does not listen."""
         return int(self._server.server_address[1]) if self._server else 0
 
     @property

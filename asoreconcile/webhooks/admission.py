@@ -44,7 +44,7 @@ class AdmissionRequest:
 
 @attrs.frozen
 class Allowed:
-    """Let it be. warnings: shown to who wrote."""
+    """Allow the request. warnings: shown to its user."""
 
     warnings: tuple[str, ...] = ()
 

@@ -92,7 +92,7 @@ class SelfSignedCertificate:
         load_pair(self._context, *pair)
 
     def context(self) -> ssl.SSLContext:
-        """Always the same."""
+        """The TLS context; its certificate never changes."""
         return self._context
 
 

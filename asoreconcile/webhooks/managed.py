@@ -66,7 +66,7 @@ class ManagedCertificates:
         threads: Threads | None = None,
     ) -> None:
         """secret: where it is kept; made if it is not there. It holds the authority's
-        key: who reads it can pass for us.
+        key: a reader of it can impersonate this server.
         hosts: names by which the API server calls us, `service.namespace.svc`.
         url: in place of a Service, where it calls us: `https://host:port`.
         callers: what to write the caBundle of, asked for in each round and by
@@ -101,7 +101,7 @@ class ManagedCertificates:
 
     @property
     def authorities(self) -> bytes:
-        """Whom clients are to trust, PEM; empty before `start`."""
+        """The authorities for clients, PEM; empty before `start`."""
         return self._shown.get(AUTHORITY, b"")
 
     def untold(self) -> Mapping[str, str]:

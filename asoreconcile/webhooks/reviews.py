@@ -76,7 +76,7 @@ def failure(error: ReviewError | ApiError) -> JsonObject:
 def status(
     code: int, reason: str, message: str, *, details: Mapping[str, Any] | None = None
 ) -> JsonObject:
-    """A metav1 Status that says no."""
+    """A metav1 Status that refuses."""
     document: JsonObject = {
         "metadata": {},
         "status": "Failure",

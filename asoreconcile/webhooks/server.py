@@ -124,7 +124,7 @@ class WebhookServer:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 while it does not."""
+        """The port it listens on; 0 while it does not listen."""
         return self._listener.port if self._listener else 0
 
     def start(self) -> None:

@@ -145,7 +145,7 @@ class LeaseElector:
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
     def progress(self) -> CheckResult:
-        """A liveness check: fails for who lost the lease and does not end. LE-8."""
+        """A liveness check: fails after a lost lease while the process runs. LE-8."""
         timing = self._timing
         spare = timing.lease_seconds - timing.renew_deadline_seconds
         hangs = self._tenure.late_seconds >= spare + _TOLERANCE_SECONDS

@@ -39,7 +39,7 @@ class LeaseFence:
             return True
 
     def end(self) -> bool:
-        """End it now; whether it was running."""
+        """End the right to write now; returns whether it was there."""
         with self._lock:
             running = self._until is not None and not self._ended
             self._ended = True
@@ -49,7 +49,7 @@ class LeaseFence:
 
     @property
     def holds(self) -> bool:
-        """Whether it runs now."""
+        """Whether this process may write now."""
         return self._until is not None and not self._ended and not self._is_over()
 
     @property

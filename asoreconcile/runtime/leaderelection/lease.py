@@ -102,7 +102,7 @@ def seen(
 
 
 def holder_of(lease: JsonObject | None) -> str:
-    """The identity of who holds it, or ""."""
+    """The identity of the lease's holder, or ""."""
     return str(spec(lease or {}).get("holderIdentity") or "")
 
 
@@ -132,7 +132,7 @@ def decide(
 def renewed(
     lease: JsonObject, identity: str, *, wall: datetime, timing: LeaseTiming
 ) -> JsonObject:
-    """The lease of its holder, for another time."""
+    """The lease as its holder renews it."""
     record = _record(identity, wall, timing, 0)
     kept = ("acquireTime", "leaseTransitions")
     return _with(lease, {name: record[name] for name in record if name not in kept})

@@ -32,7 +32,7 @@ class ObservedLease:
 
     @property
     def holder(self) -> str:
-        """Who holds it, or ""."""
+        """The identity of the holder, or ""."""
         return holder_of(self._known.lease)
 
     @property
@@ -62,5 +62,5 @@ class ObservedLease:
         return Write(renewed(lease, self._identity, wall=wall, timing=self._timing))
 
     def release(self) -> JsonObject | None:
-        """It given back; None if it is not ours."""
+        """The write that releases the lease; None if it is not ours."""
         return released(self._known.lease, self._identity, wall=self._clock.now())
