@@ -36,6 +36,7 @@ _PAUSE_SECONDS = (0.05, 0.7)
 _LEASE = ObjectKey(NAMESPACE, "controllers-leader-election-azinfra-generated")
 _ELECTION = ("--enable-leader-election", "--leader-election-seconds", "2", "1.5", "0.2")
 _WRITES = ("PUT", "PATCH", "DELETE", "POST")
+_MONITORS = {"azure-asyncoperation", "location"}
 _ARM_FAULTS = (
     "{verb} Microsoft.Network/virtualNetworks 429:TooManyRequests:1 x2",
     "{verb} Microsoft.Network/networkSecurityGroups 500 x2",
@@ -67,8 +68,20 @@ class WatchedAzure(ArmServer):
                 self.overlaps.append(Overlap(key, begun, time.monotonic()))
         response = super().answer(request)
         if request.method in ("PUT", "DELETE") and response.status in (200, 201, 202):
-            self._running[key] = time.monotonic()
+            if _is_running(response):
+                self._running[key] = time.monotonic()
+            else:
+                self._running.pop(key, None)  # nothing that a client would wait for
         return response
+
+
+def _is_running(response):
+    """Whether an accepted write is to be watched: a monitor, and no state that is
+    terminal already, which counts before it (D6).
+    """
+    if not _MONITORS & {name.lower() for name in response.headers}:
+        return False
+    return b'"provisioningState":"Succeeded"' not in response.body.replace(b" ", b"")
 
 
 @attrs.frozen
@@ -156,15 +169,26 @@ class ChaosTrial:
                 try:
                     self._live()
                 finally:
+                    self._write_journal()
                     for proxy in self._proxies.values():
                         proxy.set("clear")
                     for manager in self._managers:
                         manager.end()
                     operation.manager = None
 
+    def _write_journal(self):
+        """What Azure was asked, beside the managers' logs, for who looks into it."""
+        lines = [
+            f"{e.at:.3f} {e.method} {e.status} {e.path} {e.headers['user-agent']}"
+            f" {e.headers.get('if-match', '')}"
+            for e in self._operation.azure.journal
+        ]
+        (self._folder / "journal.txt").write_text("\n".join(lines))
+
     def _live(self):
         self._start_manager()
         self._start_manager()
+        self._tell("apply all")
         for member in self._members:
             self._try(self._operation.apply, member.obj)
             self._known.add(self._id(member))
@@ -380,7 +404,10 @@ class ChaosTrial:
                 )
         for overlap in self._operation.azure.overlaps:
             causes = [t for t in self._troubles if overlap.began - 10 < t < overlap.at]
-            assert causes, f"overlapping PUTs of {overlap.key} without a cause"
+            assert causes, (
+                f"overlapping PUTs of {overlap.key} without a cause: "
+                f"{overlap.began:.2f} {overlap.at:.2f}"
+            )
         self._check_leaders(journal)
         logs = self._operation.logs()
         assert self._operation.azure.client_secret not in logs, "a secret is logged"
