@@ -48,6 +48,7 @@ from asoreconcile.controllers.metrics_endpoint import secured
 from asoreconcile.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.controllers.options import Options
 from asoreconcile.controllers.rate_limiter import retries, turns
+from asoreconcile.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks, certificates
 from asoreconcile.extensions.registry import builtin_sets
@@ -163,6 +164,7 @@ class AzureOperator:
         self._registry.register(
             KindMetrics(lambda: self._supervisor.failed, self._lifecycle.handovers)
         )
+        self._registry.register(ReadyMetrics(self._kinds.running, self._clock))
         self._manager = Manager(clock=self._clock, elector=self._elector)
 
     def run(self) -> int:

@@ -23,6 +23,7 @@ from asoreconcile.controllers.kind_registry import (
     resource_of,
 )
 from asoreconcile.controllers.rate_limiter import retries
+from asoreconcile.controllers.ready_metrics import index_not_ready
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks
 from asoreconcile.metrics import RuntimeMetrics
@@ -69,6 +70,7 @@ class KindBuilder:
         index_credentials(informer)
         form = codec_of(version, definition)
         index_azure_ids(informer, form)
+        index_not_ready(informer)
 
         def wake(key: ObjectKey) -> None:
             controller.enqueue(key)

@@ -58,18 +58,32 @@ class FileCertificates:
             authority=client_authority,
             pair=(Path(folder, certificate), Path(folder, key)),
         )
+        self._certificate = Path(folder, certificate)
+        self._tell_end()
 
     def context(self) -> ssl.SSLContext:
         """With the pair that is in the files now, or was last usable. Never raises."""
         try:
             if self._files.refresh():
                 self._count_read()
+                self._tell_end()
                 _log.info("Loaded a new serving certificate")
         except OSError as error:
             self._count_read()
             self._count_error()
             _log.warning("Keeping the old serving certificate", error=str(error))
         return self._files.context
+
+    def _tell_end(self) -> None:
+        """Of what is in the file: it was loaded a moment ago, so it is a certificate
+        but for a writer in between. Raises OSError then, as any unusable file does.
+        """
+        if self._metrics is None:
+            return
+        try:
+            self._metrics.shows(self._certificate.read_bytes())
+        except ValueError as error:
+            raise OSError(f"{self._certificate}: {error}") from error
 
     def _count_read(self) -> None:
         if self._metrics is not None:

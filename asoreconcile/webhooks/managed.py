@@ -240,6 +240,8 @@ class ManagedCertificates:
             return
         load_pair(self._context, kept[CERTIFICATE], kept[KEY])
         self._shown = kept
+        if self._metrics is not None:
+            self._metrics.shows(kept[CERTIFICATE])
 
 
 @attrs.frozen

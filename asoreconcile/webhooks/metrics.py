@@ -1,6 +1,7 @@
 """The webhooks' metric families, by controller-runtime's names. Rules: WH-7, WH-8."""
 
 import attrs
+from cryptography import x509
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 # 1e-8 s times ten, twelve times.
@@ -59,6 +60,17 @@ class WebhookMetrics:
             "Reads of the serving certificate's files that failed",
             registry=registry,
         )
+
+        self._certificate_end = Gauge(
+            "asoreconcile_webhook_certificate_expiry_timestamp_seconds",
+            "When the certificate that is shown ends; 0 before there is one",
+            registry=registry,
+        )
+
+    def shows(self, certificate: bytes) -> None:
+        """A serving certificate is shown from now on: PEM, its own one first."""
+        end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+        self._certificate_end.set(end.timestamp())
 
     def path(self, path: str, *, converts: bool) -> PathMetrics:
         """The series of one path, zero-initialised."""

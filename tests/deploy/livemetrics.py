@@ -31,6 +31,10 @@ def scrapes(folder):
         operation.apply(group)
         operation.wait_ready(group)
         _work(operation, "vnet")
+        # It waits for an owner that nobody makes.
+        orphan = virtual_network("orphan", owner="nobody")
+        operation.apply(orphan)
+        operation.wait_condition(orphan, "WaitingForOwner")
         first = _read(metrics)
         _work(operation, "other")
         return first, _read(metrics)

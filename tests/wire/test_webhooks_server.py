@@ -5,11 +5,14 @@ import http.client
 import socket
 import ssl
 import threading
+from datetime import UTC, datetime
 
 import orjson
 import pytest
+from cryptography import x509
 from prometheus_client import CollectorRegistry
 
+from asoreconcile.certificates import Authority
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import InvalidError
 from asoreconcile.objects import GroupVersionKind
@@ -525,6 +528,26 @@ def test_wh7_a_new_certificate_is_shown_to_the_next_client(make, folder, registr
         assert new.peer_serial() != before
         assert old.review("/validate", admission())["response"]["allowed"]
     assert registry.get_sample_value("certwatcher_read_certificate_total") == 2
+
+
+def test_wh7_when_the_certificate_that_is_shown_ends_is_told(folder, registry):
+    shown = FileCertificates(folder, metrics=WebhookMetrics(registry))
+
+    def told():
+        name = "asoreconcile_webhook_certificate_expiry_timestamp_seconds"
+        return registry.get_sample_value(name)
+
+    def end():
+        pem = (folder / "tls.crt").read_bytes()
+        return x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()
+
+    before = told()
+    assert before == end()
+    now = datetime.now(UTC)
+    authority = Authority.make("another", now=now, days=9)
+    write_pair(folder, authority.issue(["127.0.0.1"], now=now, days=3))
+    shown.context()
+    assert told() == end() != before
 
 
 def test_wh7_a_pair_that_does_not_fit_leaves_the_old_one(make, folder, registry):

@@ -1,0 +1,103 @@
+"""Objects that are not Ready, and for how long, counted when scraped.
+
+By kind and severity, never by object: a cluster has thousands. Which they are,
+`kubectl get` says. A cache's index finds them, so that a scrape decodes no others.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import attrs
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.informer import Informer
+from asoreconcile.clock import Clock
+from asoreconcile.conditions import find_ready
+from asoreconcile.controllers.kind_registry import RunningKind
+from asoreconcile.objects import GroupKind, JsonObject, dig
+
+_INDEX = "not-ready"
+_PENDING = "Pending"
+_SEVERITIES = ("Error", "Warning", "Info", _PENDING)
+# Of more the oldest may be missed; that it is many is what matters then.
+_MAX_DECODED = 1000
+
+
+def index_not_ready(informer: Informer) -> None:
+    """Have a kind's cache find the objects that are not Ready, by their severity."""
+
+    def values(entry: Entry) -> Iterable[str]:
+        severity = _severity(entry.load())
+        return (severity,) if severity else ()
+
+    informer.add_index(_INDEX, values)
+
+
+@attrs.frozen
+class ReadyMetrics(Collector):
+    """running: the kinds that run (`KindRegistry.running`)."""
+
+    running: Callable[[], Mapping[GroupKind, RunningKind]]
+    clock: Clock
+
+    def collect(self) -> Iterator[Metric]:
+        labels = ("kind", "severity")
+        count = GaugeMetricFamily(
+            "asoreconcile_objects_not_ready",
+            "Objects whose Ready condition is not True; Pending have none yet",
+            labels=labels,
+        )
+        longest = GaugeMetricFamily(
+            "asoreconcile_not_ready_seconds",
+            "How long the oldest of them has been so, with the same reason and message",
+            labels=labels,
+        )
+        now = self.clock.now()
+        for group_kind, kind in self.running().items():
+            for severity in _SEVERITIES:
+                found = len(kind.informer.by_index(_INDEX, severity))
+                if not found:
+                    continue
+                objs = kind.informer.list(index=(_INDEX, severity), limit=_MAX_DECODED)
+                oldest = min((_since(obj, now) for obj in objs), default=now)
+                named = (str(group_kind), severity)
+                count.add_metric(named, found)
+                longest.add_metric(named, max(0.0, (now - oldest).total_seconds()))
+        yield from (count, longest)
+
+    def describe(self) -> list[Metric]:
+        """Nothing to compare: without this, registering would scrape."""
+        return []
+
+
+def _severity(obj: JsonObject) -> str:
+    """Of an object that is not Ready; "" of one that is."""
+    ready = _ready(obj)
+    if not ready:
+        return _PENDING
+    if ready.get("status") == "True":
+        return ""
+    severity = ready.get("severity")
+    return severity if severity in _SEVERITIES else "Info"
+
+
+def _since(obj: JsonObject, now: datetime) -> datetime:
+    """Since when it reads as it does; `now` where nobody can tell."""
+    said = _ready(obj).get("lastTransitionTime") or dig(
+        obj, "metadata.creationTimestamp"
+    )
+    try:
+        since = datetime.fromisoformat(said)
+    except (TypeError, ValueError):
+        return now
+    return since if since.tzinfo else since.replace(tzinfo=UTC)
+
+
+def _ready(obj: JsonObject) -> JsonObject:
+    """Its Ready condition; empty without one, or with what is none."""
+    conditions = dig(obj, "status.conditions")
+    if not isinstance(conditions, list):
+        return {}
+    return find_ready([one for one in conditions if isinstance(one, dict)]) or {}
