@@ -81,13 +81,12 @@ class Projection:
         """What a user wrote in the version shown wins over what was kept."""
         known: JsonObject = schema.get("properties", {})
         fields: JsonObject = own.get("properties", {})
-        stored = attrs.evolve(self, from_stored=True)
         made: JsonObject = {}
         kept: JsonObject = {}
         bag: JsonObject = {}
         trees: dict[str, Tree] = {}
         for name, given, beside, by in self._sources(value, tree):
-            target, moved = self._place(name, given, known, {*value, *made}, at)
+            target, moved = self._place(name, given, known, (value, made), at)
             field = fields.get(name) if by is self else None
             if target is None:
                 self._keep(name, beside.whole(given), field, kept, bag)
@@ -108,7 +107,7 @@ class Projection:
             if target is not None and target not in made:
                 found = self._read(name, text, known[target])
             if found is not None and target is not None:
-                made[target], left = stored.project(
+                made[target], left = self._of_stored().project(
                     found.value, known[target], known[target], at=(*at, target)
                 )
                 if left:
@@ -130,9 +129,11 @@ class Projection:
         for name, given in value.items():
             if not (self.from_stored and name == BAG):
                 yield name, given, tree.fields.get(name, EMPTY), self
-        stored = attrs.evolve(self, from_stored=True)
         for name, given in tree.kept.items():
-            yield name, given, EMPTY, stored
+            yield name, given, EMPTY, self._of_stored()
+
+    def _of_stored(self) -> "Projection":
+        return attrs.evolve(self, from_stored=True)
 
     def _keep(
         self,
@@ -166,7 +167,7 @@ class Projection:
         name: str,
         given: Any,
         known: JsonObject,
-        taken: set[str],
+        taken: tuple[JsonObject, JsonObject],
         at: SpecPath,
     ) -> tuple[str | None, Any]:
         """Where a field goes and what of it; None where it cannot be shown."""
@@ -181,7 +182,7 @@ class Projection:
             return None, given
         spelt = plain(name)
         for other in known:
-            same = plain(other) == spelt and other not in taken
+            same = plain(other) == spelt and not any(other in t for t in taken)
             if same and fits(known[other], given):
                 return other, given
         return None, given
