@@ -11,7 +11,7 @@ import time
 
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 2.0, 15.0
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 3.0, 15.0
 
 
 def short_timing():
@@ -19,7 +19,7 @@ def short_timing():
     began = time.monotonic()
     program = "import asoreconcile.runtime.application"
     subprocess.run([sys.executable, "-c", program], check=True)
-    seconds = 2 * (time.monotonic() - began)  # alone on a machine: 0.5 s
+    seconds = 4 * (time.monotonic() - began)  # alone on a machine: 1 s
     lease = min(max(seconds, _SHORTEST_SECONDS), _LONGEST_SECONDS)
     return LeaseTiming(lease, 0.7 * lease, 0.05 * lease)
 

@@ -34,14 +34,14 @@ class Sign:
     def reconcile(self, request):
         data = {"by": name, "at": str(time.monotonic())}
         app.client.patch(CONFIG_MAPS, request.key, {"data": data})
-        pause = 0.2 if request.key.name == "signed" else 0.001
+        pause = 0.2 if request.key.name == "signed" else 0.005
         return Result(requeue_after_seconds=pause)
 
 app.reconcile(
     CONFIG_MAPS,
     Sign(),
     when=lambda event: isinstance(event, Added),
-    max_concurrent_reconciles=16,
+    max_concurrent_reconciles=6,
 )
 print("up", flush=True)
 sys.exit(app.run())
