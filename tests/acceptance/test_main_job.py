@@ -206,7 +206,7 @@ def test_sandbox_takes_manifests_of_several_versions_if_told_to(tmp_path):
 
 
 def test_sandbox_names_what_is_not_ready(tmp_path):
-    done = _sandbox(tmp_path, "-f", str(SAMPLES / "redis.yaml"), "--timeout", "8")
+    done = _sandbox(tmp_path, "-f", str(SAMPLES / "redis.yaml"), "--timeout", "4")
     assert done.returncode == 1
     assert "Redis default/shop-carts-2026 is not Ready: WaitingForOwner" in done.stderr
     assert "owner ResourceGroup 'shop' does not exist" in done.stderr

@@ -14,14 +14,8 @@ from asoreconcile.testing.replay import read_recordings
 _SHOWN = {
     # Done at once, with a relative Location; its ids into a ConfigMap and Secrets.
     "Test_Managedidentity_v1api20230131_CreationAndDeletion",
-    # Polled by Azure-AsyncOperation; keys by listKeys into a Secret.
-    "Test_Cognitiveservices_v20250601_CreationAndDeletion",
-    # A child at the address that another kind exported.
-    "Test_Network_v1api20220401_CreationAndDeletion",
     # 202 and a body that is an operation's; first refused for an identity not yet there.
     "Test_Dbformysql_v20210501_CreationAndDeletion",
-    # The keys of a child; children three levels deep.
-    "Test_Servicebus_v1api20240101_CreationAndDeletion",
     # The resource's own state is polled; two lists of keys into one Secret.
     "Test_Search_v1api20231101_CreationAndDeletion",
 }
