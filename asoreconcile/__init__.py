@@ -123,7 +123,7 @@ if TYPE_CHECKING:
         RunnableHooks,
         WarmUpRunnable,
     )
-    from asoreconcile.runtime.throttle import Throttle
+    from asoreconcile.runtime.worker import Throttle
     from asoreconcile.serving.listener import ListenError
     from asoreconcile.threads import Threads
     from asoreconcile.version import __version__
@@ -366,7 +366,7 @@ _HOMES = {
         "RunnableFunc",
     ),
     "runtime.leaderelection.fence": ("NotLeadingError",),
-    "runtime.throttle": ("Throttle",),
+    "runtime.worker": ("Throttle",),
     "serving.listener": ("ListenError",),
     "threads": ("Threads",),
     "version": ("__version__",),

@@ -11,9 +11,11 @@ The class decides the retry; nobody matches message texts.
 """
 
 from enum import Enum
-from typing import Literal
+from typing import Literal, TypeVar
 
 Severity = Literal["Error", "Warning", "Info", ""]
+
+E = TypeVar("E", bound=BaseException)
 
 
 class RetryClass(Enum):
@@ -72,3 +74,15 @@ class ConditionError(AsoreconcileError):
         self.severity = severity
         self.retry = retry
         self.after_seconds = after_seconds
+
+
+def in_chain(error: BaseException, wanted: type[E] | tuple[type[E], ...]) -> E | None:
+    """The first of some class among an error and its causes (`raise ... from`)."""
+    link: BaseException | None = error
+    seen = set()  # `raise error from error` makes a ring
+    while link is not None and id(link) not in seen:
+        if isinstance(link, wanted):
+            return link
+        seen.add(id(link))
+        link = link.__cause__
+    return None

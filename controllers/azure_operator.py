@@ -17,6 +17,7 @@ from asoreconcile.azure.scope import SharedDependencies
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
+from asoreconcile.cache.pulse import pulse_of
 from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.catalogue.patterns import Matched, match
 from asoreconcile.catalogue.reserved import SERVING_SECRET, SETTINGS_SECRET
@@ -72,6 +73,7 @@ from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.endpoints import OFF, Endpoints, ListenersAlive
 from asoreconcile.runtime.health import (
+    ApiServerAnswers,
     CachesSynced,
     HealthChecks,
     ThreadsAlive,
@@ -79,7 +81,6 @@ from asoreconcile.runtime.health import (
 )
 from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
 from asoreconcile.runtime.manager import Manager
-from asoreconcile.runtime.pulse import pulse_of, shown
 from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
@@ -216,7 +217,7 @@ class AzureOperator:
         listening = ListenersAlive()
         alive.add("listeners", listening)
         ready.add("caches", self._synced)
-        ready.add("apiServer", shown(self._pulse))
+        ready.add("apiServer", ApiServerAnswers(self._pulse))
         ready.add("definitions", self._definitions.ready)
         ready.add("kinds", self._supervisor.standing)
         ready.add("handovers", self._lifecycle.standing)

@@ -30,7 +30,7 @@ from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import CachesSynced
-from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.runtime.worker import Throttle
 from asoreconcile.threads import Threads
 
 # A reconcile asks Azure a handful of times, for 90 s of silence each at the worst (D9).

@@ -3,7 +3,7 @@
 from asoreconcile.backoff import ItemExponential, RateLimiter
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.settings import RateLimit
-from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.runtime.worker import Throttle
 
 # ASO's limiter.
 _BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0

@@ -16,7 +16,8 @@ from asoreconcile.azure.export_expressions import (
     SECRET_EXPRESSIONS,
     ExportExpressions,
 )
-from asoreconcile.catalogue.kinds import Catalogue, Kind, KindVersion
+from asoreconcile.catalogue.conversion import ConversionError, convert
+from asoreconcile.catalogue.kinds import Catalogue, Kind, KindVersion, UnknownKindError
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.webhookclient import (
     CONVERT_PATH,
@@ -26,18 +27,18 @@ from asoreconcile.catalogue.webhookclient import (
 )
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.admission import Admission
-from asoreconcile.controllers.conversions import converter
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.objects import JsonObject, ObjectKey, dig
+from asoreconcile.objects import JsonObject, ObjectKey, dig, gvk_of
+from asoreconcile.runtime.health import WebhookReadiness
 from asoreconcile.runtime.runnable import Runnable
-from asoreconcile.runtime.webhook_readiness import WebhookReadiness
 from asoreconcile.threads import Threads
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.certificates import FileCertificates
+from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import OFF, WebhookServer, webhook_path
@@ -227,3 +228,27 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
         return [Problem("spec.operatorSpec", str(error))]
     except EngineBusyError:
         return []
+
+
+def converter(catalogue: Catalogue) -> Convert:
+    """Converts objects of every kind of a catalogue. Pure; from any thread.
+
+    One object that it fails for is one that no list of the kind can be had with. So an
+    entry of a property bag that cannot be read is carried along; the operator, which
+    would have to act on it, says so in the object's Ready condition.
+
+    Raises ConversionError for an object, a version or a kind nobody knows.
+    """
+
+    def converted(obj: JsonObject, desired: str) -> JsonObject:
+        gvk = gvk_of(obj)
+        group, _, version = desired.rpartition("/")
+        if group != gvk.group:
+            raise ConversionError(f"{desired} is of another group than {gvk.group}")
+        try:
+            kind = catalogue.kind(gvk.group_kind)
+        except UnknownKindError as error:
+            raise ConversionError(str(error)) from error
+        return convert(kind, obj, version, lenient=True)
+
+    return converted

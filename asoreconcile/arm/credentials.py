@@ -14,9 +14,8 @@ from azure.core.credentials import AccessToken, TokenCredential
 from azure.core.exceptions import AzureError
 
 from asoreconcile.arm.transport import ArmTransport, ca_bundle
-from asoreconcile.errors import ConditionError, RetryClass, StoppedError
+from asoreconcile.errors import ConditionError, RetryClass, StoppedError, in_chain
 from asoreconcile.redaction import Vault, redact
-from asoreconcile.runtime.outcome import in_chain
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"

@@ -10,12 +10,11 @@ from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
-from asoreconcile.errors import ConditionError
+from asoreconcile.errors import ConditionError, in_chain
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.objects import ObjectKey, spec
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import redact
-from asoreconcile.runtime.outcome import in_chain
 
 # The API refuses events over 1,024 characters; the id at the end is what support asks
 # for first, so it is the message that is cut.

@@ -15,9 +15,13 @@ after 70 s (`cache.watching`), and a dead peer, which the kernel notices in 30 s
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
+from asoreconcile.cache.informers import Informers
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.log import Logger
 from asoreconcile.threads import Threads
@@ -27,6 +31,8 @@ _log = Logger(__name__)
 PROBE_SECONDS = 10.0
 _EVERY_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
+# Everybody may ask for it who can ask for anything, and it costs next to nothing.
+_CHEAPEST = "/version"
 
 
 class Pulse:
@@ -119,3 +125,37 @@ class Pulse:
             self._silent_since = None
             self.renewed += count
             _log.info("API server answers again", watchesOpenedAnew=count)
+
+
+def pulse_of(
+    cluster: ClusterConfig,
+    client: KubeClient,
+    informers: Informers,
+    *,
+    user_agent: str,
+    clock: Clock,
+    threads: Threads,
+) -> Pulse:
+    """The pulse of a process whose requests go by `client`. Sends nothing yet.
+
+    It asks by a client of its own: one connection, that is as old as the process.
+    """
+    prober = KubeClient(
+        cluster,
+        user_agent=user_agent,
+        clock=clock,
+        read_seconds=PROBE_SECONDS,
+        max_retries=0,
+    )
+
+    def renew(since: float) -> int:
+        client.renew_connections()
+        return informers.renew(since)
+
+    return Pulse(
+        partial(prober.read, _CHEAPEST),
+        renew,
+        clock=clock,
+        threads=threads,
+        close=prober.close,
+    )

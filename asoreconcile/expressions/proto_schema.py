@@ -11,7 +11,6 @@ import attrs
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2
 from google.protobuf.message import Message
 
-from asoreconcile.expressions.escapes import escaped
 from asoreconcile.objects import JsonObject
 
 PACKAGE = "aso"
@@ -309,3 +308,30 @@ _METADATA: JsonObject = {
         },
     },
 }
+
+
+_SEQUENCES = {
+    "__": "__underscores__",
+    ".": "__dot__",
+    "-": "__dash__",
+    "/": "__slash__",
+}
+# Only the words of CEL's own grammar; those it reserves for embedders are plain names.
+_KEYWORDS = frozenset({"true", "false", "null", "in"})
+
+
+def escaped(name: str) -> str:
+    """The identifier that stands for a field's JSON name. Pure.
+
+    Replaced from left to right, so that `a-__b` is `a__dash____underscores__b`.
+    """
+    if name in _KEYWORDS:
+        return f"__{name}__"
+    found = []
+    at = 0
+    while at < len(name):
+        width = 2 if name.startswith("__", at) else 1
+        part = name[at : at + width]
+        found.append(_SEQUENCES.get(part, part))
+        at += width
+    return "".join(found)

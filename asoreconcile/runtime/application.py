@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.pulse import pulse_of
 from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.client import KubeClient
@@ -31,10 +32,12 @@ from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
+    ApiServerAnswers,
     CachesSynced,
     HealthChecks,
     ThreadsAlive,
     TimersAlive,
+    WebhookReadiness,
 )
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
@@ -43,11 +46,9 @@ from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
 from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
 from asoreconcile.runtime.options import CacheOptions, ClientOptions
 from asoreconcile.runtime.predicates import Predicate
-from asoreconcile.runtime.pulse import pulse_of, shown
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup
-from asoreconcile.runtime.throttle import Throttle
-from asoreconcile.runtime.webhook_readiness import WebhookReadiness
+from asoreconcile.runtime.worker import Throttle
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
@@ -385,7 +386,7 @@ class Application:
         self.alive.add("listeners", self._listening)
         self.alive.add("threads", ThreadsAlive(self.threads))
         self.ready.add("caches", self._synced)
-        self.ready.add("apiServer", shown(self._pulse))
+        self.ready.add("apiServer", ApiServerAnswers(self._pulse))
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)
             self.ready.add("leaderElection", self._elector.standing)

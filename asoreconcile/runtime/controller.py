@@ -14,15 +14,12 @@ from asoreconcile.clock import Clock
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import WorkQueue
-from asoreconcile.runtime.cache_sync import CacheSync
-from asoreconcile.runtime.event_sources import EventSources
 from asoreconcile.runtime.handlers import Handler, enqueue_self
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
-from asoreconcile.runtime.source import Source
-from asoreconcile.runtime.throttle import Throttle
-from asoreconcile.runtime.worker import Worker
+from asoreconcile.runtime.sources import CacheSync, EventSources, Source
+from asoreconcile.runtime.worker import Throttle, Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
 from asoreconcile.threads import Threads
 

@@ -5,20 +5,21 @@ greets a port of its own process, for a second or two (WH-8).
 """
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import attrs
 
+from asoreconcile.cache.pulse import Pulse
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
-
 DEGRADED_AFTER_SECONDS = 120.0
 _BEAT_SECONDS = 10.0
 _MISSED_BEATS = 6
+_SHOWN = 10
 
 
 @attrs.frozen
@@ -209,3 +210,74 @@ def _run(name: str, check: Check) -> CheckResult:
     except Exception as error:  # noqa: BLE001 - a check that breaks is one that fails
         _log.exception("Health check raised", check=name)
         return CheckResult(ok=False, details=(f"{type(error).__name__}",))
+
+
+class ApiServerAnswers:
+    """Readiness that reports and never fails, as webhooks work without it: when the
+    API server last answered, and what was opened anew after a silence.
+    """
+
+    def __init__(self, pulse: Pulse) -> None:
+        self._pulse = pulse
+
+    def __call__(self) -> CheckResult:
+        pulse = self._pulse
+        told = f"last answered {pulse.silent_seconds:.0f} s ago"
+        if pulse.trouble:
+            told = f"{told}, and does not now: {pulse.trouble}"
+        renewed = f"watches opened anew after silence: {pulse.renewed}"
+        return CheckResult(ok=True, details=(told, renewed))
+
+
+class WebhookReadiness:
+    """Whether the API server's calls to our webhooks would succeed.
+
+    That a client is greeted is not enough: until a CRD or webhook configuration carries
+    the authority of the certificate that is shown, each call through it fails with
+    `x509`. Rules: WH-7, WH-8. Safe from any thread.
+
+    A target that stays without our caBundle for `degraded_after_seconds` is shown, and
+    stops failing readiness: one missing permission must not take the webhooks of all
+    others down.
+    """
+
+    def __init__(
+        self,
+        problem: Callable[[], str],
+        untold: Callable[[], Mapping[str, str]] = dict,
+        *,
+        clock: Clock,
+        degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
+    ) -> None:
+        """problem: why a client would not be greeted, or "" (`WebhookServer.problem`).
+        untold: what would not trust the server yet, and why
+        (`ManagedCertificates.untold`).
+        """
+        self._problem = problem
+        self._untold = untold
+        self._clock = clock
+        self._degraded_after_seconds = degraded_after_seconds
+        self._lock = threading.Lock()
+        self._since: dict[str, float] = {}
+
+    def __call__(self) -> CheckResult:
+        problem = self._problem()
+        if problem:
+            return CheckResult(ok=False, details=(problem,))
+        untold = self._untold()
+        now = self._clock.monotonic()
+        with self._lock:
+            self._since = {name: self._since.get(name, now) for name in untold}
+            since = dict(self._since)
+        ok = True
+        details = []
+        for name, reason in sorted(untold.items()):
+            degraded = now - since[name] >= self._degraded_after_seconds
+            ok = ok and degraded
+            state = "degraded, waits" if degraded else "waits"
+            said = f"{name}: {state} for its caBundle"
+            details.append(f"{said}: {reason}" if reason else said)
+        more = len(details) - _SHOWN
+        if more > 0:
+            details[_SHOWN:] = [f"and {more} more"]
+        return CheckResult(ok, tuple(details))

@@ -14,9 +14,9 @@ from typing import Protocol
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
-from asoreconcile.runtime.after_caches import AfterCaches
 from asoreconcile.runtime.runnable import (
     STOP_ORDER,
+    AfterCaches,
     Runnable,
     RunnableFunc,
     RunnableGroup,

@@ -1,4 +1,7 @@
-"""What a controller asks of its user's code, and what it may answer."""
+"""What a controller asks of its user's code, what it may answer, and what that means.
+
+`classify` and `label_of` are pure. Rules: CT-3, CT-4, CT-5, PQ-7.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -6,6 +9,14 @@ from typing import Protocol
 
 import attrs
 
+from asoreconcile.errors import (
+    AsoreconcileError,
+    RetryError,
+    StoppedError,
+    TerminalError,
+    in_chain,
+)
+from asoreconcile.metrics import ReconcileResult
 from asoreconcile.objects import ObjectKey
 
 
@@ -69,3 +80,62 @@ def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
             f"{found.__qualname__} is a coroutine function: reconcilers run on threads"
         )
     return found
+
+
+@attrs.frozen
+class Retry:
+    """Queue it again with back-off. hold_seconds: events must not beat that."""
+
+    error: BaseException
+    hold_seconds: float = 0.0
+    unexpected: bool = False
+
+
+@attrs.frozen
+class Terminal:
+    """Only an event brings it back; back-off is cleared."""
+
+    error: BaseException
+
+
+@attrs.frozen
+class Stopped:
+    """The process is stopping: nothing to record."""
+
+
+@attrs.frozen
+class Done:
+    """In order: back-off is cleared, and `result` says when to look again."""
+
+    result: Result
+
+
+Outcome = Retry | Terminal | Stopped | Done
+
+
+def classify(error: BaseException) -> Outcome:
+    """What a reconcile that raised means."""
+    if in_chain(error, StoppedError):
+        return Stopped()
+    # The outer one wins: the code that raised it has seen the inner one.
+    verdict = in_chain(error, (TerminalError, RetryError))
+    if isinstance(verdict, TerminalError):
+        return Terminal(error)
+    return Retry(
+        error,
+        hold_seconds=verdict.after_seconds if isinstance(verdict, RetryError) else 0.0,
+        unexpected=not isinstance(error, AsoreconcileError),
+    )
+
+
+def label_of(outcome: Outcome) -> ReconcileResult | None:
+    """The `result` label to count it under."""
+    match outcome:
+        case Retry() | Terminal():
+            return "error"
+        case Done(result=Result(requeue_after_seconds=None)):
+            return "success"
+        case Done():
+            return "requeue_after"
+        case Stopped():
+            return None

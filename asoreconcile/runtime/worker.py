@@ -2,35 +2,133 @@
 
     item -> (throttle) -> reconciler -> outcome -> queue, metrics, log
 
+What runs now is known (`InFlightReconciles`), and reported if it does not end: a thread
+cannot be killed, so what helps is to know where it hangs.
+
 Rules: CT-3 - CT-6, CT-9, PQ-7.
 """
 
+import sys
 import threading
+import traceback
 import uuid
 
+from asoreconcile.backoff import TokenBucket
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.metrics import ControllerMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import Item, WorkQueue
 from asoreconcile.reconcile_context import Context, running
-from asoreconcile.runtime.in_flight import InFlightReconciles
-from asoreconcile.runtime.outcome import (
+from asoreconcile.runtime.reconciler import (
     Done,
     Outcome,
+    Reconcile,
+    Request,
+    Result,
     Retry,
     Stopped,
     Terminal,
     classify,
     label_of,
 )
-from asoreconcile.runtime.reconciler import Reconcile, Request, Result
-from asoreconcile.runtime.throttle import Throttle
 from asoreconcile.stop_signal import StopSignal
 
 _log = Logger(__name__)
-
 _STUCK_AFTER_SECONDS = 300.0
+
+
+class Throttle:
+    """Turns, handed out at a rate. One for all controllers; safe from any thread."""
+
+    def __init__(self, qps: float, burst: int, *, clock: Clock) -> None:
+        """qps: reconciles a second, after the first `burst`."""
+        self._bucket = TokenBucket(qps, burst, clock=clock)
+        self._clock = clock
+
+    def wait(self, stopped: threading.Event) -> bool:
+        """Block until it is the caller's turn; False if `stopped` was set first."""
+        delay_seconds = self._bucket.delay(None)
+        if delay_seconds <= 0:
+            return not stopped.is_set()
+        return not self._clock.wait(stopped, delay_seconds)
+
+
+class InFlightReconcile:
+    """One running reconcile."""
+
+    __slots__ = ("key", "reconcile_id", "reported", "since", "thread")
+
+    def __init__(self, key: ObjectKey, reconcile_id: str, since: float) -> None:
+        self.key = key
+        self.reconcile_id = reconcile_id
+        self.since = since
+        self.thread = threading.get_ident()
+        self.reported = False
+
+
+class InFlightReconciles:
+    """One controller's running reconciles. Safe from any thread."""
+
+    def __init__(
+        self, controller: str, *, clock: Clock, stuck_after_seconds: float
+    ) -> None:
+        self._controller = controller
+        self._clock = clock
+        self._stuck_after_seconds = stuck_after_seconds
+        self._lock = threading.Lock()
+        self._running: dict[int, InFlightReconcile] = {}
+
+    def begin(self, key: ObjectKey, reconcile_id: str) -> InFlightReconcile:
+        """Record that this thread starts one; end it with `end`."""
+        begun = InFlightReconcile(key, reconcile_id, self._clock.monotonic())
+        with self._lock:
+            self._running[begun.thread] = begun
+        return begun
+
+    def end(self, ended: InFlightReconcile) -> None:
+        with self._lock:
+            self._running.pop(ended.thread, None)
+
+    def describe(self) -> list[str]:
+        """`controller namespace/name (12.3 s)` for each, the longest first."""
+        now = self._clock.monotonic()
+        return [
+            f"{self._controller} {one.key} ({now - one.since:.1f} s)"
+            for one in self._by_age()
+        ]
+
+    def longer_than(self, seconds: float) -> int:
+        """How many have been running for longer than that."""
+        now = self._clock.monotonic()
+        return sum(now - one.since > seconds for one in self._by_age())
+
+    def report_stuck(self) -> None:
+        """Log each that is past its time, once, with its thread's stack."""
+        now = self._clock.monotonic()
+        for one in self._by_age():
+            age = now - one.since
+            if one.reported or age < self._stuck_after_seconds:
+                continue
+            one.reported = True
+            _log.warning(
+                "Reconcile does not end",
+                controller=self._controller,
+                namespace=one.key.namespace,
+                name=one.key.name,
+                reconcileID=one.reconcile_id,
+                seconds=round(age, 1),
+                stack=_stack(one.thread),
+            )
+
+    def _by_age(self) -> list[InFlightReconcile]:
+        with self._lock:
+            return sorted(self._running.values(), key=lambda one: one.since)
+
+
+def _stack(thread: int) -> str:
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only way to see it
+    return "".join(traceback.format_stack(frame)) if frame else ""
 
 
 class Worker:

@@ -13,8 +13,8 @@ from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.queue.workqueue import WorkQueue
-from asoreconcile.runtime.cache_sync import CacheSync
 from asoreconcile.runtime.leaderelection.fence import LeaseFence, NotLeadingError
+from asoreconcile.runtime.sources import CacheSync
 from asoreconcile.runtime.worker_pool import WorkerPool, start_daemon
 from asoreconcile.testing.clock import FakeClock
 

@@ -14,7 +14,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
-from asoreconcile.runtime.pulse import shown
+from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
 
@@ -103,7 +103,7 @@ def test_rf8_watches_whose_connections_fell_silent_hear_again(scene):
 def test_rf8_an_outage_is_shown_and_ends_with_it(scene):
     scene.proxy.swallow(new=True)
     until(lambda: scene.pulse.trouble)
-    verdict = shown(scene.pulse)()
+    verdict = ApiServerAnswers(scene.pulse)()
     assert verdict.ok
     assert "and does not now: " in verdict.details[0]
     scene.write("during")
@@ -111,7 +111,7 @@ def test_rf8_an_outage_is_shown_and_ends_with_it(scene):
     scene.proxy.heal()
     until(lambda: "during" in scene.seen)
     until(lambda: not scene.pulse.trouble)
-    assert shown(scene.pulse)().details[1].endswith(f": {len(KINDS)}")
+    assert ApiServerAnswers(scene.pulse)().details[1].endswith(f": {len(KINDS)}")
 
 
 def test_requests_after_it_use_no_connection_of_before(scene):

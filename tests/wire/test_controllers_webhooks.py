@@ -18,7 +18,6 @@ from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.conversions import converter
 from asoreconcile.controllers.crds import CrdConflictError, manifest
 from asoreconcile.controllers.crds import install as install_all
 from asoreconcile.controllers.webhooks import (
@@ -26,6 +25,7 @@ from asoreconcile.controllers.webhooks import (
     WebhookOptionsError,
     Webhooks,
     certificates,
+    converter,
 )
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load

@@ -28,8 +28,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, Write
-from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock
-from asoreconcile.runtime.leaderelection.observed_lease import ObservedLease
+from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
 from asoreconcile.threads import Threads
 

@@ -3,12 +3,13 @@
 Patterns are searched for without regard to case: in paths, or in the ids of resources.
 """
 
+import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from asoreconcile import jsontext
 from asoreconcile.testing.arm.operations import Failure
-from asoreconcile.testing.arm.planned import Planned
 from asoreconcile.testing.arm.refusals import JSON_TYPE, RefusedError, error
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import Request, Response
@@ -159,3 +160,33 @@ class ArmFaults(Faults):
             return late or response
 
         return super().around(request, handled)
+
+
+Thing = TypeVar("Thing")
+
+
+class Planned(Generic[Thing]):
+    """What is to happen to ids or requests that match a pattern. Safe anywhere."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._things: list[tuple[re.Pattern[str], Thing]] = []
+
+    def plan(self, pattern: str, thing: Thing, *, times: int = 1) -> None:
+        """pattern: searched for without regard to case."""
+        with self._lock:
+            self._things += [(re.compile(pattern, re.IGNORECASE), thing)] * times
+
+    def take(self, text: str) -> Thing | None:
+        """The first thing planned for this one, which is then used up."""
+        with self._lock:
+            for index, (pattern, thing) in enumerate(self._things):
+                if pattern.search(text):
+                    del self._things[index]
+                    return thing
+        return None
+
+    def clear(self) -> None:
+        """Plan nothing any more."""
+        with self._lock:
+            self._things.clear()

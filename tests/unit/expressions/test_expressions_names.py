@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.expressions.escapes import escaped
+from asoreconcile.expressions.proto_schema import escaped
 from asoreconcile.expressions.resource_ids import ResourceIdError, parse
 
 

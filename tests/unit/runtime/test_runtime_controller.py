@@ -25,7 +25,7 @@ from asoreconcile.reconcile_context import deadline, priority, reconcile_id
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
-from asoreconcile.runtime.throttle import Throttle
+from asoreconcile.runtime.worker import Throttle
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.testing.clock import FakeClock
 

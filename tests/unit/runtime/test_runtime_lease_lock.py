@@ -10,8 +10,7 @@ from asoreconcile.objects import ObjectKey, copy_json, resource_version
 from asoreconcile.runtime.leaderelection.elector import LeaseElector
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, holder_of
-from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock
-from asoreconcile.runtime.leaderelection.observed_lease import ObservedLease
+from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("default", "lease")
