@@ -88,6 +88,12 @@ class Budget:
             for gate in self._in_the_way_of(bucket).values():
                 gate.leave()
 
+    def reads_left(self, subscription: str) -> float | None:
+        """How many reads ARM lets go by now; None while it never said (T3, T4)."""
+        with self._lock:
+            gate = self._gates.get(Bucket(subscription, OperationClass.READS))
+            return None if gate is None else gate.left(self._clock.monotonic())
+
     def observe(
         self, bucket: Bucket, headers: Mapping[str, str], fault: ArmError | None = None
     ) -> None:

@@ -12,9 +12,13 @@ from asoreconcile.arm.response import parsed_date
 MIN_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 600.0
 _MAX_OWN_DELAY_SECONDS = 30.0
-# ARM refills 25 reads a second and principal; polls may take half of it, as each
-# operation that ends is followed by a read of its resource (T2, T9).
+# ARM refills 25 reads a second and principal; polls may always take half of it, as
+# each operation that ends is followed by a read of its resource (T2, T9). Of what ARM
+# says is left, polls may take all but a reserve for others, at a rate that lasts ten
+# seconds: as it shrinks, polls become fewer, down to that half.
 _POLLS_PER_SECOND = 12.5
+_RESERVED_READS = 100.0
+_SPENT_OVER_SECONDS = 10.0
 
 
 def retry_after_seconds(
@@ -63,12 +67,20 @@ def own_delay(polls: int) -> float:
     return min(2.0 ** min(max(polls, 0), 10), _MAX_OWN_DELAY_SECONDS)
 
 
-def stretched(delay_seconds: float, *, open_operations: int) -> float:
+def stretched(
+    delay_seconds: float, *, open_operations: int, reads_left: float | None = None
+) -> float:
     """A poll delay long enough that all open operations share the reads. Rule: T9.
 
-    open_operations: running ones of this subscription and identity.
+    open_operations: running ones of this subscription and identity. reads_left: how
+    many reads ARM says this identity may still send; None while it said nothing, and
+    then nothing is short.
     """
-    return max(delay_seconds, open_operations / _POLLS_PER_SECOND)
+    if reads_left is None:
+        return delay_seconds
+    spare = max(reads_left - _RESERVED_READS, 0.0)
+    polls_per_second = _POLLS_PER_SECOND + spare / _SPENT_OVER_SECONDS
+    return max(delay_seconds, open_operations / polls_per_second)
 
 
 def _number(text: str) -> float | None:

@@ -1,8 +1,8 @@
 """How many long-running operations one identity watches, by subscription.
 
-Each is polled, and polls are reads from one budget: the more there are, the longer all
-wait between two polls. Operations that nobody polls any more drop out by themselves.
-Rule: T9.
+Each is polled, and polls are reads from one budget: the more there are and the fewer
+reads are left, the longer all wait between two polls. Operations that nobody polls any
+more drop out by themselves. Rule: T9.
 """
 
 import threading
@@ -24,18 +24,27 @@ class LroRegistry:
         self._due: dict[str, dict[str, float]] = {}
         self._swept = 0.0
 
-    def running(self, subscription: str, id_: str, delay_seconds: float) -> float:
+    def running(
+        self,
+        subscription: str,
+        id_: str,
+        delay_seconds: float,
+        *,
+        reads_left: float | None = None,
+    ) -> float:
         """Note an operation that runs; returns how long to wait before its next poll.
 
         id_: the client request id of its first request. delay_seconds: what it would
-        wait if it were the only one.
+        wait if it were the only one. reads_left: what ARM says is left of the budget.
         """
         with self._lock:
             now = self._clock.monotonic()
             self._sweep(now)
             open_ = self._due.setdefault(subscription.lower(), {})
             open_[id_] = now
-            delay = stretched(delay_seconds, open_operations=len(open_))
+            delay = stretched(
+                delay_seconds, open_operations=len(open_), reads_left=reads_left
+            )
             open_[id_] = now + delay
             return delay
 

@@ -33,7 +33,12 @@ class PollSchedule:
         if not isinstance(outcome, Pending):
             operations.ended(subscription, operation_id)
             return outcome
-        wait = operations.running(subscription, operation_id, outcome.delay_seconds)
+        wait = operations.running(
+            subscription,
+            operation_id,
+            outcome.delay_seconds,
+            reads_left=self.budget.reads_left(subscription),
+        )
         return attrs.evolve(outcome, delay_seconds=wait)
 
     def report(self, token: Token, outcome: Pending) -> None:

@@ -102,6 +102,12 @@ class ArmTokenBucket:
         self.opens = max(self.opens, now + min(stated, _MAX_PAUSE_SECONDS))
         self.level, self.read_at = 1.0, self.opens
 
+    def left(self, now: float) -> float | None:
+        """What is left and was refilled since: 0.0 while closed, None if unread."""
+        if self.level is None:
+            return None
+        return self._left(now) if now >= self.opens else 0.0
+
     def is_idle(self, now: float) -> bool:
         """Whether it holds nobody back any more, and forgetting it changes nothing."""
         last = max(self.read_at, self.queued_until, self._last_awaited)

@@ -51,5 +51,15 @@ def test_l17_any_header_gives_one_to_six_hundred_seconds(value, polls):
 
 
 def test_t9_polls_stretch_with_the_number_of_open_operations():
-    assert stretched(15, open_operations=10) == 15
-    assert stretched(1, open_operations=500) == 40
+    assert stretched(15, open_operations=10, reads_left=0) == 15
+    assert stretched(1, open_operations=500, reads_left=0) == 40
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds"),
+    [(None, 1), (0, 40), (100, 40), (225, 20), (600, 8), (3750, 1.32), (16_500, 1)],
+)
+def test_t9_polls_stretch_only_as_far_as_reads_are_short(left, seconds):
+    assert stretched(1, open_operations=500, reads_left=left) == pytest.approx(
+        seconds, rel=0.01
+    )

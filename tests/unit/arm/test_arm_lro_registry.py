@@ -6,7 +6,10 @@ from asoreconcile.testing.clock import FakeClock
 
 def test_t9_five_hundred_operations_share_the_reads():
     operations = LroRegistry(FakeClock())
-    waits = [operations.running("s", str(number), 15.0) for number in range(500)]
+    waits = [
+        operations.running("s", str(number), 15.0, reads_left=0)
+        for number in range(500)
+    ]
     assert waits[:187] == [15.0] * 187
     assert waits[-1] == 40.0
 
@@ -16,7 +19,7 @@ def test_t9_subscriptions_are_counted_apart_and_without_case():
     for number in range(100):
         operations.running("s", str(number), 1.0)
     assert operations.running("t", "a", 1.0) == 1.0
-    assert operations.running("S", "100", 1.0) == 101 / 12.5
+    assert operations.running("S", "100", 1.0, reads_left=0) == 101 / 12.5
 
 
 def test_t9_an_operation_that_ended_counts_no_more():

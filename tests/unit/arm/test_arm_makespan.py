@@ -14,10 +14,10 @@ from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.errors import parse_fault
 from asoreconcile.arm.response import ArmResponse
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.throttling import Throttling
+from asoreconcile.testing.arm.throttling import PUBLISHED, Size, Throttling
 from asoreconcile.testing.clock import FakeClock
 
-LRO_SECONDS, RETRY_AFTER_SECONDS = 10.0, 3.0
+LRO_SECONDS = 10.0
 WRITES = Bucket("s", OperationClass.WRITES, "Microsoft.Network")
 READS = Bucket("s", OperationClass.READS, "Microsoft.Network")
 
@@ -25,11 +25,13 @@ READS = Bucket("s", OperationClass.READS, "Microsoft.Network")
 class Estate:
     """Creates, each a write, some polls and a read, as the operator makes them."""
 
-    def __init__(self, *, processes=1):
+    def __init__(self, *, processes=1, retry_after_seconds=3.0, sizes=None):
+        self.retry_after_seconds = retry_after_seconds
+        self.seconds = []
         self.clock = FakeClock()
         made = [Budget(self.clock, jitter=lambda: 0.5) for _ in range(processes)]
         self._budgets = itertools.cycle(made)
-        self.azure = Throttling(self.clock)
+        self.azure = Throttling(self.clock, sizes)
         self.asked = self.refused = 0
         self.finished = 0.0
         self._due = []
@@ -50,7 +52,7 @@ class Estate:
     def _put(self, budget, name):
         self._ask(budget, WRITES)
         ends = self.clock.monotonic() + LRO_SECONDS
-        wait = budget.operations.running("s", name, RETRY_AFTER_SECONDS)
+        wait = self._next_poll(budget, name)
         self._at(wait, self._poll, budget, name, ends)
 
     def _poll(self, budget, name, ends):
@@ -58,9 +60,15 @@ class Estate:
         if self.clock.monotonic() >= ends:
             budget.operations.ended("s", name)
             self._at(0.0, self._read, budget)
+            self.seconds.append(self.clock.monotonic() - ends)
             return
-        wait = budget.operations.running("s", name, RETRY_AFTER_SECONDS)
+        wait = self._next_poll(budget, name)
         self._at(wait, self._poll, budget, name, ends)
+
+    def _next_poll(self, budget, name):
+        left = budget.reads_left("s")
+        asked = self.retry_after_seconds
+        return budget.operations.running("s", name, asked, reads_left=left)
 
     def _read(self, budget):
         self._ask(budget, READS)
@@ -99,6 +107,22 @@ def test_t8_t9_creates_take_hardly_longer_than_the_buckets_demand(number, times_
     ideal = (number - 200) / 10 + LRO_SECONDS
     assert seconds <= ideal * times_ideal
     assert estate.refused < estate.asked / 100
+
+
+@pytest.mark.parametrize(
+    ("reads", "median", "last"), [(250, 7.0, 8.5), (3750, 1.0, 1.0)], ids=["T9", "T4"]
+)
+def test_t9_operations_of_a_burst_are_seen_to_end_as_soon_as_reads_allow(
+    reads, median, last
+):
+    """With the published bucket they share what there is; with a larger one none waits."""
+    sizes = {**PUBLISHED, "reads": Size(reads, 25)}
+    estate = Estate(retry_after_seconds=1.0, sizes=sizes)
+    estate.create(200)
+    late = sorted(estate.seconds)
+    assert late[100] <= median
+    assert late[-1] <= last
+    assert estate.refused == 0
 
 
 def test_t8_two_processes_of_one_principal_share_what_there_is():
