@@ -8,17 +8,21 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def switch(name: str, *, text: str, effect: bool = True) -> Callable[[F], F]:
+def switch(
+    name: str, *, text: str, default: bool | None = False, effect: bool = True
+) -> Callable[[F], F]:
     """An option that is on as `--name`, and takes `--name=true` and `--name=false`.
 
-    text: its help. effect: False for what is only taken, and given to nobody.
+    text: its help. default: None tells whether it was given. effect: False for what is
+    only taken, and given to nobody.
     """
     return click.option(
         name,
         type=click.BOOL,
         is_flag=False,
         flag_value=True,
-        default=False,
+        default=default,
+        show_default=bool(default),
         expose_value=effect,
         metavar="[=true|false]",
         help=text,

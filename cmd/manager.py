@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,11 @@ _EACH_STEP = 3
 # Azure Service Operator's: one of the two may lead, never both.
 _LEASE = "controllers-leader-election-azinfra-generated"
 _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
+_WEBHOOK_PORT = 9443
+# Where Azure Service Operator looks for its certificate, below the temporary folder.
+_CERTIFICATES = Path("k8s-webhook-server", "serving-certs")
+# Azure Service Operator's Deployment leaves a pod ten seconds to stop.
+_GRACE_SECONDS = 8.0
 
 
 @click.command()
@@ -31,6 +37,12 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     metavar="GLOBS",
     help="Install the CRDs of these kinds: globs over group/Kind, parted by ';'. "
     "Without it the manager runs the kinds whose CRDs are there.",
+)
+@click.option(
+    "--crd-labels",
+    default="",
+    metavar="KEY=VALUE,...",
+    help="Labels of the CRDs that are installed, parted by ',' or ';'.",
 )
 @click.option(
     "--metrics-addr",
@@ -48,6 +60,7 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
 )
 @switch(
     "--secure-metrics",
+    default=True,
     text="Serve /metrics over HTTPS, to users whose roles allow to get it.",
 )
 @click.option(
@@ -82,22 +95,24 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     multiple=True,
     metavar="NAME",
     help="Load this set of extensions of another installed package; repeatable, or "
-    "EXTENSIONS in the environment, names parted by commas.",
+    "ASORECONCILE_EXTENSIONS in the environment, names parted by commas.",
 )
 @click.option(
     "--webhook-port",
     type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="Answer the API server's conversion and admission reviews here; 0 is nowhere.",
+    default=None,
+    help="Answer the API server's conversion and admission reviews here; 0 is nowhere. "
+    f"Default: {_WEBHOOK_PORT} where --webhook-cert-dir is given or its default is "
+    "there, or AZURE_OPERATOR_MODE asks for webhooks; else 0.",
 )
 @click.option(
     "--webhook-cert-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     help="Holds tls.crt and tls.key, and ca.crt if they are not their own authority. "
-    "Without it a certificate is made, kept in a Secret in POD_NAMESPACE and renewed, "
-    "and its caBundle is written into the CRDs.",
+    f"Default: {_CERTIFICATES} in the temporary folder, if it has a tls.crt; else a "
+    "certificate is made, kept in a Secret in POD_NAMESPACE and renewed, and its "
+    "caBundle is written into the CRDs.",
 )
 @click.option(
     "--webhook-service",
@@ -112,10 +127,19 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
     metavar="URL",
     help="In its place where the API server finds the port: https://HOST:PORT",
 )
-@click.option(
+@switch(
     "--all-versions",
-    is_flag=True,
-    help="Install CRDs that serve every version of a kind; needs the webhooks.",
+    default=None,
+    text="Install CRDs that serve every version of a kind; needs the webhooks. "
+    "Default: where webhooks are served.",
+)
+@click.option(
+    "--grace-seconds",
+    type=click.FloatRange(min=0),
+    default=_GRACE_SECONDS,
+    show_default=True,
+    help="How long a stop may take; the pod's terminationGracePeriodSeconds must be "
+    "longer.",
 )
 @click.option(
     "--log-format",
@@ -152,6 +176,7 @@ _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
 def manager(
     *,
     crd_pattern: str,
+    crd_labels: str,
     metrics_addr: str,
     health_addr: str,
     secure_metrics: bool,
@@ -160,11 +185,12 @@ def manager(
     leader_election_seconds: tuple[float, float, float],
     kubeconfig: str | None,
     extension_names: tuple[str, ...],
-    webhook_port: int,
+    webhook_port: int | None,
     webhook_cert_dir: Path | None,
     webhook_service: str,
     webhook_url: str,
-    all_versions: bool,
+    all_versions: bool | None,
+    grace_seconds: float,
     log_format: str,
     verbose: int,
     json_logging: bool,
@@ -180,7 +206,9 @@ def manager(
     (4 for each kind), DEFAULT_RECONCILE_POLICY (manage), AZURE_TARGET_NAMESPACES (every
     one; else names parted by commas), AZURE_OPERATOR_MODE (watchers serves no webhooks
     and leaves CRDs alone, whatever the options say: another operator of the cluster
-    sees to both). POD_NAMESPACE is required.
+    sees to both; webhooks does only that, and reconciles nothing). POD_NAMESPACE is
+    required. Settings that Azure Service Operator does not have: ASORECONCILE_SYNC_MODE
+    (put; compare, report), ASORECONCILE_EXTENSIONS.
 
     \b
     Example:
@@ -192,31 +220,45 @@ def manager(
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
     from asoreconcile.controllers import azure_operator, settings, webhooks
+    from asoreconcile.controllers.crd_labels import crd_labels as labels_in
     from asoreconcile.controllers.options import Options
 
-    if all_versions and not webhook_port:
+    if all_versions and webhook_port == 0:
         message = "--all-versions needs --webhook-port: somebody has to convert"
         raise click.UsageError(message)
     log.configure(
         json=json_logging or log_format == "json",
         level=logging.DEBUG if verbose >= _EACH_STEP else logging.INFO,
     )
+    certificates = webhook_cert_dir or _usual_certificates()
+    try:
+        labels = labels_in(crd_labels)
+    except ValueError as error:
+        raise click.UsageError(f"--crd-labels: {error}") from error
     try:
         read = settings.from_environment(os.environ)
-        answers = webhook_port and not read.watchers_only
+        if webhook_port is None:
+            asked = certificates or read.wants_webhooks or all_versions
+            webhook_port = _WEBHOOK_PORT if asked else 0
+        answers = read.mode.answers and webhook_port
         answering = webhooks.WebhookOptions(
             address=f":{webhook_port}" if answers else "0",
-            cert_dir=webhook_cert_dir,
+            cert_dir=certificates,
             service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
             url=webhook_url,
         )
     except (settings.SettingsError, webhooks.WebhookOptionsError) as error:
         raise click.UsageError(str(error)) from error
+    if not read.mode.watches and not answering.on:
+        message = "AZURE_OPERATOR_MODE=webhooks needs --webhook-port: it does only that"
+        raise click.UsageError(message)
     # A reconcile that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    installs = crd_management == "auto" and not read.watchers_only
+    installs = crd_management == "auto" and read.mode.answers
     options = Options(
         crd_pattern=crd_pattern if installs else "",
+        crd_labels=labels,
+        manages_crds=installs,
         metrics_address=metrics_addr,
         secure_metrics=secure_metrics,
         metrics_certificates=metrics_cert_dir,
@@ -227,7 +269,8 @@ def manager(
         if enable_leader_election
         else None,
         webhooks=answering,
-        all_versions=all_versions and not read.watchers_only,
+        all_versions=answering.on and all_versions is not False,
+        grace_seconds=grace_seconds,
     )
     try:
         operation = azure_operator.AzureOperator(read, options)
@@ -237,6 +280,11 @@ def manager(
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(code)
+
+
+def _usual_certificates() -> Path | None:
+    folder = Path(tempfile.gettempdir()) / _CERTIFICATES
+    return folder if (folder / "tls.crt").is_file() else None
 
 
 def _election(seconds: tuple[float, float, float]) -> "LeaderElectionOptions":

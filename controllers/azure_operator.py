@@ -19,11 +19,13 @@ from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.pulse import pulse_of
 from asoreconcile.cache.unreadable import REASON, Unreadable
+from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.patterns import Matched, match
 from asoreconcile.catalogue.reserved import SERVING_SECRET, SETTINGS_SECRET
 from asoreconcile.catalogue.webhook_manifests import MUTATING_NAME, VALIDATING_NAME
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.controllers import crds
+from asoreconcile.controllers.answered_kinds import AnsweredKinds
 from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.conversion_probe import ConversionProbe
@@ -157,16 +159,20 @@ class AzureOperator:
         self._supervisor = CrdWatcher(
             self._client,
             self._catalogue,
-            self._lifecycle,
+            self._lifecycle if settings.mode.watches else self._answered_kinds(),
             clock=self._clock,
             threads=self._threads,
-            converts=options.webhooks.on or settings.watchers_only,
+            converts=options.webhooks.on or not settings.mode.answers,
         )
         self._registry.register(
             KindMetrics(lambda: self._supervisor.failed, self._lifecycle.handovers)
         )
         self._registry.register(ReadyMetrics(self._kinds.running, self._clock))
-        self._manager = Manager(clock=self._clock, elector=self._elector)
+        self._manager = Manager(
+            clock=self._clock,
+            elector=self._elector,
+            grace_seconds=options.grace_seconds,
+        )
 
     def run(self) -> int:
         """Install CRDs, run until stopped; returns the exit code. Blocking.
@@ -182,10 +188,15 @@ class AzureOperator:
             self._manager.add(
                 RunnableHooks("CRDs", self._install_crds), group=RunnableGroup.LEADER
             )
-        self._watch_others()
-        self._watch_credentials()
+        self._watch_crds()
+        if self._settings.mode.watches:
+            self._watch_others()
+            self._watch_credentials()
         self._supervisor.bring_in_line()
-        self._manager.add(self._informers, group=RunnableGroup.CACHES)
+        # Without objects to watch, no Secret is listed either.
+        watches = self._settings.mode.watches
+        caches = self._informers if watches else self._crds
+        self._manager.add(caches, group=RunnableGroup.CACHES)
         self._manager.add(self._pulse, group=RunnableGroup.CACHES)
         self._manager.add(self._supervisor, group=RunnableGroup.OTHERS)
         self._manager.add(self._lifecycle, group=RunnableGroup.LEADER)
@@ -197,7 +208,8 @@ class AzureOperator:
             )
         for notice in self._settings.notices:
             _log.warning("Settings", notice=notice)
-        _log.info("Starting", version=__version__, kinds=len(self._kinds.running()))
+        kinds = len(self._supervisor.running)
+        _log.info("Starting", version=__version__, kinds=kinds)
         try:
             return self._manager.run(signals=True)
         finally:
@@ -305,6 +317,9 @@ class AzureOperator:
                 self._wakeups.on_secret_or_config_map(group_kind, event)
 
             informer.add_handler(wake)
+
+    def _watch_crds(self) -> None:
+        """Kinds start and stop, and webhooks are told, as CRDs come and change."""
         self._crds.add_handler(lambda _: self._supervisor.changed())
         if self._webhooks is not None:
             webhooks = self._webhooks
@@ -348,6 +363,13 @@ class AzureOperator:
             waiting=self._waiting,
             build=f"asoreconcile-{__version__}",
         )
+
+    def _answered_kinds(self) -> AnsweredKinds:
+        def admit(version: KindVersion) -> None:
+            if self._webhooks is not None:
+                self._webhooks.admit(self._catalogue.kind(version.group_kind))
+
+        return AnsweredKinds(admit)
 
     def _make_lifecycle(self) -> Lifecycle:
         assembly = KindBuilder(

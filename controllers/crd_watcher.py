@@ -72,6 +72,11 @@ class CrdWatcher:
             _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock
         )
 
+    @property
+    def running(self) -> Mapping[GroupKind, KindVersion]:
+        """The kinds that run, at the version they run at."""
+        return self._kinds.versions()
+
     def changed(self) -> None:
         """A CRD came, changed or went."""
         self._wanted.set()

@@ -1,9 +1,12 @@
 """What the command line says; settings come from the environment (`settings`)."""
 
+from collections.abc import Mapping
+
 import attrs
 
 from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
+from asoreconcile.runtime.manager import GRACE_SECONDS
 
 
 @attrs.frozen
@@ -13,10 +16,14 @@ class Options:
     secure_metrics: over HTTPS, to users whose roles allow it; metrics_certificates: the
     folder of tls.crt and tls.key for it, "" for a pair of its own making.
     leader_election: None works at once. all_versions: install CRDs that serve every
-    version; webhooks must be on.
+    version; webhooks must be on. crd_labels: on those that are installed. manages_crds:
+    whether those that are there are brought up to date. grace_seconds: for a stop, all
+    in all.
     """
 
     crd_pattern: str = ""
+    crd_labels: Mapping[str, str] = attrs.field(factory=dict)
+    manages_crds: bool = True
     metrics_address: str = "0"
     secure_metrics: bool = False
     metrics_certificates: str = ""
@@ -26,3 +33,4 @@ class Options:
     leader_election: LeaderElectionOptions | None = None
     webhooks: WebhookOptions = attrs.field(factory=WebhookOptions)
     all_versions: bool = False
+    grace_seconds: float = GRACE_SECONDS

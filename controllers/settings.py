@@ -1,11 +1,13 @@
 """The operator's settings: ASO's environment variables, checked all at once.
 
 The `aso-controller-settings` Secret is projected into the environment key by key
-(operations section 1). An empty value counts as unset.
+(operations section 1). An empty value counts as unset. Settings that ASO does not have
+begin with `ASORECONCILE_`.
 """
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 
 import attrs
 
@@ -35,6 +37,8 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 KNOWN = frozenset(
     {
         "ALLOW_MULTI_ENV_MANAGEMENT",
+        "ASORECONCILE_EXTENSIONS",
+        "ASORECONCILE_SYNC_MODE",
         "AUTH_MODE",
         "AZURE_ADDITIONAL_TENANTS",
         "AZURE_CLIENT_CERTIFICATE",
@@ -51,13 +55,11 @@ KNOWN = frozenset(
         "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
         "DEFAULT_RECONCILE_POLICY",
         "ENTRA_APP_ID",
-        "EXTENSIONS",
         "MAX_CONCURRENT_RECONCILES",
         "POD_NAMESPACE",
         "RATE_LIMIT_BUCKET_SIZE",
         "RATE_LIMIT_MODE",
         "RATE_LIMIT_QPS",
-        "SYNC_MODE",
         "USE_WORKLOAD_IDENTITY_AUTH",
         *CLOUD,
     }
@@ -71,6 +73,24 @@ class SettingsError(AsoreconcileError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class OperatorMode(Enum):
+    """Which halves of the operator run in this process (AZURE_OPERATOR_MODE)."""
+
+    WATCHERS = "watchers"
+    WEBHOOKS = "webhooks"
+    BOTH = "watchers-and-webhooks"
+
+    @property
+    def watches(self) -> bool:
+        """Whether it reconciles objects."""
+        return self is not OperatorMode.WEBHOOKS
+
+    @property
+    def answers(self) -> bool:
+        """Whether it may serve webhooks, and sees to CRDs."""
+        return self is not OperatorMode.WATCHERS
 
 
 @attrs.frozen
@@ -92,8 +112,9 @@ class Settings:
     rate_limit: None does not limit.
     target_namespaces: the only ones to look at; None is every one.
     extensions: names of sets of other packages to load.
-    watchers_only: this process neither serves webhooks nor touches CRDs: another one
-    of this cluster does.
+    mode: WATCHERS neither serves webhooks nor touches CRDs: another process of this
+    cluster does. WEBHOOKS does nothing else. wants_webhooks: the mode was asked for by
+    a name with webhooks in it.
     notices: what a person should know about these settings, a line each.
     """
 
@@ -109,7 +130,8 @@ class Settings:
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     extensions: tuple[str, ...] = ()
-    watchers_only: bool = False
+    mode: OperatorMode = OperatorMode.BOTH
+    wants_webhooks: bool = False
     notices: tuple[str, ...] = ()
 
 
@@ -140,22 +162,28 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "DEFAULT_RECONCILE_POLICY", _policy, Policy.MANAGE
         ),
         rate_limit=_rate_limit(reader),
-        sync_mode=reader.parsed("SYNC_MODE", _sync_mode, SyncMode.PUT),
+        sync_mode=reader.parsed("ASORECONCILE_SYNC_MODE", _sync_mode, SyncMode.PUT),
         user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
-        extensions=reader.parsed("EXTENSIONS", _names, ()),
+        extensions=reader.parsed("ASORECONCILE_EXTENSIONS", _names, ()),
     )
-    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, "")
-    if mode == "watchers-and-webhooks":
-        notices.append(
-            "AZURE_OPERATOR_MODE asks for webhooks: --webhook-port serves them; "
-            "without it the reconciler applies the same defaults and rules"
+    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, None)
+    if mode is OperatorMode.WEBHOOKS:
+        reader.refuse(
+            "AZURE_TARGET_NAMESPACES",
+            "needs an AZURE_OPERATOR_MODE with watchers: remove it, as webhooks alone "
+            "reconcile nothing, or write watchers-and-webhooks",
         )
+    if reader.text("ENTRA_APP_ID"):
+        notices.append("ENTRA_APP_ID has no effect, in ASO's controller neither")
     reader.check_names(KNOWN)
     if reader.problems:
         raise SettingsError(reader.problems)
     return attrs.evolve(
-        settings, watchers_only=mode == "watchers", notices=tuple(notices)
+        settings,
+        mode=mode or OperatorMode.BOTH,
+        wants_webhooks=mode is not None and mode.answers,
+        notices=tuple(notices),
     )
 
 
@@ -228,18 +256,11 @@ def _rate_limit_mode(text: str) -> str:
     return text.lower()
 
 
-def _mode(text: str) -> str:
-    match text.lower():
-        case "watchers":
-            return "watchers"
-        case "watchers-and-webhooks" | "both":
-            return "watchers-and-webhooks"
-        case "webhooks":
-            raise ValueError(
-                "'webhooks' alone is not supported: write watchers-and-webhooks, and "
-                "say where to serve them by --webhook-port"
-            )
-        case _:
-            raise ValueError(
-                f"{text!r} is not one of watchers, webhooks, watchers-and-webhooks"
-            )
+def _mode(text: str) -> OperatorMode:
+    # ASO's documents have `both`.
+    given = OperatorMode.BOTH.value if text.lower() == "both" else text.lower()
+    try:
+        return OperatorMode(given)
+    except ValueError:
+        names = ", ".join(mode.value for mode in OperatorMode)
+        raise ValueError(f"{text!r} is not one of {names}") from None

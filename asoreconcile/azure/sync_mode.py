@@ -9,7 +9,10 @@ SYNC_MODE = OWN_PREFIX + "sync-mode"
 
 
 class SyncMode(Enum):
-    """`asoreconcile/sync-mode`, on an object or its Namespace; SYNC_MODE for all."""
+    """`asoreconcile/sync-mode`, on an object or its Namespace.
+
+    ASORECONCILE_SYNC_MODE says it for all the others.
+    """
 
     PUT = "put"  # as ASO does: each sync is a PUT
     COMPARE = "compare"  # each sync is a GET; a PUT mends what differs

@@ -169,7 +169,7 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
     operation.install(group, cache, awkward)
     operation.start_manager(
         *("-v", "9"),
-        *("--metrics-addr", f"127.0.0.1:{metrics}"),
+        *("--metrics-addr", f"127.0.0.1:{metrics}", "--secure-metrics=false"),
         *("--health-addr", f"127.0.0.1:{health}"),
     )
     # A namespace with a credential of its own, and one with the operator's.

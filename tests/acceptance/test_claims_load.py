@@ -30,7 +30,7 @@ def manager(operation, *, workers):
     """A manager whose metrics can be read; killed in the end."""
     port = free_port()
     operation.start_manager(
-        *("--metrics-addr", f"127.0.0.1:{port}"),
+        *("--metrics-addr", f"127.0.0.1:{port}", "--secure-metrics=false"),
         MAX_CONCURRENT_RECONCILES=str(workers),
     )
 

@@ -97,7 +97,7 @@ def test_metrics_and_health_are_served(operation):
     operation.install(group)
     metrics, health = free_port(), free_port()
     operation.start_manager(
-        *("--metrics-addr", f"127.0.0.1:{metrics}"),
+        *("--metrics-addr", f"127.0.0.1:{metrics}", "--secure-metrics=false"),
         *("--health-addr", f"127.0.0.1:{health}"),
     )
     faults = operation.azure.faults
@@ -124,7 +124,7 @@ def test_metrics_and_health_are_served(operation):
 def test_d11_a_manager_told_to_compare_puts_only_what_differs(operation):
     group = resource_group(tags={"team": "red"})
     operation.install(group)
-    operation.start_manager(SYNC_MODE="compare", AZURE_SYNC_PERIOD="100ms")
+    operation.start_manager(ASORECONCILE_SYNC_MODE="compare", AZURE_SYNC_PERIOD="100ms")
     operation.apply(group)
     operation.wait_ready(group)
     read = operation.azure.faults.hold(method="GET", path="rg$", phase="after")

@@ -49,7 +49,8 @@ def test_the_manager_runs_it_when_told_to(installed, tmp_path):
     with Operation(tmp_path) as operation:
         operation.install(frozen)
         operation.start_manager(
-            EXTENSIONS="change-freeze,change-freeze", PYTHONPATH=str(installed)
+            ASORECONCILE_EXTENSIONS="change-freeze,change-freeze",
+            PYTHONPATH=str(installed),
         )
         operation.apply(frozen)
         ready = operation.wait_condition(frozen, "ReconciliationBlocked")

@@ -169,7 +169,7 @@ def main(pairs, latency, lro, kinds, every_kind):
     with LocalCluster(azure) as world:
         install(world.client, wanted)
         manager = world.start_manager(
-            *("--metrics-addr", f"127.0.0.1:{metrics}"),
+            *("--metrics-addr", f"127.0.0.1:{metrics}", "--secure-metrics=false"),
             *("--health-addr", f"127.0.0.1:{health}"),
         )
         synced = wait_until_ready(health, world.check)

@@ -21,6 +21,7 @@ def scrapes(folder):
         operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         operation.start_manager(
             f"--metrics-addr=127.0.0.1:{(metrics := free_port())}",
+            "--secure-metrics=false",
             f"--webhook-port={(hooks := free_port())}",
             f"--webhook-url=https://127.0.0.1:{hooks}",
             "--enable-leader-election",

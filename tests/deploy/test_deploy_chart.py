@@ -29,8 +29,6 @@ RBAC = {
         *[o for o in OPERATOR if o["kind"] == "ClusterRole"],
     ]
 }
-# ASO's chart has it, and the manager may not have it yet: given only where it is set.
-ONLY_IF_SET = {"--crd-labels"}
 
 
 def pod(found):
@@ -113,7 +111,7 @@ def test_the_manager_takes_every_argument_and_setting(case):
     found = rendered(case)
     known = {name for option in manager.params for name in option.opts}
     given = {argument.partition("=")[0] for argument in container(found)["args"]}
-    assert given - ONLY_IF_SET <= known
+    assert given <= known
     names = set(environment(found)) - {"HTTPS_PROXY"}
     assert names <= settings.KNOWN
     secrets = [o for o in found if o["kind"] == "Secret"]

@@ -345,7 +345,8 @@ def test_the_webhooks_certificate_is_all_that_is_granted_of_secrets(
 def test_tenants_have_releases_beside_the_shared_one(operation, helm, kubectl):
     for namespace in ("red", "blue"):
         kubectl("create", "namespace", namespace)
-    # What the guide says, as the manager does not take the mode of values/webhooks.yaml.
+    # One that reconciles in its own namespace alone is possible too; see the guide for
+    # azureOperatorMode webhooks, which needs somebody to convert.
     shared = values_file(
         operation,
         "shared",

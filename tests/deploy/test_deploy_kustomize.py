@@ -66,18 +66,13 @@ def test_a_tenant_s_operator_is_that_of_the_manifests():
     )
 
 
-def test_the_shared_operator_has_rights_on_objects_of_its_own_namespace_only():
+def test_the_shared_operator_has_no_rights_on_objects():
     found = built(OVERLAYS / "multi-tenant/webhooks")
-    bound = [o for o in found if o["kind"].endswith("Binding")]
-    (objects_of,) = [
-        o["metadata"]["namespace"]
-        for o in bound
-        if o["roleRef"]["name"] == "azureserviceoperator-manager-role"
-    ]
+    bound = {o["roleRef"]["name"] for o in found if o["kind"].endswith("Binding")}
+    assert "azureserviceoperator-crd-manager-role" in bound
+    assert "azureserviceoperator-manager-role" not in bound
     (container,) = one(found, "Deployment")["spec"]["template"]["spec"]["containers"]
-    only = {"name": "AZURE_TARGET_NAMESPACES", "value": objects_of}
-    assert only in container["env"]
-    assert objects_of == one(found, "Namespace")["metadata"]["name"]
+    assert {"name": "AZURE_OPERATOR_MODE", "value": "webhooks"} in container["env"]
 
 
 @pytest.mark.parametrize("name", NAMES)

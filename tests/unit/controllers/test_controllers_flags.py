@@ -1,5 +1,7 @@
 """The manager's flags, as Deployments of Azure Service Operator have them."""
 
+import tempfile
+
 import pytest
 from click.testing import CliRunner
 
@@ -41,7 +43,7 @@ def options(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("mode", "serves"), [("watchers", False), ("both", True), ("", True)]
+    ("mode", "serves"), [("watchers", False), ("both", True), ("webhooks", True)]
 )
 def test_watchers_serve_no_webhooks_and_leave_crds_alone(options, mode, serves):
     """Another operator of the cluster sees to both: two would fight over them."""
@@ -55,7 +57,92 @@ def test_watchers_serve_no_webhooks_and_leave_crds_alone(options, mode, serves):
     )
     assert read.webhooks.on is serves
     assert bool(read.crd_pattern) is serves
+    assert read.manages_crds is serves
     assert read.all_versions is serves
+
+
+@pytest.fixture
+def usual(tmp_path, monkeypatch):
+    """The folder in which ASO looks for its certificate; it is not there yet."""
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    return tmp_path / "k8s-webhook-server" / "serving-certs"
+
+
+def test_webhooks_are_off_where_nothing_asks_for_them(options, usual):
+    read = options()
+    assert not read.webhooks.on
+    assert not read.all_versions
+
+
+@pytest.mark.parametrize("mode", ["webhooks", "watchers-and-webhooks", "both"])
+def test_a_mode_that_names_webhooks_has_aso_s_port(options, usual, mode):
+    read = options(AZURE_OPERATOR_MODE=mode)
+    assert (read.webhooks.address, read.webhooks.cert_dir) == (":9443", None)
+    assert read.all_versions
+
+
+@pytest.mark.parametrize("port", [[], ["--webhook-port=8444"]], ids=["", "a port"])
+def test_the_certificate_that_aso_s_manifest_mounts_is_found(options, usual, port):
+    usual.mkdir(parents=True)
+    assert options(*port).webhooks.cert_dir is None
+    (usual / "tls.crt").write_text("a certificate")
+    read = options(*port)
+    assert read.webhooks.cert_dir == usual
+    assert read.webhooks.address == (":8444" if port else ":9443")
+    assert not options("--webhook-port=0").webhooks.on
+
+
+def test_all_versions_are_served_where_somebody_converts(options, usual):
+    assert options("--webhook-port=9443").all_versions
+    assert not options("--webhook-port=9443", "--all-versions=false").all_versions
+
+
+def test_webhooks_alone_without_a_port_are_bad_usage(usual):
+    environment = {"POD_NAMESPACE": "ops", "AZURE_OPERATOR_MODE": "webhooks"}
+    ended = CliRunner().invoke(manager, ["--webhook-port=0"], env=environment)
+    assert ended.exit_code == 2
+    assert "AZURE_OPERATOR_MODE=webhooks needs --webhook-port" in ended.output
+
+
+def test_a_stop_fits_into_the_time_that_aso_s_pods_have(options):
+    assert options().grace_seconds < 10
+    assert options("--grace-seconds=25").grace_seconds == 25
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        ("", {}),
+        ("team=net", {"team": "net"}),
+        (" a/b=c ; d=,", {"a/b": "c", "d": ""}),
+    ],
+)
+def test_labels_of_crds(options, written, labels):
+    read = options(f"--crd-labels={written}", AZURE_OPERATOR_MODE="watchers")
+    assert read.crd_labels == labels
+
+
+def test_all_mistakes_in_labels_of_crds_are_bad_usage_in_every_mode():
+    environment = {"POD_NAMESPACE": "ops", "AZURE_OPERATOR_MODE": "watchers"}
+    written = (
+        "plain,a=1;a=2,app.kubernetes.io/version=3,serviceoperator.azure.com/x=1,"
+        "-=x,a b=c,k=v!,up/K=v,UP/k=v"
+    )
+    ended = CliRunner().invoke(manager, [f"--crd-labels={written}"], env=environment)
+    assert ended.exit_code == 2
+    told = ended.output.replace("\n", " ")
+    for text in (
+        "'plain' is not of the form key=value",
+        "a is there twice",
+        "app.kubernetes.io/version is the operator's own",
+        "serviceoperator.azure.com/x is the operator's own",
+        "'-' is no key",
+        "'a b' is no key",
+        "'v!' is no value",
+        "'UP/k' is no key",
+    ):
+        assert text in told
+    assert "up/K" not in told
 
 
 def test_the_flags_of_an_aso_deployment_are_understood(options):
@@ -73,7 +160,7 @@ def test_the_flags_of_an_aso_deployment_are_understood(options):
         (["--secure-metrics=true"], True),
         (["--secure-metrics=false"], False),
         (["--secure-metrics", "--health-addr=:1"], True),
-        ([], False),
+        ([], True),
     ],
     ids=["bare", "true", "false", "before another", "absent"],
 )

@@ -59,8 +59,8 @@ def test_values_are_read():
             "RATE_LIMIT_MODE": "bucket",
             "RATE_LIMIT_QPS": "2.5",
             "RATE_LIMIT_BUCKET_SIZE": "7",
-            "SYNC_MODE": "Compare",
-            "EXTENSIONS": "freeze, audit,",
+            "ASORECONCILE_SYNC_MODE": "Compare",
+            "ASORECONCILE_EXTENSIONS": "freeze, audit,",
         }
     )
     assert settings.sync_period_seconds == 5400.0
@@ -161,7 +161,7 @@ def test_all_problems_are_reported_at_once():
         "RATE_LIMIT_QPS": "nan",
         "RATE_LIMIT_BUCKET_SIZE": "0",
         "DEFAULT_RECONCILE_POLICY": "keep",
-        "SYNC_MODE": "sometimes",
+        "ASORECONCILE_SYNC_MODE": "sometimes",
         "AZURE_OPERATOR_MODE": "everything",
         "AZURE_TARGET_NAMESPACES": "a,B/c",
         "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": "/file",
@@ -276,23 +276,27 @@ def test_a_misspelt_setting_without_a_value_is_as_good_as_unset():
 
 
 @pytest.mark.parametrize(
-    ("mode", "only"), [("watchers", True), ("Watchers", True), ("", False)]
+    ("mode", "watches", "answers", "asked"),
+    [
+        ("", True, True, False),
+        ("watchers", True, False, False),
+        ("Watchers", True, False, False),
+        ("webhooks", False, True, True),
+        ("watchers-and-webhooks", True, True, True),
+        ("both", True, True, True),
+    ],
 )
-def test_watchers_run_without_a_word(mode, only):
+def test_modes_are_aso_s(mode, watches, answers, asked):
     settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
     assert settings.notices == ()
-    assert settings.watchers_only is only
+    assert settings.mode.watches is watches
+    assert settings.mode.answers is answers
+    assert settings.wants_webhooks is asked
 
 
-@pytest.mark.parametrize("mode", ["watchers-and-webhooks", "both"])
-def test_a_mode_with_webhooks_runs_and_says_what_is_missing(mode):
-    settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
-    assert any("webhooks" in notice for notice in settings.notices)
-    assert not settings.watchers_only
-
-
-def test_webhooks_alone_are_refused():
-    assert "write watchers-and-webhooks" in problems(AZURE_OPERATOR_MODE="webhooks")[0]
+def test_webhooks_alone_have_no_namespaces_to_watch():
+    (problem,) = problems(AZURE_OPERATOR_MODE="webhooks", AZURE_TARGET_NAMESPACES="a")
+    assert "write watchers-and-webhooks" in problem
 
 
 def test_auth_mode_belongs_into_secrets():

@@ -74,7 +74,7 @@ def test_without_expressions_no_engine_is_asked(spec):
 
 
 def test_all_versions_need_somebody_who_converts():
-    result = CliRunner().invoke(manager, ["--all-versions"])
+    result = CliRunner().invoke(manager, ["--all-versions", "--webhook-port=0"])
 
     assert result.exit_code == 2
     assert "--all-versions needs --webhook-port" in result.stderr

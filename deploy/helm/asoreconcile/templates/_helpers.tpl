@@ -92,8 +92,8 @@ control-plane: controller-manager
   "AZURE_OPERATOR_MODE" .Values.azureOperatorMode
   "ALLOW_MULTI_ENV_MANAGEMENT" (ternary "true" "" .Values.allowMultiEnvManagement)
   "DEFAULT_RECONCILE_POLICY" .Values.defaultReconcilePolicy
-  "SYNC_MODE" .Values.syncMode
-  "EXTENSIONS" (join "," .Values.extensions)
+  "ASORECONCILE_SYNC_MODE" .Values.syncMode
+  "ASORECONCILE_EXTENSIONS" (join "," .Values.extensions)
 }}
 {{- range $name, $value := $set }}
 {{- if $value }}

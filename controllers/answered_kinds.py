@@ -1,0 +1,42 @@
+"""The kinds that webhooks answer for where nothing is reconciled.
+
+AZURE_OPERATOR_MODE=webhooks: other processes of the cluster have the objects, this one
+has the API server's questions about them. No object is listed or watched.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.log import Logger
+from asoreconcile.objects import GroupKind
+
+_log = Logger(__name__)
+
+
+class AnsweredKinds:
+    """`controllers.crd_watcher.Kinds` for webhooks alone. One thread calls it."""
+
+    def __init__(self, admit: Callable[[KindVersion], None]) -> None:
+        """admit: answer a kind's reviews; called again when its version changes."""
+        self._admit = admit
+        self._versions: Mapping[GroupKind, KindVersion] = {}
+
+    def versions(self) -> Mapping[GroupKind, KindVersion]:
+        return self._versions
+
+    def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
+        """Answer for these kinds; none of them can fail to start."""
+        begun = {version.group_kind: version for version in versions}
+        for version in begun.values():
+            self._admit(version)
+            _log.info("Answering for kind", kind=str(version.gvk))
+        self._versions = {**self._versions, **begun}
+        return {}
+
+    def end(self, group_kind: GroupKind) -> None:
+        """Count it no more. Its paths go on answering: nobody asks of what is gone."""
+        self._versions = {
+            known: version
+            for known, version in self._versions.items()
+            if known != group_kind
+        }

@@ -1,0 +1,152 @@
+"""Every key of ASO's settings: honoured, or refused with the way out."""
+
+import attrs
+import pytest
+from keypairs import pem, rsa_key
+
+from asoreconcile.arm.credentials import ClientSecret
+from asoreconcile.arm.credentials_certificate import ClientCertificate
+from asoreconcile.arm.credentials_federated import WorkloadIdentity
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.controllers.settings import (
+    KNOWN,
+    OperatorMode,
+    RateLimit,
+    SettingsError,
+    from_environment,
+)
+
+COMPLETE = {
+    "POD_NAMESPACE": "ops",
+    "AZURE_SUBSCRIPTION_ID": "s",
+    "AZURE_TENANT_ID": "t",
+    "AZURE_CLIENT_ID": "c",
+    "AZURE_CLIENT_SECRET": "secret",
+}
+CERTIFICATE = pem(rsa_key()).decode()
+
+
+def get(path):
+    """What a dotted path of the settings is."""
+
+    def read(settings):
+        for name in path.split("."):
+            settings = getattr(settings, name)
+        return settings
+
+    return read
+
+
+def kind(settings):
+    return type(settings.credential)
+
+
+# key: value, what else is set, what is read of it
+HONOURED = {
+    "AZURE_SUBSCRIPTION_ID": ("other", {}, get("credential.subscription_id"), "other"),
+    "AZURE_TENANT_ID": ("other", {}, get("credential.tenant_id"), "other"),
+    "AZURE_CLIENT_ID": ("other", {}, get("credential.client_id"), "other"),
+    "AZURE_CLIENT_SECRET": ("x", {}, kind, ClientSecret),
+    "AZURE_CLIENT_CERTIFICATE": (CERTIFICATE, {}, kind, ClientCertificate),
+    "AZURE_CLIENT_CERTIFICATE_PASSWORD": (
+        "not needed",
+        {"AZURE_CLIENT_CERTIFICATE": CERTIFICATE},
+        get("credential.password"),
+        "not needed",
+    ),
+    "USE_WORKLOAD_IDENTITY_AUTH": ("true", {}, kind, WorkloadIdentity),
+    "AZURE_ADDITIONAL_TENANTS": (
+        "a, b",
+        {},
+        get("credential.additional_tenants"),
+        ("a", "b"),
+    ),
+    "AZURE_AUTHORITY_HOST": (
+        "https://login.example/",
+        {},
+        get("cloud.authority_host"),
+        "https://login.example/",
+    ),
+    "AZURE_RESOURCE_MANAGER_ENDPOINT": (
+        "https://arm.example",
+        {},
+        get("cloud.endpoint"),
+        "https://arm.example",
+    ),
+    "AZURE_RESOURCE_MANAGER_AUDIENCE": (
+        "https://arm.example/",
+        {},
+        get("cloud.audience"),
+        "https://arm.example/",
+    ),
+    "ALLOW_MULTI_ENV_MANAGEMENT": ("1", {}, get("credentials.allow_clouds"), True),
+    "POD_NAMESPACE": ("other", {}, get("pod_namespace"), "other"),
+    "AZURE_OPERATOR_MODE": ("WATCHERS", {}, get("mode"), OperatorMode.WATCHERS),
+    "AZURE_TARGET_NAMESPACES": ("a, b,", {}, get("target_namespaces"), ("a", "b")),
+    "AZURE_SYNC_PERIOD": ("15m", {}, get("sync_period_seconds"), 900.0),
+    "AZURE_USER_AGENT_SUFFIX": ("team", {}, get("user_agent_suffix"), "team"),
+    "MAX_CONCURRENT_RECONCILES": ("9", {}, get("max_concurrent_reconciles"), 9),
+    "RATE_LIMIT_MODE": ("Bucket", {}, get("rate_limit"), RateLimit()),
+    "RATE_LIMIT_QPS": (
+        "0.5",
+        {"RATE_LIMIT_MODE": "bucket"},
+        get("rate_limit.qps"),
+        0.5,
+    ),
+    "RATE_LIMIT_BUCKET_SIZE": (
+        "7",
+        {"RATE_LIMIT_MODE": "bucket"},
+        get("rate_limit.bucket_size"),
+        7,
+    ),
+    "DEFAULT_RECONCILE_POLICY": ("skip", {}, get("default_policy"), Policy.SKIP),
+}
+# key: a value, and the way out
+REFUSED = {
+    "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": ("/file", "use workload identity"),
+}
+# What does nothing in ASO's controller either: the start says so, and goes on.
+SAID = {"ENTRA_APP_ID": "has no effect", "AUTH_MODE": "credential Secrets only"}
+# What ASO does not have; the file's name is Azure's own.
+OWN = {
+    "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
+    "ASORECONCILE_SYNC_MODE": ("compare", get("sync_mode"), SyncMode.COMPARE),
+    "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),
+}
+
+
+def test_the_tables_have_every_key():
+    assert {*HONOURED, *REFUSED, *SAID, *OWN} == KNOWN
+
+
+@pytest.mark.parametrize("key", HONOURED)
+def test_a_key_of_aso_s_is_honoured(key):
+    value, beside, read, expected = HONOURED[key]
+    assert read(from_environment({**COMPLETE, **beside, key: value})) == expected
+    without = from_environment({**COMPLETE, **beside})
+    assert read(without) != expected or key == "AZURE_CLIENT_SECRET"
+
+
+@pytest.mark.parametrize("key", REFUSED)
+def test_a_key_of_aso_s_is_refused_with_the_way_out(key):
+    value, way_out = REFUSED[key]
+    with pytest.raises(SettingsError) as caught:
+        from_environment({**COMPLETE, key: value})
+    (problem,) = caught.value.problems
+    assert problem.startswith(key)
+    assert way_out in problem
+
+
+@pytest.mark.parametrize("key", SAID)
+def test_a_key_without_effect_is_told(key):
+    settings = from_environment({**COMPLETE, key: "x"})
+    assert any(n.startswith(key) and SAID[key] in n for n in settings.notices)
+    assert attrs.evolve(settings, notices=()) == from_environment(COMPLETE)
+
+
+@pytest.mark.parametrize("key", OWN)
+def test_a_key_that_aso_does_not_have(key):
+    value, read, expected = OWN[key]
+    assert read(from_environment({**COMPLETE, key: value})) == expected
+    assert key.startswith("ASORECONCILE_") or key == "AZURE_FEDERATED_TOKEN_FILE"
