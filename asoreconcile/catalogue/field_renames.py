@@ -32,15 +32,36 @@ class FieldRename:
     keeps_name: bool = False
 
     def apply(self, value: Any) -> Any:
-        """The value in the other version; None when that cannot hold it."""
+        """The value in the other version; None when that can hold nothing of it.
+
+        Of a list of references those that are ids: see `says_all`.
+        """
         if isinstance(value, list):
             moved = [self.apply(item) for item in value]
-            return None if any(item is None for item in moved) else moved
+            held = [item for item in moved if item is not None]
+            all_of_them = len(held) == len(moved)
+            return held if all_of_them or (held and not self.to_reference) else None
         if self.to_reference:
             return {"armId": value} if isinstance(value, str) else None
-        if isinstance(value, dict) and set(value) == {"armId"}:
-            return value["armId"]
-        return None
+        return value["armId"] if _is_id(value) else None
+
+    def says_all(self, value: Any) -> bool:
+        """Whether nothing of a value that `apply` moves is left out."""
+        if self.to_reference or not isinstance(value, list):
+            return True
+        return all(_is_id(item) for item in value)
+
+    def merged(self, references: Any, kept: Any) -> Any:
+        """References made of ids, among those that were left out of the ids."""
+        if not isinstance(references, list) or not isinstance(kept, list):
+            return references
+        left = iter(references)
+        made = [next(left, None) if _is_id(item) else item for item in kept]
+        return [item for item in made if item is not None] + [*left]
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"armId"}
 
 
 @lru_cache(maxsize=4096)

@@ -14,8 +14,10 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.catalogue.casts import Cast, as_written, cast, is_cast
 from asoreconcile.catalogue.conversion_data import EMPTY, Tree, mark_of, plain
 from asoreconcile.catalogue.field_renames import FieldRename, SpecPath
+from asoreconcile.catalogue.field_types import ANY, fits
 from asoreconcile.catalogue.property_bag import (
     BAG,
     ConversionDataError,
@@ -27,7 +29,10 @@ from asoreconcile.catalogue.property_bag import (
 )
 from asoreconcile.objects import JsonObject
 
-_ANY = "x-kubernetes-preserve-unknown-fields"
+_JSON: JsonObject = {ANY: True}
+# An item of this list is a reference in a struct of its own: ASO writes an empty one
+# where there is none.
+_IDENTITIES = ("userAssignedIdentities",)
 
 
 @attrs.frozen
@@ -60,7 +65,7 @@ class Projection:
         and may share parts with it. The tree is empty when `to_stored`. Raises
         ConversionDataError for a property bag nobody can read.
         """
-        if isinstance(value, dict) and not schema.get(_ANY):
+        if isinstance(value, dict) and not schema.get(ANY):
             if "additionalProperties" in schema:
                 return self._map(value, schema, own, tree, at)
             return self._object(value, schema, own, tree, at)
@@ -68,7 +73,7 @@ class Projection:
             return self._list(value, schema, own, tree, at)
         if isinstance(value, str) and not self.to_stored:
             return _in_case(value, schema), EMPTY
-        return value, EMPTY
+        return (tree.whole(value) if tree else value), EMPTY
 
     def _object(
         self,
@@ -81,30 +86,45 @@ class Projection:
         """What a user wrote in the version shown wins over what was kept."""
         known: JsonObject = schema.get("properties", {})
         fields: JsonObject = own.get("properties", {})
+        entered = {**(entries(value) if self.from_stored else {}), **tree.bag}
         made: JsonObject = {}
         kept: JsonObject = {}
         bag: JsonObject = {}
         trees: dict[str, Tree] = {}
         for name, given, beside, by in self._sources(value, tree):
-            target, moved = self._place(name, given, known, (value, made), at)
             field = fields.get(name) if by is self else None
+            done = None
+            if field is not None and name in known and is_cast(field, known[name]):
+                entry = as_written(entry_name(name))
+                done = self._cast(given, field, known[name], (entry, entered, bag))
+            if done is not None:
+                made[name] = done.value
+                continue
+            target, moved = self._place(name, given, known, (value, made), at)
             if target is None:
                 self._keep(name, beside.whole(given), field, kept, bag)
                 continue
-            move = self.moves.get(at, {}).get(name)
-            if self.to_stored and target != name and move and move.keeps_name:
-                bag[entry_name(name)] = write_entry(given, field)
+            move = self.moves.get(at, {}).get(name) if target != name else None
+            if move is not None:
+                if self.to_stored and move.keeps_name:
+                    bag[entry_name(name)] = write_entry(given, field)
+                if not move.says_all(given):
+                    self._keep(name, given, field, kept, bag)
+                if move.to_reference:
+                    moved = move.merged(moved, self._kept(target, known, tree, entered))
             if target not in made:
                 made[target], left = by.project(
                     moved, known[target], field or {}, beside, at=(*at, target)
                 )
                 if left:
                     trees[target] = left
-        in_bag = entries(value) if self.from_stored else {}
-        for name, text in {**in_bag, **tree.bag}.items():
+        ids = {m.target for m in self.moves.get(at, {}).values() if not m.to_reference}
+        for name, text in entered.items():
             target = _field_of(name, known)
             found = None
-            if target is not None and target not in made:
+            # The references say which ids there are, since when they were edited.
+            stale = target in ids and target not in fields
+            if target is not None and target not in made and not stale:
                 found = self._read(name, text, known[target])
             if found is not None and target is not None:
                 made[target], left = self._of_stored().project(
@@ -118,6 +138,36 @@ class Projection:
             made[BAG] = bag
             bag = {}
         return made, Tree(kept=kept, bag=bag, fields=trees)
+
+    def _cast(
+        self,
+        given: Any,
+        own: JsonObject,
+        schema: JsonObject,
+        beside: tuple[str, JsonObject, JsonObject],
+    ) -> Cast | None:
+        """The value cast; what was left before, and is now, moves between two bags.
+
+        beside: the entry's name, the bag that was read, and the one that is made.
+        """
+        entry, entered, bag = beside
+        written = self._read(entry, entered[entry], _JSON) if entry in entered else None
+        done = cast(given, own, schema, written.value if written else None)
+        if done is not None:
+            entered.pop(entry, None)
+            if done.left is not None:
+                bag[entry] = write_entry(done.left, _JSON)
+        return done
+
+    def _kept(
+        self, target: str, known: JsonObject, tree: Tree, entered: JsonObject
+    ) -> Any:
+        """What was kept under the name that a field moves to; None if nothing was."""
+        if target in tree.kept:
+            return tree.kept[target]
+        text = entered.get(entry_name(target))
+        found = self._read(target, text, known[target]) if text is not None else None
+        return found.value if found else None
 
     def _sources(
         self, value: JsonObject, tree: Tree
@@ -220,6 +270,8 @@ class Projection:
             for item, kept in zip(value, beside, strict=True)
         ]
         made = [item for item, _ in projected]
+        if self.to_stored and at[-1:] == _IDENTITIES and "reference" in _fields(inner):
+            made = [_with_reference(item) for item in made]
         items = tuple(
             (index, mark_of(item), left)
             for index, (item, left) in enumerate(projected)
@@ -241,6 +293,16 @@ def _field_of(entry: str, known: JsonObject) -> str | None:
     return next(same, None)
 
 
+def _fields(schema: JsonObject) -> JsonObject:
+    fields: JsonObject = schema.get("properties", {})
+    return fields
+
+
+def _with_reference(item: Any) -> Any:
+    missing = isinstance(item, dict) and "reference" not in item
+    return {"reference": {}, **item} if missing else item
+
+
 def _in_case(value: str, schema: JsonObject) -> str:
     """A value of an enum, in the letter case that the version has it in."""
     allowed = schema.get("enum") or ()
@@ -248,29 +310,3 @@ def _in_case(value: str, schema: JsonObject) -> str:
         return value
     same = (one for one in allowed if str(one).lower() == value.lower())
     return next(same, value)
-
-
-def fits(schema: JsonObject, value: Any) -> bool:
-    """Whether a schema's types can hold a value; constraints are not looked at.
-
-    Fields of an object that it does not know do not matter: they are carried.
-    """
-    if value is None or schema.get(_ANY):
-        return True
-    match schema.get("type", "object"):
-        case "object" if isinstance(value, dict):
-            inner = schema.get("additionalProperties")
-            return inner is None or all(fits(inner, v) for v in value.values())
-        case "array" if isinstance(value, list):
-            return all(fits(schema["items"], item) for item in value)
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "integer":
-            whole = isinstance(value, float) and value.is_integer()
-            return whole or (isinstance(value, int) and not isinstance(value, bool))
-        case _:
-            return False

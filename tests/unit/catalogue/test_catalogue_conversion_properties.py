@@ -1,12 +1,13 @@
 """What holds for the conversion of every kind, between any two of its versions."""
 
 from itertools import pairwise
+from random import Random
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schemavalues import values
+from schemavalues import seeded, values
 
 from asoreconcile.catalogue.conversion import (
     authored_version,
@@ -14,18 +15,12 @@ from asoreconcile.catalogue.conversion import (
     form,
     stored_name,
 )
-from asoreconcile.catalogue.projection import fits
+from asoreconcile.catalogue.field_types import fits
 from asoreconcile.controllers.catalogue import builtin
 
 # The profile `explore` looks further.
 SCALE = settings().max_examples // 100
 KINDS = [kind for kind in builtin().kinds() if len(kind.versions) > 1]
-PAIRS = [
-    pair
-    for kind in KINDS
-    for older, newer in pairwise(kind.versions)
-    for pair in ((kind, older, newer), (kind, newer, older))
-]
 
 
 @st.composite
@@ -56,15 +51,53 @@ def carried_back(kind, obj, by):
     return there
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@settings(max_examples=2 * SCALE)
-@given(data=st.data())
-def test_every_adjacent_pair_of_versions_loses_nothing(kind, data):
-    for older, newer in pairwise(kind.versions):
-        for own, other in ((older, newer), (newer, older)):
-            obj = data.draw(objects(kind, own, other))
+def drawn(kind, own, other, turn):
+    """As `objects`, the same each time, with most of what differs."""
+    random = Random(f"{kind.group_kind} {own} {other} {turn}")
+    here, there = form(kind, own), form(kind, other)
+    return {
+        "apiVersion": f"{kind.group}/{own}",
+        "kind": kind.group_kind.kind,
+        "metadata": {"name": "it", "namespace": "ns"},
+        **{
+            part: seeded(random, here.schema(part), there.schema(part))
+            for part in ("spec", "status")
+        },
+    }
 
-            carried_back(kind, obj, other)
+
+def with_references(value, at=""):
+    """As Azure Service Operator has it: an identity's reference, if only an empty one."""
+    if isinstance(value, list):
+        if at == "userAssignedIdentities":
+            value = [{"reference": {}, **item} for item in value]
+        return [with_references(item) for item in value]
+    if isinstance(value, dict):
+        return {name: with_references(child, name) for name, child in value.items()}
+    return value
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_version_goes_into_storage_and_back_without_a_difference(kind):
+    """Spec and status, with the fields that only some versions have."""
+    pairs = [*pairwise(kind.versions), *((v, kind.storage) for v in kind.versions)]
+    both_ways = dict.fromkeys([*pairs, *((b, a) for a, b in pairs)])
+    for turn in range(SCALE):
+        for own, other in both_ways:
+            check_round_trip(kind, drawn(kind, own, other, turn), other)
+
+
+def check_round_trip(kind, obj, other):
+    hub, own = stored_name(kind), obj["apiVersion"].rpartition("/")[2]
+
+    stored = convert(kind, obj, hub)
+    read = convert(kind, stored, other)
+
+    assert convert(kind, stored, own) == with_references(obj)
+    assert convert(kind, read, hub) == stored
+    for part in ("spec", "status"):
+        assert unknown(form(kind, other).schema(part), read[part]) == []
+    carried_back(kind, obj, other)
 
 
 @settings(max_examples=60 * SCALE)
@@ -81,19 +114,8 @@ def test_a_way_through_any_versions_and_stored_forms_loses_nothing(data):
         there = convert(kind, there, step)
         assert authored_version(kind, there) == own
 
-    assert convert(kind, there, own) == obj
-
-
-@settings(max_examples=60 * SCALE)
-@given(data=st.data())
-def test_what_is_shown_fits_the_schema_of_the_version(data):
-    kind, own, other = data.draw(st.sampled_from(PAIRS), label="pair")
-    obj = data.draw(objects(kind, own, other))
-
-    there = carried_back(kind, obj, other)
-
-    for part in ("spec", "status"):
-        assert unknown(form(kind, other).schema(part), there[part]) == []
+    stored = any(step.endswith("storage") for step in way)
+    assert convert(kind, there, own) == (with_references(obj) if stored else obj)
 
 
 def unknown(schema, value, at=""):
@@ -118,18 +140,6 @@ def unknown(schema, value, at=""):
     return found
 
 
-@settings(max_examples=60 * SCALE)
-@given(data=st.data())
-def test_the_stored_form_says_the_same_whichever_version_it_was_read_at(data):
-    kind, own, other = data.draw(st.sampled_from(PAIRS), label="pair")
-    obj = data.draw(objects(kind, own, other))
-    stored = convert(kind, obj, stored_name(kind))
-
-    read = convert(kind, stored, other)
-
-    assert convert(kind, read, stored_name(kind)) == stored
-
-
 def test_there_are_versions_to_convert_between():
     assert len(KINDS) == 199
-    assert len(PAIRS) == 2 * 483
+    assert sum(len(kind.versions) - 1 for kind in KINDS) == 483

@@ -1,0 +1,33 @@
+"""What the types of a schema can hold. Pure."""
+
+from typing import Any
+
+from asoreconcile.objects import JsonObject
+
+ANY = "x-kubernetes-preserve-unknown-fields"
+
+
+def fits(schema: JsonObject, value: Any) -> bool:
+    """Whether a schema's types can hold a value; constraints are not looked at.
+
+    Fields of an object that it does not know do not matter: they are carried.
+    """
+    if value is None or schema.get(ANY):
+        return True
+    match schema.get("type", "object"):
+        case "object" if isinstance(value, dict):
+            inner = schema.get("additionalProperties")
+            return inner is None or all(fits(inner, v) for v in value.values())
+        case "array" if isinstance(value, list):
+            return all(fits(schema["items"], item) for item in value)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "integer":
+            whole = isinstance(value, float) and value.is_integer()
+            return whole or (isinstance(value, int) and not isinstance(value, bool))
+        case _:
+            return False
