@@ -17,7 +17,6 @@ from asoreconcile.catalogue.kinds import (
     UnknownKindError,
     UnknownVersionError,
 )
-from asoreconcile.catalogue.names import is_named_by_uuid
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.validation import rule_problems
 from asoreconcile.objects import (
@@ -75,7 +74,7 @@ class Admission:
         version = self._version(request.gvk)
         if version is None or request.subresource or is_deleting(obj):
             return obj
-        return with_defaults(version, _with_known_name(version, obj, request.old))
+        return with_defaults(version, obj, claimed_name=_claimed_name(obj, request.old))
 
     def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
         """None for what is not ours, and for stored forms: operators write those."""
@@ -93,12 +92,6 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 
-def _with_known_name(
-    version: KindVersion, obj: JsonObject, old: JsonObject | None
-) -> JsonObject:
-    """A UUID that was drawn, or made up under another version, is not made up again."""
-    if not is_named_by_uuid(version.group_kind) or spec(obj).get("azureName"):
-        return obj
+def _claimed_name(obj: JsonObject, old: JsonObject | None) -> str:
     claimed = annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]
-    name = spec(old or {}).get("azureName") or claimed
-    return {**obj, "spec": {**spec(obj), "azureName": name}} if name else obj
+    return spec(old or {}).get("azureName") or claimed

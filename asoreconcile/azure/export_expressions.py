@@ -3,6 +3,8 @@
 Each gives one string under its key, or a map whose keys become keys. Checked before
 Azure is asked for anything, evaluated once the secrets they name are there. Values of
 secrets stay out of every message.
+
+As for Azure Service Operator, those for ConfigMaps see an empty `secret`.
 """
 
 import re
@@ -11,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.expression_self import completed
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.suggestions import closest
@@ -33,6 +36,10 @@ _LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
 # A map is one expression, so this is far more than anybody writes by hand.
 MAX_EXPRESSIONS = 100
 _MAX_TOLD = 10
+
+
+_Values = Mapping[str, str] | None
+"""Of secrets by name; None for ConfigMaps, whose expressions are given none."""
 
 
 class ExportExpressionError(Exception):
@@ -87,7 +94,7 @@ class ExportExpressions:
     ) -> None:
         self._expressions = expressions
         self._version = version
-        self._obj = obj
+        self._obj = completed(version, obj)
         self._secrets = _destinations(obj, SECRET_EXPRESSIONS)
         self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
 
@@ -105,10 +112,11 @@ class ExportExpressions:
         if len(texts) > MAX_EXPRESSIONS:
             message = f"holds {len(texts)} expressions, more than {MAX_EXPRESSIONS}"
             return [Problem("spec.operatorSpec", message)]
-        found = [p for one in self._secrets for p in self._destination_problems(one)]
+        found: list[Problem] = []
+        for one in self._secrets:
+            found += [*self._destination_problems(one)] or self._unnamed(one)
         for one in self._config_maps:
-            mistakes = [*self._destination_problems(one)]
-            found += mistakes or self._leaks(one)
+            found += self._destination_problems(one)
         return found
 
     def secret_names(self) -> frozenset[str]:
@@ -118,7 +126,7 @@ class ExportExpressions:
 
     def config_maps(self) -> list[Export]:
         """What goes into ConfigMaps. Raises ExportExpressionError."""
-        return self._exports(self._config_maps, {})
+        return self._exports(self._config_maps, None)
 
     def secrets(self, raw: Mapping[str, str]) -> list[Export]:
         """What goes into Secrets; raw: values by name. Raises ExportExpressionError."""
@@ -148,16 +156,14 @@ class ExportExpressions:
                     f"{one.at}.key", "remove it: value gives a map with keys of its own"
                 )
 
-    def _leaks(self, one: _Destination) -> list[Problem]:
-        return [
-            Problem(text.at, "takes a secret into a ConfigMap: use secretExpressions")
-            for text in one.texts()
-            if self._check(text).secrets
-        ]
+    def _unnamed(self, one: _Destination) -> list[Problem]:
+        message = (
+            "uses secret without a name: write secret.<name> for each one, so that it "
+            "can be told which ones to ask Azure for"
+        )
+        return [Problem(t.at, message) for t in one.texts() if self._check(t).whole]
 
-    def _exports(
-        self, destinations: list[_Destination], raw: Mapping[str, str]
-    ) -> list[Export]:
+    def _exports(self, destinations: list[_Destination], raw: _Values) -> list[Export]:
         found: list[Export] = []
         problems: list[Problem] = []
         for one in destinations:
@@ -171,7 +177,7 @@ class ExportExpressions:
             raise ExportExpressionError(problems)
         return found
 
-    def _of(self, one: _Destination, raw: Mapping[str, str]) -> list[Export]:
+    def _of(self, one: _Destination, raw: _Values) -> list[Export]:
         value = self._evaluated(one.value, raw)
         entries = value if isinstance(value, dict) else {one.key: value}
         for position, key in enumerate(sorted(entries), 1):
@@ -195,15 +201,15 @@ class ExportExpressions:
             Export(one.name, key, text, labels, notes) for key, text in entries.items()
         ]
 
-    def _string(self, text: _Text, raw: Mapping[str, str]) -> str:
+    def _string(self, text: _Text, raw: _Values) -> str:
         value = self._evaluated(text, raw)
         if not isinstance(value, str):
             raise _failed(text, "gives a map, must give a string")
         return value
 
-    def _evaluated(self, text: _Text, raw: Mapping[str, str]) -> str | dict[str, str]:
+    def _evaluated(self, text: _Text, raw: _Values) -> str | dict[str, str]:
         names = self._check(text).secrets
-        known = {name: raw[name] for name in names if name in raw}
+        known = {name: raw[name] for name in names if raw and name in raw}
         try:
             return self._expressions.evaluate(
                 self._version, text.text, obj=self._obj, secrets=known
@@ -212,11 +218,13 @@ class ExportExpressions:
             # Whoever wrote this one may have written more of them: look no further.
             raise _LimitError([Problem(text.at, str(error))]) from error
         except ExpressionError as error:
-            missing = self._missing(names - known.keys())
+            missing = self._missing(names - known.keys(), raw)
             raise _failed(text, f"{error}{missing}") from error
 
-    def _missing(self, names: frozenset[str]) -> str:
+    def _missing(self, names: frozenset[str], raw: _Values) -> str:
         """What to say of secrets that nobody gave a value for."""
+        if names and raw is None:
+            return "; a ConfigMap is given no secrets: use secretExpressions"
         told = []
         for name in sorted(names):
             close = closest(name, self._version.exports.secrets)

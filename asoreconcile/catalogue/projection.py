@@ -16,6 +16,7 @@ import attrs
 
 from asoreconcile.catalogue.casts import Cast, as_written, cast, is_cast
 from asoreconcile.catalogue.conversion_data import EMPTY, Tree, mark_of, plain
+from asoreconcile.catalogue.defaults import IDENTITIES, with_reference
 from asoreconcile.catalogue.field_renames import FieldRename, SpecPath
 from asoreconcile.catalogue.field_types import ANY, fits
 from asoreconcile.catalogue.property_bag import (
@@ -30,9 +31,6 @@ from asoreconcile.catalogue.property_bag import (
 from asoreconcile.objects import JsonObject
 
 _JSON: JsonObject = {ANY: True}
-# An item of this list is a reference in a struct of its own: ASO writes an empty one
-# where there is none.
-_IDENTITIES = ("userAssignedIdentities",)
 
 
 @attrs.frozen
@@ -270,8 +268,12 @@ class Projection:
             for item, kept in zip(value, beside, strict=True)
         ]
         made = [item for item, _ in projected]
-        if self.to_stored and at[-1:] == _IDENTITIES and "reference" in _fields(inner):
-            made = [_with_reference(item) for item in made]
+        if (
+            self.to_stored
+            and at[-1:] == (IDENTITIES,)
+            and "reference" in _fields(inner)
+        ):
+            made = [with_reference(item) for item in made]
         items = tuple(
             (index, mark_of(item), left)
             for index, (item, left) in enumerate(projected)
@@ -296,11 +298,6 @@ def _field_of(entry: str, known: JsonObject) -> str | None:
 def _fields(schema: JsonObject) -> JsonObject:
     fields: JsonObject = schema.get("properties", {})
     return fields
-
-
-def _with_reference(item: Any) -> Any:
-    missing = isinstance(item, dict) and "reference" not in item
-    return {"reference": {}, **item} if missing else item
 
 
 def _in_case(value: str, schema: JsonObject) -> str:

@@ -61,10 +61,12 @@ class Checked:
     """What is known of an expression before it runs.
 
     gives: one string, or a map of strings. secrets: the names it takes from `secret`.
+    whole: it uses `secret` as a map too, so that nobody can tell its names.
     """
 
     gives: Literal["string", "map"]
     secrets: frozenset[str]
+    whole: bool = False
 
 
 class Expressions:
@@ -123,12 +125,7 @@ class Expressions:
                 f"has {len(text)} characters, more than the {MAX_LENGTH} allowed"
             )
         answer = self._ask(version, text, {}, namespace, "")
-        if answer["whole"]:
-            raise ExpressionError(
-                "uses secret without a name: write secret.<name> for each one, so that "
-                "it can be told which ones to ask Azure for"
-            )
-        return Checked(answer["gives"], frozenset(answer["secrets"]))
+        return Checked(answer["gives"], frozenset(answer["secrets"]), answer["whole"])
 
     def _ask(
         self, version: Typed, text: str, more: JsonObject, namespace: str, name: str

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.export_expressions import (
     CONFIG_MAP_EXPRESSIONS,
     MAX_EXPRESSIONS,
@@ -95,7 +96,7 @@ def test_problems_come_with_their_places_all_at_once():
     found = computed(
         [into("s", "7", "k"), into("s", "'x'"), into("s", "self.spec.tags", "k")],
         [
-            into("c", "secret.a", "k"),
+            into("c", "secret.map(k, secret[k])", "k"),
             into("c", "'x'", "k", labels={"l": "[]"}),
             into("c", "'x'", "k", annotations={"a": "self.spec.tags"}),
         ],
@@ -108,6 +109,90 @@ def test_problems_come_with_their_places_all_at_once():
         "configMapExpressions[1].labels[l]",
         "configMapExpressions[2].annotations[a]",
     ]
+
+
+def test_secrets_are_named_one_by_one_where_azure_is_asked_for_them():
+    text = "secret.map(k, secret[k])[0]"
+    (problem,) = computed([into("s", text, "k")]).problems()
+    assert problem.path.endswith("secretExpressions[0].value")
+    assert "write secret.<name>" in problem.message
+    assert computed(config_maps=[into("c", text, "k")]).problems() == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("secret.?a.orValue('none')", "none"),
+        ("string(has(secret.a))", "false"),
+        ("string(size(secret))", "0"),
+        ("secret.map(k, secret[k]).join(',') + '-'", "-"),
+    ],
+)
+def test_an_expression_of_a_config_map_sees_no_secret_at_all(value, expected):
+    found = computed([into("s", "secret.a", "k")], [into("c", value, "k")])
+    assert found.problems() == []
+    assert [one.value for one in found.config_maps()] == [expected]
+
+
+def test_a_secret_in_a_config_map_is_an_error_that_says_what_to_do_instead():
+    found = computed(config_maps=[into("c", "secret.a", "k")])
+    assert found.problems() == []
+    with pytest.raises(
+        ExportExpressionError, match="no secrets: use secretExpressions"
+    ):
+        found.config_maps()
+
+
+def exported(version, obj, value):
+    """What one expression gives on an object."""
+    given = obj["spec"].get("operatorSpec") or {}
+    entries = {CONFIG_MAP_EXPRESSIONS: [into("c", value, "k")]}
+    whole = {**obj["spec"], "operatorSpec": {**given, **entries}}
+    (one,) = ExportExpressions(shared(), version, {**obj, "spec": whole}).config_maps()
+    return one.value
+
+
+@pytest.mark.parametrize("annotations", [{}, {"x": "y"}])
+@pytest.mark.parametrize("azure_name", [None, "", "stated"])
+def test_the_azure_name_is_seen_whether_or_not_somebody_wrote_it(
+    annotations, azure_name
+):
+    """ASO's webhook writes it; ours need not be there."""
+    obj = namespace()
+    obj["metadata"]["annotations"] = annotations
+    if azure_name is not None:
+        obj["spec"]["azureName"] = azure_name
+    assert exported(VERSION, obj, "self.spec.azureName") == (azure_name or "ns")
+    assert obj["spec"].get("azureName") == azure_name
+
+
+@pytest.mark.parametrize("version", ["v1api20220401", "v20220401"])
+@pytest.mark.parametrize("convention", ["stable", "random"])
+def test_a_name_that_was_made_up_is_the_one_that_was_claimed(version, convention):
+    claimed = "00000000-1111-2222-3333-444444444444"
+    one = GroupVersionKind("authorization.azure.com", version, "RoleAssignment")
+    obj = {
+        "metadata": {
+            "name": "it",
+            "annotations": {RESOURCE_ID: f"/s/providers/R/roleAssignments/{claimed}"},
+            "namespace": "default",
+        },
+        "spec": {
+            "owner": {"name": "rg"},
+            "operatorSpec": {"namingConvention": convention},
+        },
+    }
+    assert exported(builtin().version(one), obj, "self.spec.azureName") == claimed
+
+
+def test_an_identity_has_a_reference_if_only_an_empty_one():
+    named = {"reference": {"armId": "/a"}}
+    obj = namespace()
+    obj["spec"]["identity"] = {"userAssignedIdentities": [{}, named]}
+    items = "self.spec.identity.userAssignedIdentities"
+    text = f"{items}.map(i, string(has(i.reference)) + i.reference.armId).join(',')"
+    assert exported(VERSION, obj, text) == "true,true/a"
+    assert obj["spec"]["identity"]["userAssignedIdentities"] == [{}, named]
 
 
 def test_an_expression_is_given_only_the_secrets_that_it_names():
