@@ -15,6 +15,8 @@ from asoreconcile.redaction import forget_all
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import processstate
+
 # A package of its own, tested where it is installed (tests/acceptance).
 collect_ignore = ["examples/change_freeze"]
 
@@ -38,7 +40,8 @@ if "ASORECONCILE_DELAYS" in os.environ:
 
 
 @pytest.fixture(autouse=True)
-def _no_secrets_of_other_tests():
-    """What one test calls a secret is another's plain text."""
-    yield
-    forget_all()
+def _as_if_alone():
+    """No test sees what another has left behind in its process."""
+    with processstate.kept():
+        yield
+    forget_all()  # what one test calls a secret is another's plain text

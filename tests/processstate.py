@@ -1,0 +1,53 @@
+"""What belongs to the whole process: what a test changes of it ends with the test.
+
+Else what a test sees depends on which came before it in the same worker. Commands that
+run in a test set up their process: logging, the interpreter's switch interval.
+"""
+
+import logging
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_OF_PYTEST = "PYTEST_CURRENT_TEST"
+
+
+@contextmanager
+def kept():
+    """All is as it was when the block ends."""
+    levels, handlers = _levels(), list(logging.root.handlers)
+    interval, path, folder = sys.getswitchinterval(), list(sys.path), Path.cwd()
+    environment = _environment()
+    signals = {number: signal.getsignal(number) for number in _SIGNALS}
+    yield
+    for name, level in _levels().items():
+        if level != (before := levels.get(name, logging.NOTSET)):
+            logging.getLogger(name).setLevel(before)
+    for handler in logging.root.handlers[:]:
+        if handler not in handlers:
+            logging.root.removeHandler(handler)
+    sys.path[:] = path
+    if sys.getswitchinterval() != interval:
+        sys.setswitchinterval(interval)
+    if Path.cwd() != folder:
+        os.chdir(folder)
+    for name in _environment().keys() - environment.keys():
+        del os.environ[name]
+    for name in [n for n, v in environment.items() if os.environ.get(n) != v]:
+        os.environ[name] = environment[name]
+    for number, handler in signals.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
+def _levels():
+    """Of all loggers there are, by name."""
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    return {one.name: one.level for one in loggers if isinstance(one, logging.Logger)}
+
+
+def _environment():
+    return {name: v for name, v in os.environ.items() if name != _OF_PYTEST}
