@@ -1,7 +1,7 @@
-"""A Kubernetes controller runtime for Python; an Azure operator is built on it.
+"""A Kubernetes controller runtime for Python.
 
 These are the names for who embeds it; README.md beside this file explains them. Each is
-imported on first use: a program pays for what it names, and never for Azure.
+imported on first use: a program pays for what it names, and for nothing else.
 """
 
 from importlib import import_module

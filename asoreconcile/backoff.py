@@ -36,8 +36,8 @@ class RateLimiter(Protocol):
 def asked_delay(error: BaseException | None) -> float:
     """The seconds a failure asks to be left alone, 0.0 if it does not say.
 
-    Reads `after_seconds` (RetryError, ConditionError) or `retry_after_seconds` (the
-    `Retry-After` of an API) along the chain of causes; the longest wins. Rule: RL-3.
+    Reads `after_seconds` (RetryError) or `retry_after_seconds` (the `Retry-After` of an
+    API) along the chain of causes; the longest wins. Rule: RL-3.
     """
     asked = 0.0
     seen = set()  # `raise error from error` makes a ring

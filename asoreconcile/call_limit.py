@@ -175,7 +175,7 @@ def _cut_by_stop(
         return
     clock, timers, lock = context.clock, list[Timer](), threading.Lock()
 
-    def arm() -> None:
+    def set_timer() -> None:
         ends = [] if stop.deadline is None else [stop.deadline]
         if is_read:
             ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
@@ -185,7 +185,7 @@ def _cut_by_stop(
             timers[:] = [clock.call_at(min(ends), call.cut_off)] if ends else []
 
     try:
-        with stop.calling(arm):
+        with stop.calling(set_timer):
             yield
     finally:
         with lock:

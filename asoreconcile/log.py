@@ -11,7 +11,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -28,9 +28,15 @@ _BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
 )
 _FIELDS = "asoreconcile_fields"
 _MAX_VALUE_LENGTH = 2048
-# What these warn of comes to us as an exception, and is logged with whose it is.
-_TWICE = ("azure.identity", "msal")
 _HARMLESS = (bool, int, float, NoneType)
+
+
+class Uncut(str):
+    """A field's value that is written whole, however long: what a person on call
+    needs all of.
+    """
+
+    __slots__ = ()
 
 
 class Logger:
@@ -94,8 +100,7 @@ def bound(**fields: Any) -> Iterator[None]:
 class JsonFormatter(logging.Formatter):
     """One JSON object a line: time, level, logger, message, then the fields.
 
-    Values longer than 2 KB are cut, except `armError`, which is kept whole: the person
-    on call needs all of what Azure said.
+    Values longer than 2 KB are cut, except those that are `Uncut`.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -108,7 +113,7 @@ class JsonFormatter(logging.Formatter):
             "message": _message(record),
         }
         for key, value in getattr(record, _FIELDS, {}).items():
-            line[key] = value if key == "armError" else _cut(value)
+            line[key] = _cut(value)
         if record.exc_info:
             line["exception"] = _stack(record)
         try:
@@ -124,7 +129,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
         fields = "".join(
-            f" {key}={value if key == 'armError' else _cut(value)}"
+            f" {key}={_cut(value)}"
             for key, value in getattr(record, _FIELDS, {}).items()
         )
         text = f"{stamp[:-3]} {record.levelname:<7} {_message(record)}{fields}"
@@ -134,16 +139,24 @@ class TextFormatter(logging.Formatter):
 
 
 def configure(
-    *, json: bool = True, level: int = logging.INFO, stream: TextIO | None = None
+    *,
+    json: bool = True,
+    level: int = logging.INFO,
+    stream: TextIO | None = None,
+    errors_only: Iterable[str] = (),
 ) -> None:
-    """Send this process's records to a stream (stderr). For entry points only."""
+    """Send this process's records to a stream (stderr). For entry points only.
+
+    level: of our own records; of others' from WARNING on. errors_only: loggers of
+    which only errors are wanted, such as those that warn of what they raise as well.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("asoreconcile").setLevel(level)
-    for name in _TWICE:
+    for name in errors_only:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
@@ -182,10 +195,13 @@ def _redacted(value: Any, namespace: str | None) -> Any:
         return {str(k): _redacted(v, namespace) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_redacted(v, namespace) for v in value]
-    return redact(str(value), namespace=namespace)
+    text = redact(str(value), namespace=namespace)
+    return Uncut(text) if isinstance(value, Uncut) else text
 
 
 def _cut(value: Any) -> Any:
+    if isinstance(value, Uncut):
+        return str(value)
     if isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH:
         return value[:_MAX_VALUE_LENGTH] + "..."
     return value

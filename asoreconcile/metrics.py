@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from asoreconcile.durations import DurationFamily, Durations
+from asoreconcile.histogram import Histogram, HistogramFamily
 from asoreconcile.threads import Threads
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
@@ -57,8 +57,8 @@ class QueueSnapshot:
 class QueueMetrics:
     """One queue's part."""
 
-    queue_seconds: Durations
-    work_seconds: Durations
+    queue_seconds: Histogram
+    work_seconds: Histogram
     expose: Callable[[Callable[[], QueueSnapshot]], None]
     """Give the function that each scrape calls."""
 
@@ -72,7 +72,7 @@ class ControllerMetrics:
     terminal_errors: Counter
     panics: Counter
     timeouts: Counter
-    seconds: Durations
+    seconds: Histogram
     max_concurrent: Gauge
     active_workers: Gauge
 
@@ -82,14 +82,14 @@ class RuntimeMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self._queue_seconds = DurationFamily(
+        self._queue_seconds = HistogramFamily(
             "workqueue_queue_duration_seconds",
             "How long a key stays in the queue before it is taken",
             _QUEUE_LABELS,
             buckets=_QUEUE_BUCKETS,
             registry=registry,
         )
-        self._work_seconds = DurationFamily(
+        self._work_seconds = HistogramFamily(
             "workqueue_work_duration_seconds",
             "How long processing a key takes",
             _QUEUE_LABELS,
@@ -196,7 +196,7 @@ class _ControllerFamilies:
         self._timeouts = counter(
             "reconcile_timeouts_total", "Reconciles that outlived their deadline"
         )
-        self._seconds = DurationFamily(
+        self._seconds = HistogramFamily(
             "controller_runtime_reconcile_time_seconds",
             "Time of one reconcile",
             ("controller",),

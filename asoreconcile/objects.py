@@ -28,7 +28,7 @@ class ObjectKey:
 
 @attrs.frozen(order=True)
 class GroupKind:
-    """`network.azure.com` and `VirtualNetwork`; the core group is ""."""
+    """`apps` and `Deployment`; the core group is ""."""
 
     group: str
     kind: str

@@ -229,6 +229,9 @@ def manager(
     log.configure(
         json=json_logging or log_format == "json",
         level=logging.DEBUG if verbose >= _EACH_STEP else logging.INFO,
+        # What they warn of comes to us as an exception too, and is logged with whose
+        # it is.
+        errors_only=("azure.identity", "msal"),
     )
     certificates = webhook_cert_dir or _usual_certificates()
     try:

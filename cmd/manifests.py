@@ -6,6 +6,7 @@ from pathlib import Path
 
 import attrs
 
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.catalogue.kinds import (
     Catalogue,
     KindVersion,
@@ -15,7 +16,6 @@ from asoreconcile.catalogue.kinds import (
 from asoreconcile.catalogue.manifests import Manifest, read_manifests
 from asoreconcile.catalogue.validation import problems
 from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.conditions import find_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.errors import AsoreconcileError

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from asoreconcile.azure.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.conditions import is_ready
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
-from asoreconcile.conditions import is_ready
 from asoreconcile.controllers.kind_registry import RunningKind
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, ObjectKey

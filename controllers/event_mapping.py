@@ -10,6 +10,7 @@ from typing import Protocol
 
 from asoreconcile.azure import policy
 from asoreconcile.azure.annotations import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.conditions import find_ready, is_ready
 from asoreconcile.azure.dependency_index import DependencyIndex, Relation, targets_of
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.sync_mode import SYNC_MODE
@@ -18,7 +19,6 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.storage_codec import StorageCodec
-from asoreconcile.conditions import find_ready, is_ready
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
 

@@ -11,10 +11,10 @@ import attrs
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
 from asoreconcile.clock import Clock
-from asoreconcile.conditions import find_ready
 from asoreconcile.controllers.kind_registry import RunningKind
 from asoreconcile.objects import GroupKind, JsonObject, dig
 

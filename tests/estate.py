@@ -20,7 +20,7 @@ from asoreconcile.azure.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.conditions import find_ready
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.objects import (

@@ -6,7 +6,7 @@ from estate import ROLES, Estate
 
 from asoreconcile.arm.outcomes import Failed
 from asoreconcile.azure.annotations import FINALIZER, POLLER_TOKEN, RESOURCE_ID
-from asoreconcile.conditions import find_ready
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.objects import annotations, finalizers, is_deleting, uid_of
 
 

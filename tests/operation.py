@@ -12,9 +12,9 @@ from pathlib import Path
 
 import orjson
 
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.catalogue.manifests import read_manifests
 from asoreconcile.cmd.subprocesses import ChildProcess
-from asoreconcile.conditions import find_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_registry import resource_of

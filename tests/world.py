@@ -13,13 +13,13 @@ from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.azure.delete import delete_resource
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.scope import KindRuntime, SharedDependencies
-from asoreconcile.conditions import find_ready
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crds import manifest
 from asoreconcile.controllers.credential_resolver import GlobalConnection

@@ -6,9 +6,9 @@ Nobody else reads codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9; reconcile-sem
 
 import attrs
 
+from asoreconcile.arm.condition_error import RetryClass, Severity
 from asoreconcile.arm.error_body import UNKNOWN_CODE
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.errors import RetryClass, Severity
 
 
 def _names(text: str) -> frozenset[str]:

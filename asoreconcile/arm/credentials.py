@@ -13,8 +13,9 @@ import certifi
 from azure.core.credentials import AccessToken, TokenCredential
 from azure.core.exceptions import AzureError
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.arm.transport import ArmTransport, ca_bundle
-from asoreconcile.errors import ConditionError, RetryClass, StoppedError, in_chain
+from asoreconcile.errors import StoppedError, in_chain
 from asoreconcile.redaction import Vault, redact
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"

@@ -4,13 +4,15 @@ from http import HTTPStatus
 from typing import Literal
 
 from asoreconcile.arm.classification import classify
+from asoreconcile.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.arm.error_body import NO_MESSAGE
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Restart
 from asoreconcile.azure.outcome import LOST_SECONDS
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.inputs import inputs_of
-from asoreconcile.errors import ConditionError, RetryClass, RetryError, Severity
+from asoreconcile.errors import RetryError
+from asoreconcile.log import Uncut
 from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError
 from asoreconcile.objects import spec
@@ -129,7 +131,7 @@ def _classified(
         requestId=error.request_id,
         correlationId=error.correlation_id,
         clientRequestId=error.client_request_id,
-        armError=describe(error),
+        armError=Uncut(describe(error)),
     )
     chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
     found = chain(ClassifyError(version=work.version, error=error))

@@ -20,6 +20,7 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.azure.arm_errors import put_failed
 from asoreconcile.azure.claim import restore_owner
+from asoreconcile.azure.conditions import reconciling
 from asoreconcile.azure.drift import note_of_put, without_put
 from asoreconcile.azure.duplicates import require_sole
 from asoreconcile.azure.external_deletion import RECREATED, is_recreated, what_to_do
@@ -30,7 +31,6 @@ from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.poller import clear_poller, store_poller
 from asoreconcile.azure.prechecks import run_prechecks
 from asoreconcile.azure.put_ledger import PutRecord, digest
-from asoreconcile.azure.ready_conditions import reconciling
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.success import finish
 from asoreconcile.azure.turns import Reading

@@ -9,6 +9,7 @@ owner, reference, Secret or ConfigMap means no finalizer yet.
 
 from contextlib import suppress
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import (
     AZURE_NAME_FROM_CONFIG,
     FINALIZER,
@@ -30,7 +31,6 @@ from asoreconcile.azure.owner import (
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.validate import require_valid
 from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.errors import ConditionError
 from asoreconcile.objects import (
     JsonObject,
     finalizers,

@@ -6,6 +6,7 @@ object back into order (reconcile-semantics section 5).
 """
 
 from asoreconcile.arm import ids
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import TokenError
@@ -16,15 +17,14 @@ from asoreconcile.azure.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.arm_errors import delete_failed, operation_lost
+from asoreconcile.azure.conditions import deleting
 from asoreconcile.azure.duplicates import holder
 from asoreconcile.azure.identity import is_own
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.outcome import Outcome, Requeue, Stop
 from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
-from asoreconcile.azure.ready_conditions import deleting
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.middleware import default_handlers
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.extension_points import DELETE

@@ -7,7 +7,9 @@ goes out only for differences that no PUT has failed to mend before.
 
 from collections.abc import Iterable
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.annotations import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.azure.differences import Difference, differences
 from asoreconcile.azure.drift_baseline import (
     OBSERVED,
@@ -21,13 +23,7 @@ from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.conditions import find_ready
-from asoreconcile.errors import (
-    AsoreconcileError,
-    ConditionError,
-    RetryClass,
-    StoppedError,
-)
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.objects import JsonObject, annotations, dig, status
 
 PERSISTENT = "PersistentDrift"

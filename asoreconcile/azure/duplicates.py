@@ -7,12 +7,12 @@ what the objects state, so those count that are not claimed yet.
 """
 
 from asoreconcile.arm import ids
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.identity import id_of
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.policy import policy_of
 from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.errors import ConditionError
 from asoreconcile.objects import JsonObject, annotations, key_of, metadata, uid_of
 
 REASON = "AlreadyManaged"

@@ -8,6 +8,7 @@ Secrets stay out of logs and errors.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.export_cache import EXPORTED, note, noted_versions
 from asoreconcile.azure.export_expressions import (
@@ -20,7 +21,6 @@ from asoreconcile.azure.export_expressions import (
 from asoreconcile.azure.export_writer import is_owned, merged, refused, write
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.reserved import is_reserved
-from asoreconcile.errors import ConditionError
 from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.kube.errors import NotFoundError

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.errors import ConditionError, RetryError
+from asoreconcile.errors import RetryError
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     InvalidError,

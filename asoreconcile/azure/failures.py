@@ -3,6 +3,7 @@
 Most failures are born as a ConditionError; what others become is decided here, once.
 """
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm_errors import read_failed, unreachable
 from asoreconcile.azure.owner import owner_target
@@ -10,7 +11,7 @@ from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.conversion import ConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
-from asoreconcile.errors import ConditionError, in_chain
+from asoreconcile.errors import in_chain
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.objects import ObjectKey, spec
 from asoreconcile.reconcile_context import DeadlineError

@@ -7,6 +7,7 @@ another id would make a second resource and leave the first behind (write-once, 
 import attrs
 
 from asoreconcile.arm import ids
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
 from asoreconcile.azure.owner import Owner, resolve_owner
@@ -15,7 +16,6 @@ from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
-from asoreconcile.errors import ConditionError
 from asoreconcile.objects import JsonObject, annotations, is_deleting, spec, status
 
 

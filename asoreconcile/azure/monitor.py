@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
@@ -17,7 +18,7 @@ from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_pol
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.success import finish
 from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.errors import AsoreconcileError, ConditionError
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.middleware.context import Pending as SubOperation
 from asoreconcile.objects import JsonObject, spec
 

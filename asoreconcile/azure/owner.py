@@ -9,6 +9,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.arm import ids
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.annotations import (
     CHILD_ID_OVERRIDE,
     OWNER_GROUP_KIND,
@@ -17,9 +18,8 @@ from asoreconcile.azure.annotations import (
     RESOURCE_ID,
     label_value,
 )
+from asoreconcile.azure.conditions import find_ready, is_ready
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.conditions import find_ready, is_ready
-from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,

@@ -17,10 +17,10 @@ import attrs
 
 from asoreconcile import reconcile_context
 from asoreconcile.azure.annotations import FINALIZER
+from asoreconcile.azure.conditions import Ready, find_ready, merge_ready
 from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.clock import Clock
-from asoreconcile.conditions import Ready, find_ready, merge_ready
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
 from asoreconcile.kube.patch import merge_patch

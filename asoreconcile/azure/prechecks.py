@@ -6,12 +6,12 @@ that wait on one owner share its GETs (`owner_reads`). What the GETs say decides
 what a status remembers.
 """
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.azure.owner import Owner, waiting
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.status import status_of
-from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.requests import (
     Block,

@@ -10,10 +10,12 @@ from typing import Protocol
 import attrs
 
 from asoreconcile import reconcile_context
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.begin import begin
 from asoreconcile.azure.claim import claim, mark, restore_id
+from asoreconcile.azure.conditions import Ready, find_ready, reconciling, succeeded
 from asoreconcile.azure.delete import (
     await_parent_deletion,
     begin_delete,
@@ -37,14 +39,12 @@ from asoreconcile.azure.plan import Plan, Step, plan
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.poller import clear_poller
 from asoreconcile.azure.read_set import ReadSet
-from asoreconcile.azure.ready_conditions import reconciling
 from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
 from asoreconcile.azure.success import observe_skipped
 from asoreconcile.azure.unreadable import tell_unreadable
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import ConversionError
-from asoreconcile.conditions import Ready, find_ready, succeeded
-from asoreconcile.errors import ConditionError, RetryError, StoppedError
+from asoreconcile.errors import RetryError, StoppedError
 from asoreconcile.kube.errors import ApiError, ConflictError, is_too_large
 from asoreconcile.log import Logger, bound
 from asoreconcile.middleware.context import Pending

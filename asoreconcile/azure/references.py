@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.differences import HIDDEN
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.catalogue.inputs import InputReference
-from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.objects import (

@@ -7,8 +7,8 @@ Each object counts its own failures (D7). The class and the count decide, a
 import random
 from collections.abc import Callable
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.memory import ObjectMemory
-from asoreconcile.errors import ConditionError, RetryClass
 
 _CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
 _VERY_SLOW_SECONDS = 3600.0

@@ -13,6 +13,7 @@ import attrs
 from asoreconcile import reconcile_context
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.lro_store import AnnotationLroStore
 from asoreconcile.azure.memory import Memories, ObjectMemory
@@ -30,7 +31,6 @@ from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.storage_codec import SingleVersionCodec, StorageCodec
 from asoreconcile.clock import Clock
-from asoreconcile.errors import ConditionError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger

@@ -1,5 +1,6 @@
 """What follows once Azure has what we want: read, check, export (1h)."""
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, is_resource, stated_resource
 from asoreconcile.azure.annotations import (
     LATEST_RECONCILED_GENERATION,
@@ -13,7 +14,6 @@ from asoreconcile.azure.identity import is_own
 from asoreconcile.azure.outcome import Outcome, Requeue, Succeeded
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.status import status_of
-from asoreconcile.errors import ConditionError
 from asoreconcile.kube.patch import apply_merge_patch
 from asoreconcile.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Success

@@ -1,9 +1,9 @@
 """An object that cannot be read gets a condition that says so, and nothing else."""
 
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.conditions import Ready, merge_ready
 from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.cache.unreadable import REASON
-from asoreconcile.conditions import Ready, merge_ready
 from asoreconcile.kube.errors import InvalidError, NotFoundError
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.objects import (

@@ -5,9 +5,9 @@ write; without them the object shows what is wrong with it. What it exports is j
 `export`, under a reason of its own (R9.3).
 """
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.validation import rule_problems
-from asoreconcile.errors import ConditionError
 
 _MAX_TOLD = 10
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.extension_points import Middleware
 from asoreconcile.middleware.preconditions import named
 from asoreconcile.middleware.requests import ModifyPayload

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import attrs
 
 from asoreconcile.arm.classification import Classification
+from asoreconcile.arm.condition_error import RetryClass, Severity
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.errors import RetryClass, Severity
 from asoreconcile.middleware.extension_points import Middleware
 from asoreconcile.middleware.preconditions import named
 from asoreconcile.middleware.requests import ClassifyError

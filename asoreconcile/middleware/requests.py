@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import attrs
 
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import NO_PROGRESS, Progress
 from asoreconcile.arm.tokens import Token
 from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.errors import RetryClass
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.objects import JsonObject
 

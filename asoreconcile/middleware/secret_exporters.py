@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.context import KeptAs
 from asoreconcile.middleware.extension_points import Middleware
 from asoreconcile.middleware.preconditions import named

@@ -3,7 +3,7 @@
     know(password, namespace="shop")              # read from a Secret of `shop`
     redact("bad password 'hunter22'", namespace="shop")
 
-Whatever comes back (errors of ARM, of the API server, of an authority) and whatever
+Whatever comes back (errors of a cloud, of the API server, of an authority) and whatever
 goes out (conditions, events, log records) passes `redact`. A value is found as it is
 and in the forms that texts quote values in: base64 at any alignment, standard or
 URL-safe; percent-, HTML- and JSON-escaped, several times over; in any letter case; cut

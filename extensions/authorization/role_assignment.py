@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from asoreconcile.arm import ids
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.extension_points import IMPORT, MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

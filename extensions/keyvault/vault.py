@@ -7,8 +7,8 @@ A deleted vault keeps its name for weeks. `createOrRecover` brings it back,
 from collections.abc import Callable
 
 from asoreconcile.arm import ids, outcomes
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.middleware.requests import Delete, DeleteResult, Success

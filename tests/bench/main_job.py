@@ -22,11 +22,11 @@ from pathlib import Path
 
 import click
 
+from asoreconcile.azure.conditions import is_ready
 from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informers import Informers
 from asoreconcile.clock import SystemClock
 from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.conditions import is_ready
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_registry import resource_of

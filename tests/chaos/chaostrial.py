@@ -23,8 +23,8 @@ from chaosestate import estate
 from operation import NAMESPACE, Operation
 from tcpproxy import TcpProxy
 
+from asoreconcile.azure.conditions import find_ready
 from asoreconcile.cmd.subprocesses import ChildError
-from asoreconcile.conditions import find_ready
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import LEASES, NAMESPACES
 from asoreconcile.objects import ObjectKey, status

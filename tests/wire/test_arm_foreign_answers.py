@@ -8,10 +8,10 @@ from azure.core.credentials import AccessToken
 
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Done, Pending, ReadResource, Restart
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
-from asoreconcile.errors import RetryClass
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"

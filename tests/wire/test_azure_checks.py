@@ -3,12 +3,12 @@
 import pytest
 from world import World, resource_group, virtual_network
 
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.azure.annotations import (
     CHILD_ID_OVERRIDE,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
-from asoreconcile.errors import RetryClass
 from asoreconcile.middleware.extension_points import (
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,

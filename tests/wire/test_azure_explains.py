@@ -10,7 +10,7 @@ from world import World, postgres_server, resource_group, virtual_network
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.azure.annotations import POLLER_TOKEN, RESOURCE_ID
-from asoreconcile.conditions import MAX_MESSAGE
+from asoreconcile.azure.conditions import MAX_MESSAGE
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.log import JsonFormatter
 from asoreconcile.objects import annotations

@@ -8,13 +8,13 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
 from asoreconcile.arm import credentials
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.credentials import (
     ClientSecret,
     CloudConfig,
     CredentialError,
     identity_options,
 )
-from asoreconcile.errors import RetryClass
 
 CANARY = "canary-secret-1a2b3c"
 SOURCE = ClientSecret("tenant", "client", CANARY, subscription_id="s")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asoreconcile.arm.classification import classify
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.errors import ArmTransportError, parse_fault
 from asoreconcile.arm.response import ArmResponse
-from asoreconcile.errors import RetryClass
 
 SLOW = [
     "AnotherOperationInProgress",

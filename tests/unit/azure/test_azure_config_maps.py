@@ -2,8 +2,8 @@
 
 import pytest
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.export import catalogued_config_maps
-from asoreconcile.errors import ConditionError
 
 PATHS = {"principalId": "principalId", "port": "endpoint.port", "open": "open"}
 

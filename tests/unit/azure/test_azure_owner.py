@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.annotations import CHILD_ID_OVERRIDE, RESOURCE_ID
 from asoreconcile.azure.owner import (
     Owner,
@@ -11,7 +12,6 @@ from asoreconcile.azure.owner import (
     with_owner_reference,
 )
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import ConditionError, RetryClass
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
 
 GROUP = GroupKind("resources.azure.com", "ResourceGroup")

@@ -4,10 +4,10 @@ import base64
 
 import pytest
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.azure.references import References
-from asoreconcile.errors import ConditionError
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.objects import ObjectKey
 

@@ -1,8 +1,8 @@
 import pytest
 
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.memory import ObjectMemory
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.errors import ConditionError, RetryClass
 
 
 def make(sync=3600.0, jitter=1.0):

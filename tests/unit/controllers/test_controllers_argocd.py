@@ -5,8 +5,13 @@ from datetime import UTC, datetime
 import pytest
 from argohealth import argo_health
 
-from asoreconcile.azure.ready_conditions import deleting, reconciling
-from asoreconcile.conditions import Ready, merge_ready, succeeded
+from asoreconcile.azure.conditions import (
+    Ready,
+    deleting,
+    merge_ready,
+    reconciling,
+    succeeded,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WARNING = Ready("False", "Conflict", "Warning", "Busy.", 1)

@@ -8,6 +8,7 @@ from threading import Barrier, Event
 import attrs
 import pytest
 
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.credentials_secret import SecretRules
 from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
@@ -26,7 +27,6 @@ from asoreconcile.controllers.credential_watcher import (
     index_credentials,
     is_change,
 )
-from asoreconcile.errors import RetryClass
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY

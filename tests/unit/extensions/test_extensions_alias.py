@@ -3,8 +3,8 @@
 import pytest
 from extensions_chains import composed, cr, default, group_kind, version
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.middleware.requests import Delete, Deleted, Success

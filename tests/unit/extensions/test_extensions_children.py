@@ -8,7 +8,7 @@ import pytest
 from datafolder import data_folder
 from extensions_chains import cr, default, group_kind, version
 
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import copy_json

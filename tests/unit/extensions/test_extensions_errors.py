@@ -4,7 +4,7 @@ import pytest
 from extensions_chains import composed, group_kind, version
 
 from asoreconcile.arm.classification import Classification
-from asoreconcile.errors import RetryClass
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.middleware.requests import ClassifyError

@@ -6,8 +6,8 @@ import logging
 import pytest
 from extensions_chains import cr, default, group_kind, version
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.requests import ExportSecrets, SecretExport
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, fake_ctx

@@ -3,7 +3,7 @@
 import pytest
 from extensions_chains import cr, default, group_kind, status_at, version
 
-from asoreconcile.errors import RetryClass
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.requests import (
     Block,

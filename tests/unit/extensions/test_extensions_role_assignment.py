@@ -5,7 +5,7 @@ import threading
 import pytest
 from extensions_chains import SUBSCRIPTION, cr, version
 
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.extensions.authorization.role_assignment import (
     BuiltInRoles,
     role_by_name,

@@ -3,11 +3,11 @@
 import pytest
 from extensions_chains import SUBSCRIPTION, cr, default, group_kind, version
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Done
 from asoreconcile.arm.outcomes import Pending as Running
 from asoreconcile.arm.tokens import RESOURCE, Shape, Token
-from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.context import MemoryOperations, Pending
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload

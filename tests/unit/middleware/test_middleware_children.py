@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.errors import ConditionError
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.factories import Keep, keep_children, writable
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import copy_json

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.errors import RetryClass
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.middleware.factories import (
     block_if_state,
     block_unless_owner_state,

@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.arm.classification import Classification
-from asoreconcile.errors import RetryClass
+from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.middleware.factories import (
     code,
     message_contains,

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
+from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.errors import ConditionError
 from asoreconcile.middleware.factories import export_keys, export_status
 from asoreconcile.middleware.requests import Export, ExportSecrets, SecretExport
 from asoreconcile.testing.extensions import (

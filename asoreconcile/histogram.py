@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 
-class Durations:
+class Histogram:
     """One series, shown from its first duration on. Safe from any thread."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
@@ -45,7 +45,7 @@ class Durations:
             return self._counts.copy(), self._sum
 
 
-class DurationFamily(Collector):
+class HistogramFamily(Collector):
     """The series of one metric. Safe from any thread."""
 
     def __init__(
@@ -63,12 +63,12 @@ class DurationFamily(Collector):
         self._labels = labels
         self._bounds = buckets
         self._names = [*map(floatToGoString, buckets), "+Inf"]
-        self._series: dict[tuple[str, ...], Durations] = {}
+        self._series: dict[tuple[str, ...], Histogram] = {}
         registry.register(self)
 
-    def of(self, *values: str) -> Durations:
+    def of(self, *values: str) -> Histogram:
         """The series of these label values; the same one each time."""
-        return self._series.setdefault(values, Durations(self._bounds))
+        return self._series.setdefault(values, Histogram(self._bounds))
 
     def collect(self) -> Iterator[Metric]:
         family = self._family()

@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.errors import Severity
+from asoreconcile.arm.condition_error import Severity
 from asoreconcile.objects import JsonObject
 
 READY = "Ready"
@@ -71,6 +71,26 @@ class Ready:
 
 def succeeded(generation: int) -> Ready:
     return Ready("True", "Succeeded", observed_generation=generation)
+
+
+def reconciling(generation: int) -> Ready:
+    return Ready(
+        "False",
+        "Reconciling",
+        "Info",
+        "The resource is being created or updated in Azure",
+        generation,
+    )
+
+
+def deleting(generation: int) -> Ready:
+    return Ready(
+        "False",
+        "Deleting",
+        "Info",
+        "The resource is being deleted in Azure",
+        generation,
+    )
 
 
 def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:

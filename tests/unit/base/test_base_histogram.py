@@ -5,7 +5,7 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from asoreconcile.durations import DurationFamily
+from asoreconcile.histogram import HistogramFamily
 
 BUCKETS = (0.001, 0.5, 10.0)
 
@@ -17,7 +17,7 @@ def registry():
 
 @pytest.fixture
 def family(registry):
-    return DurationFamily(
+    return HistogramFamily(
         "took_seconds", "How long", ("name",), buckets=BUCKETS, registry=registry
     )
 

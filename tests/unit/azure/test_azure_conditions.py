@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from asoreconcile.conditions import (
+from asoreconcile.azure.conditions import (
     MAX_MESSAGE,
     Ready,
     find_ready,
