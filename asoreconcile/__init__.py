@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from asoreconcile.cache.events import Added, Deleted, Event, Updated
     from asoreconcile.cache.informer import Informer, NotCachedError
     from asoreconcile.cache.informers import Informers
-    from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, Scope, Selector
+    from asoreconcile.cache.scope import (
+        ALL_OTHER_NAMESPACES,
+        CacheOptions,
+        Scope,
+        Selector,
+    )
     from asoreconcile.clock import Clock, SystemClock
     from asoreconcile.errors import (
         AsoreconcileError,
@@ -108,7 +113,7 @@ if TYPE_CHECKING:
         Manager,
         ManagerError,
     )
-    from asoreconcile.runtime.options import CacheOptions, ClientOptions
+    from asoreconcile.runtime.options import ClientOptions, ControllerOptions
     from asoreconcile.runtime.predicates import (
         Predicate,
         concerns,
@@ -123,6 +128,7 @@ if TYPE_CHECKING:
         RunnableHooks,
         WarmUpRunnable,
     )
+    from asoreconcile.runtime.sources import Watch
     from asoreconcile.runtime.worker import Throttle
     from asoreconcile.serving.listener import ListenError
     from asoreconcile.threads import Threads
@@ -170,6 +176,7 @@ __all__ = [
     "ConflictError",
     "Controller",
     "ControllerBuilder",
+    "ControllerOptions",
     "ConversionError",
     "Convert",
     "Deleted",
@@ -238,6 +245,7 @@ __all__ = [
     "Updated",
     "Validate",
     "WarmUpRunnable",
+    "Watch",
     "WebhookError",
     "WebhookMetrics",
     "WebhookServer",
@@ -284,7 +292,7 @@ _HOMES = {
     "cache.events": ("Added", "Deleted", "Event", "Updated"),
     "cache.informer": ("Informer", "NotCachedError"),
     "cache.informers": ("Informers",),
-    "cache.scope": ("ALL_OTHER_NAMESPACES", "Scope", "Selector"),
+    "cache.scope": ("ALL_OTHER_NAMESPACES", "CacheOptions", "Scope", "Selector"),
     "clock": ("Clock", "SystemClock"),
     "errors": ("AsoreconcileError", "RetryError", "StoppedError", "TerminalError"),
     "kube.client": ("KubeClient",),
@@ -350,7 +358,7 @@ _HOMES = {
     "runtime.health": ("Check", "HealthChecks", "CheckResult"),
     "runtime.leaderelection.lease": ("LeaderElectionOptions", "LeaseTiming"),
     "runtime.manager": ("Elector", "LeadershipLostError", "Manager", "ManagerError"),
-    "runtime.options": ("CacheOptions", "ClientOptions"),
+    "runtime.options": ("ClientOptions", "ControllerOptions"),
     "runtime.predicates": (
         "Predicate",
         "concerns",
@@ -366,6 +374,7 @@ _HOMES = {
         "RunnableFunc",
     ),
     "runtime.leaderelection.fence": ("NotLeadingError",),
+    "runtime.sources": ("Watch",),
     "runtime.worker": ("Throttle",),
     "serving.listener": ("ListenError",),
     "threads": ("Threads",),

@@ -7,6 +7,7 @@ here decides anything about a resource.
 
 from collections.abc import Callable
 
+import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.arm.metrics import ArmMetrics
@@ -18,6 +19,7 @@ from asoreconcile.azure.waiting import Waiting
 from asoreconcile.cache.events import Event
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.pulse import pulse_of
+from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.patterns import Matched, match
@@ -83,7 +85,9 @@ from asoreconcile.runtime.health import (
 )
 from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
 from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
@@ -128,8 +132,8 @@ class AzureOperator:
         )
         self._informers = Informers(
             self._client,
+            CacheOptions(namespaces=settings.target_namespaces),
             clock=self._clock,
-            namespaces=settings.target_namespaces,
             report=self._report_unreadable,
             threads=self._threads,
         )
@@ -329,13 +333,13 @@ class AzureOperator:
         controller = Controller(
             "credentials",
             CredentialWatcher(self._connections, self._kinds),
+            ControllerOptions(limiter=retries(self._clock)),
             clock=self._clock,
-            limiter=retries(self._clock),
             metrics=self._metrics,
             threads=self._threads,
         )
         secrets = self._informers.of(SECRETS, metadata_only=True)
-        controller.watch(secrets, predicates=(is_change,))
+        controller.watch(Watch(secrets, when=is_change))
         self._manager.add(controller, group=RunnableGroup.LEADER)
 
     def _make_operator(self) -> SharedDependencies:
@@ -403,12 +407,12 @@ class AzureOperator:
             return None
         return lease_elector(
             self._cluster,
-            ObjectKey(wanted.namespace or self._settings.pod_namespace, wanted.lease),
+            attrs.evolve(
+                wanted, namespace=wanted.namespace or self._settings.pod_namespace
+            ),
             user_agent=self._user_agent,
             clock=self._clock,
             metrics=self._metrics,
-            identity=wanted.identity,
-            timing=wanted.timing,
             threads=self._threads,
         )
 

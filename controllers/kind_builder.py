@@ -30,6 +30,8 @@ from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import CachesSynced
+from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.worker import Throttle
 from asoreconcile.threads import Threads
 
@@ -92,13 +94,15 @@ class KindBuilder:
         controller = Controller(
             controller_name(version),
             ArmReconciler(self.operator, kind, informer),
+            ControllerOptions(
+                max_concurrent_reconciles=self.settings.max_concurrent_reconciles,
+                limiter=retries(self.clock),
+                deadline_seconds=_PASS_SECONDS,
+                throttle=self.throttle,
+            ),
             clock=self.clock,
             kind=str(version.group_kind),
-            max_concurrent_reconciles=self.settings.max_concurrent_reconciles,
-            limiter=retries(self.clock),
             metrics=self.metrics,
-            reconcile_deadline_seconds=_PASS_SECONDS,
-            throttle=self.throttle,
             threads=self.threads,
         )
         # First the index of who names what, then the queue: a worker that finds its
@@ -106,7 +110,7 @@ class KindBuilder:
         informer.add_handler(
             lambda event: self.wakeups.on_azure_object(kind.form, event)
         )
-        controller.watch(informer, predicates=(needs_reconcile,))
+        controller.watch(Watch(informer, when=needs_reconcile))
         name = str(version.group_kind)
         self.synced.watch(name, informer.has_synced, lambda: informer.last_error)
         self.metrics.informer(

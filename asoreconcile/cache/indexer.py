@@ -11,7 +11,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
 from asoreconcile.cache.initial_list import InitialList
 from asoreconcile.cache.overlay import Overlay
-from asoreconcile.cache.processor import Processor, Registration
+from asoreconcile.cache.processor import HandlerOptions, Processor, Registration
 from asoreconcile.cache.scope import WatchScope
 from asoreconcile.cache.store import IndexFunction, Store
 from asoreconcile.clock import Clock
@@ -57,16 +57,12 @@ class Indexer:
         self._overlay.hide(key, uid)
 
     def add_handler(
-        self, handler: EventHandler, *, resync_seconds: float, own_thread: bool
+        self, handler: EventHandler, options: HandlerOptions
     ) -> Registration:
         """Introduce a handler between two events."""
         with self._lock:
             return self.delivery.introduce(
-                handler,
-                self._store.entries(),
-                resync=self._resync,
-                resync_seconds=resync_seconds,
-                own_thread=own_thread,
+                handler, self._store.entries(), options, resync=self._resync
             )
 
     def take(self, type_: str, entry: Entry, part: WatchScope) -> None:

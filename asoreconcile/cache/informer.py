@@ -13,15 +13,9 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import EventHandler
 from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import StreamingSupport
-from asoreconcile.cache.processor import Registration
+from asoreconcile.cache.processor import HandlerOptions, Registration
 from asoreconcile.cache.reflector_thread import ReflectorThread
-from asoreconcile.cache.scope import (
-    EVERYTHING,
-    Namespaces,
-    Scope,
-    Transform,
-    watch_scopes,
-)
+from asoreconcile.cache.scope import EVERYTHING, Scope, watch_scopes
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.store import IndexFunction
 from asoreconcile.cache.transform import EntryTransform
@@ -58,25 +52,20 @@ class Informer:
         self,
         client: Source,
         resource: ApiResource,
+        scope: Scope = EVERYTHING,
         *,
         clock: Clock,
         metadata_only: bool = False,
-        namespaces: Namespaces | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
         default: Scope = EVERYTHING,
-        transform: Transform | None = None,
         streaming: StreamingSupport | None = None,
         threads: Threads | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
         report: Report = unreported,
     ) -> None:
-        """metadata_only: objects without spec, status or data.
-        namespaces: None watches the whole cluster; else one watch a namespace, each
-        with selectors of its own if it is given any (`Scope.namespaces`).
-        default: what counts of these where nothing is said. Rule: CA-2.
-        transform: what is kept of an object; where it fails, the object is left out
-        (IN-10).
+        """scope: what to cache of the kind: one watch for the whole cluster, or one
+        for each of its namespaces. Where its transform fails, the object is left out.
+        metadata_only: objects without spec, status or data.
+        default: what counts where the scope says nothing. Rules: CA-2, IN-10.
         report: called with objects that cannot be read.
         streaming: shared by the informers of a server; None expects support.
         threads: shared by all of a process that shows what died of it.
@@ -85,7 +74,9 @@ class Informer:
         self._clock = clock
         self._stopped = threading.Event()
         self._shape = EntryTransform(
-            resource, metadata_only=metadata_only, transform=transform
+            resource,
+            metadata_only=metadata_only,
+            transform=scope.transform or default.transform,
         )
         self._contents = Indexer(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
@@ -103,10 +94,7 @@ class Informer:
                 threads=threads,
             )
             for part in watch_scopes(
-                resource,
-                Scope(namespaces, label_selector, field_selector),
-                default=default,
-                metadata_only=metadata_only,
+                resource, scope, default=default, metadata_only=metadata_only
             )
         ]
 
@@ -127,9 +115,8 @@ class Informer:
         """
         if self._stopped.is_set():
             raise StoppedError(f"the informer of {self.resource.gvk} has stopped")
-        registration = self._contents.add_handler(
-            handler, resync_seconds=resync_seconds, own_thread=own_thread
-        )
+        options = HandlerOptions(resync_seconds, own_thread=own_thread)
+        registration = self._contents.add_handler(handler, options)
         if self._stopped.is_set():  # meanwhile, and nobody else would remove it
             registration.remove()
         return registration

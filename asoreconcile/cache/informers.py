@@ -1,18 +1,16 @@
 """All informers of a process: one a kind and selection, shared by all who ask."""
 
 import threading
-from collections.abc import Mapping
 
 import attrs
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
-from asoreconcile.cache.scope import EVERYTHING, Namespaces, Scope, Transform
+from asoreconcile.cache.scope import EVERYTHING, CacheOptions
 from asoreconcile.cache.source import Source
 from asoreconcile.cache.unreadable import Report, unreported
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import GroupKind
 from asoreconcile.threads import Threads
 
 
@@ -32,30 +30,23 @@ class Informers:
     def __init__(
         self,
         client: Source,
+        options: CacheOptions | None = None,
         *,
         clock: Clock,
-        namespaces: Namespaces | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        kinds: Mapping[GroupKind, Scope] | None = None,
-        transform: Transform | None = None,
-        streaming: bool = True,
         report: Report = unreported,
         threads: Threads | None = None,
     ) -> None:
-        """namespaces: the only ones to watch, for kinds that have a namespace; None
-        watches the whole cluster. kinds: what is different for some kinds. transform:
-        what is kept of an object, where the kind's scope does not say. streaming: get
-        initial state by stream where the server can, and by lists else. report: called
-        with objects that cannot be read. threads: where watches run; None looks after
-        them all the same, and shows nobody. Rule: CA-2.
+        """options: what is watched and kept; None is everything. report: called with
+        objects that cannot be read. threads: where watches run; None looks after them
+        all the same, and shows nobody. Rule: CA-2.
         """
+        options = options or CacheOptions()
         self._client = client
         self._clock = clock
-        self._default = Scope(namespaces, label_selector, field_selector, transform)
-        self._kinds = kinds or {}
+        self._default = options.default()
+        self._kinds = options.kinds
         self._threads = threads or Threads.timed_by(clock)
-        self._streaming = StreamingSupport(expected=streaming)
+        self._streaming = StreamingSupport(expected=options.streaming)
         self._report = report
         self._lock = threading.Lock()
         self._informers: dict[_Wanted, Informer] = {}
@@ -96,16 +87,17 @@ class Informers:
     def _made(self, wanted: _Wanted) -> Informer:
         scope = self._kinds.get(wanted.resource.group_kind, EVERYTHING)
         label, field = wanted.label_selector, wanted.field_selector
+        if label is not None:
+            scope = attrs.evolve(scope, label_selector=label)
+        if field is not None:
+            scope = attrs.evolve(scope, field_selector=field)
         return Informer(
             self._client,
             wanted.resource,
+            scope,
             clock=self._clock,
             metadata_only=wanted.metadata_only,
-            namespaces=scope.namespaces,
-            label_selector=scope.label_selector if label is None else label,
-            field_selector=scope.field_selector if field is None else field,
             default=self._default,
-            transform=scope.transform or self._default.transform,
             streaming=self._streaming,
             report=self._report,
             threads=self._threads,

@@ -22,14 +22,28 @@ _log = Logger(__name__)
 _SHORTEST_RESYNC_SECONDS = 1.0
 
 
+@attrs.frozen
+class HandlerOptions:
+    """How a handler is called; `Informer.add_handler` says what each means."""
+
+    resync_seconds: float = 0.0
+    own_thread: bool = False
+
+    def period_seconds(self) -> float:
+        """Between resyncs; 0 is never."""
+        if not self.resync_seconds:
+            return 0.0
+        return max(self.resync_seconds, _SHORTEST_RESYNC_SECONDS)
+
+
 @attrs.define(eq=False)
 class Registration:
-    """One handler's place at an informer (`runtime.source.Registration`)."""
+    """One handler's place at an informer (`runtime.sources.Registration`)."""
 
     handler: EventHandler
     _delivery: "Processor"
     _synced: Callable[[], bool]
-    resync_seconds: float = 0.0
+    resync_seconds: float
     active: bool = True
     timer: Timer | None = None
     line: "Listener | None" = None
@@ -98,22 +112,21 @@ class Processor:
         self,
         handler: EventHandler,
         present: Iterable[Entry],
+        options: HandlerOptions,
         *,
         resync: Callable[[Registration], None],
-        resync_seconds: float,
-        own_thread: bool,
     ) -> Registration:
         """Add a handler: it gets what is there, then all that `tell` distributes.
 
-        resync: called about every resync_seconds, on a thread of its own; 0 is never.
+        resync: called about as often as the options say, on a thread of its own.
         """
         registration = Registration(
             handler,
             self,
             self._synced,
-            max(resync_seconds, _SHORTEST_RESYNC_SECONDS) if resync_seconds else 0.0,
+            options.period_seconds(),
         )
-        if own_thread:
+        if options.own_thread:
             line = Listener(lambda event: self._call(registration, event))
             registration.line = line
             running = (one for one in self._lines if not one.join(0))

@@ -9,7 +9,7 @@ import attrs
 
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import GroupKind, JsonObject
 
 Transform = Callable[[JsonObject], JsonObject]
 """Gets an object nobody else holds; returns it, changed, or another one."""
@@ -55,6 +55,31 @@ class Scope:
 
 
 EVERYTHING = Scope()
+
+
+@attrs.frozen(kw_only=True)
+class CacheOptions:
+    """What of the cluster is watched and kept. Rule: CA-2.
+
+    namespaces: the only ones to watch, a sequence or selectors by name; None is the
+    whole cluster. label_selector, field_selector: the server leaves the rest out.
+    kinds: what is different for some kinds. transform: what is kept of an object, where
+    its kind's scope does not say (IN-10). streaming: ask for initial state as a stream;
+    servers that cannot are found out.
+    """
+
+    namespaces: Namespaces | None = None
+    label_selector: str | None = None
+    field_selector: str | None = None
+    kinds: Mapping[GroupKind, Scope] = attrs.field(factory=dict)
+    transform: Transform | None = None
+    streaming: bool = True
+
+    def default(self) -> Scope:
+        """What counts of a kind where nothing else is said of it."""
+        return Scope(
+            self.namespaces, self.label_selector, self.field_selector, self.transform
+        )
 
 
 @attrs.frozen

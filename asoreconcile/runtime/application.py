@@ -8,17 +8,18 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from asoreconcile.backoff import RateLimiter
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.pulse import pulse_of
+from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import REASON, Unreadable
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.client import KubeClient
@@ -27,7 +28,6 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
@@ -44,11 +44,11 @@ from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elec
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
 from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
-from asoreconcile.runtime.options import CacheOptions, ClientOptions
+from asoreconcile.runtime.options import ClientOptions, ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
-from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
+from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup
-from asoreconcile.runtime.worker import Throttle
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
@@ -125,9 +125,9 @@ class Application:
             before_write=self._elector.check if self._elector else None,
         )
         """Asks the server, and writes."""
-        cache = cache or CacheOptions()
-        self._informers = cache.informers(
+        self._informers = Informers(
             self.client,
+            cache,
             clock=self.clock,
             report=self._report_unreadable,
             threads=self.threads,
@@ -201,55 +201,36 @@ class Application:
         *,
         name: str | None = None,
         when: Predicate | None = None,
-        max_concurrent_reconciles: int = 1,
-        limiter: RateLimiter | None = None,
-        deadline_seconds: float | None = None,
         resync_seconds: float = 0.0,
-        fairness: Callable[[ObjectKey], Hashable] | None = None,
-        throttle: Throttle | None = None,
-        sync_timeout_seconds: float = 120.0,
-        idle_seconds: float = 30.0,
-        needs_leader: bool = True,
+        options: ControllerOptions | None = None,
     ) -> ControllerBuilder:
         """Have a reconciler called for each object of a kind, whenever one changes.
 
         reconciler: an object with a method `reconcile`, or a plain function.
 
         name: the controller's, unique here; default the plural and the group.
-        when: which events count; all without it.
-        limiter: of retries; default 5 ms doubling to 1000 s for each object.
-        deadline_seconds: what `reconcile_context.deadline()` returns.
-        resync_seconds: how often every object is looked at though nothing changed, 0
-        never; not what `when` hides.
-        needs_leader: False for what every replica does.
-        The others: see `Controller`.
+        when, resync_seconds: which events of the kind count, and how often every object
+        is looked at though nothing changed: as of a `Watch`.
+        options: how many at once, how long, how soon again.
         Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
         Raises ManagerError if the name is taken, TypeError for what is no reconciler.
         """
-        reconcile = reconcile_of(reconciler)
+        options = options or ControllerOptions()
         informer = self.informer(source)
-        gvk = informer.resource.gvk
         controller = Controller(
             name or _default_name(informer.resource),
-            reconcile,
+            reconciler,
+            options,
             clock=self.clock,
-            kind=str(gvk.group_kind),
-            max_concurrent_reconciles=max_concurrent_reconciles,
-            limiter=limiter,
+            kind=str(informer.resource.group_kind),
             metrics=self.metrics,
-            fairness=fairness,
-            reconcile_deadline_seconds=deadline_seconds,
-            throttle=throttle,
-            sync_timeout_seconds=sync_timeout_seconds,
-            idle_seconds=idle_seconds,
             threads=self.threads,
         )
-        assignment = ControllerBuilder(controller, informer, self.informer)
-        assignment.watches(informer, when=when, resync_seconds=resync_seconds)
-        group = RunnableGroup.LEADER if needs_leader else RunnableGroup.OTHERS
+        controller.watch(Watch(informer, when=when, resync_seconds=resync_seconds))
+        group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
         self.alive.add(controller.name, controller.progress)
-        return assignment
+        return ControllerBuilder(controller, informer, self.informer)
 
     @cached_property
     def webhook_metrics(self) -> WebhookMetrics:
@@ -352,12 +333,10 @@ class Application:
             wanted = LeaderElectionOptions(wanted)
         return lease_elector(
             self._cluster,
-            ObjectKey(wanted.namespace or self._cluster.namespace, wanted.lease),
+            wanted,
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
-            identity=wanted.identity,
-            timing=wanted.timing,
             threads=self.threads,
         )
 

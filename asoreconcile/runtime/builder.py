@@ -11,6 +11,7 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.handlers import Handler, enqueue_owner, enqueue_self
 from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.sources import Watch
 
 
 class ControllerBuilder:
@@ -49,18 +50,9 @@ class ControllerBuilder:
         when: Predicate | None = None,
         resync_seconds: float = 0.0,
     ) -> Self:
-        """Also look at a kind; the handler maps an event to requests.
-
-        handler: see `runtime.handlers`, such as `map_to(function)`.
-        when: which events count; all without it. resync_seconds: how often all objects
-        are delivered again as updates without a change; 0 is never.
+        """Also look at a kind; the arguments are those of a `Watch`, and the handler is
+        often `map_to(function)`.
         """
-        predicates = () if when is None else (when,)
         informer = self._informer(source)
-        self.controller.watch(
-            informer,
-            handler=handler,
-            predicates=predicates,
-            resync_seconds=resync_seconds,
-        )
+        self.controller.watch(Watch(informer, handler, when, resync_seconds))
         return self

@@ -7,19 +7,17 @@ threads. Rules: CT-*.
 """
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 
-from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import WorkQueue
-from asoreconcile.runtime.handlers import Handler, enqueue_self
 from asoreconcile.runtime.health import CheckResult
-from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
-from asoreconcile.runtime.sources import CacheSync, EventSources, Source
-from asoreconcile.runtime.worker import Throttle, Worker
+from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
+from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
 from asoreconcile.threads import Threads
 
@@ -36,17 +34,11 @@ class Controller:
         self,
         name: str,
         reconciler: Reconciler | Reconcile,
+        options: ControllerOptions | None = None,
         *,
         clock: Clock,
         kind: str = "",
-        max_concurrent_reconciles: int = 1,
-        limiter: RateLimiter | None = None,
         metrics: RuntimeMetrics | None = None,
-        fairness: Callable[[ObjectKey], Hashable] | None = None,
-        reconcile_deadline_seconds: float | None = None,
-        throttle: Throttle | None = None,
-        sync_timeout_seconds: float = 120.0,
-        idle_seconds: float = 30.0,
         threads: Threads | None = None,
         start_thread: StartThread = start_daemon,
     ) -> None:
@@ -54,24 +46,19 @@ class Controller:
         reconciler: an object with `reconcile`, or a plain function of a Request. Raises
         TypeError for anything else.
         kind: the `controllerKind` log field; default the name.
-        fairness: the group of a key for round-robin (PQ-11); default its namespace.
-        reconcile_deadline_seconds: what `reconcile_context.deadline()`
-            says, and what every call of both clients keeps to; nothing is killed.
-        throttle: whose turns reconciles wait for, before their time begins to count.
-        sync_timeout_seconds: when to warn about sources that do not sync.
-        idle_seconds: how long an unneeded worker stays.
         threads: shared by a process that shows what died of it.
         """
+        options = options or ControllerOptions()
         self.name = name
         self._clock = clock
-        self._max_concurrent = max_concurrent_reconciles
+        self._max_concurrent = options.max_concurrent_reconciles
         self._metrics = metrics.controller(name) if metrics else None
         self._queue: WorkQueue[ObjectKey] = WorkQueue(
             name,
             clock=clock,
-            limiter=limiter,
+            limiter=options.limiter,
             metrics=metrics.queue(name) if metrics else None,
-            fairness=fairness or _namespace,
+            fairness=options.fairness or _namespace,
             on_ready=self._hire,
         )
         self._intake = EventSources(self._queue)
@@ -82,46 +69,31 @@ class Controller:
             clock=clock,
             kind=kind or name,
             metrics=self._metrics,
-            deadline_seconds=reconcile_deadline_seconds,
-            throttle=throttle,
+            deadline_seconds=options.deadline_seconds,
+            throttle=options.throttle,
         )
         self._passes = self._reconciling.passes
         self._workforce = WorkerPool(
             self._queue,
             self._reconciling.work,
             clock=clock,
-            most=max_concurrent_reconciles,
-            idle_seconds=idle_seconds,
+            most=self._max_concurrent,
+            idle_seconds=options.idle_seconds,
             on_tick=self._passes.report_stuck,
             threads=threads,
             start_thread=start_thread,
         )
         self._gate = CacheSync(
-            clock, self._workforce.open, timeout_seconds=sync_timeout_seconds
+            clock,
+            self._workforce.open,
+            timeout_seconds=options.sync_timeout_seconds,
         )
         self._lock = threading.Lock()
         self._started = False
 
-    def watch(
-        self,
-        source: Source,
-        *,
-        handler: Handler = enqueue_self,
-        predicates: Sequence[Predicate] = (),
-        resync_seconds: float = 0.0,
-    ) -> None:
-        """Let a source's events enqueue requests; before or after `start` (CT-2).
-
-        predicates: all must say yes for an event to count. They and the handler run on
-        the watch thread: short, and never blocking.
-        resync_seconds: how often the source delivers everything again; 0 is never.
-        """
-        self._intake.add(
-            source,
-            handler=handler,
-            predicates=predicates,
-            resync_seconds=resync_seconds,
-        )
+    def watch(self, watch: Watch) -> None:
+        """Reconcile what its events ask for. At any time: CT-8."""
+        self._intake.add(watch)
 
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0

@@ -1,16 +1,15 @@
-"""The options of an application's client and caches, as one value for each.
+"""The options of an application's client and controllers, as one value for each.
 
-Every option has a default that suits most; asoreconcile/README.md lists them.
+Every option has a default that suits most; asoreconcile/README.md lists them. Those of
+the caches are `cache.scope.CacheOptions`, those of the leader election
+`leaderelection.lease.LeaderElectionOptions`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable
 
 import attrs
 
-from asoreconcile.backoff import TokenBucket
-from asoreconcile.cache.informers import Informers
-from asoreconcile.cache.scope import Namespaces, Scope, Transform
-from asoreconcile.cache.unreadable import Report, unreported
+from asoreconcile.backoff import RateLimiter, TokenBucket
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import FieldValidation, KubeClient
@@ -18,8 +17,8 @@ from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
-from asoreconcile.objects import GroupKind
-from asoreconcile.threads import Threads
+from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.worker import Throttle
 
 
 @attrs.frozen(kw_only=True)
@@ -71,44 +70,27 @@ class ClientOptions:
 
 
 @attrs.frozen(kw_only=True)
-class CacheOptions:
-    """What of the cluster is watched and kept. Rule: CA-2.
+class ControllerOptions:
+    """How a controller works. Rules: CT-6, CT-9, PQ-11.
 
-    namespaces: the only ones to watch, a sequence or selectors by name; None is the
-    whole cluster. label_selector, field_selector: the server leaves the rest out.
-    kinds: what is different for some kinds. transform: what is kept of an object, where
-    its kind's scope does not say (IN-10). streaming: ask for initial state as a stream;
-    servers that cannot are found out.
+    max_concurrent_reconciles: threads, started when there is work.
+    limiter: of retries; None is 5 ms doubling to 1000 s for each object. Each
+    controller needs one of its own.
+    deadline_seconds: what `reconcile_context.deadline()` says, and what every call of
+    both clients keeps to; nothing is killed.
+    fairness: the group of a key for round-robin; None is its namespace.
+    throttle: whose turns reconciles wait for, before their time begins to count;
+    controllers may share it.
+    sync_timeout_seconds: when to warn about sources that do not sync.
+    idle_seconds: how long an unneeded worker stays.
+    needs_leader: False for what every replica does (`Application.reconcile`).
     """
 
-    namespaces: Namespaces | None = None
-    label_selector: str | None = None
-    field_selector: str | None = None
-    kinds: Mapping[GroupKind, Scope] = attrs.field(factory=dict)
-    transform: Transform | None = None
-    streaming: bool = True
-
-    def informers(
-        self,
-        client: KubeClient,
-        *,
-        clock: Clock,
-        report: Report = unreported,
-        threads: Threads | None = None,
-    ) -> Informers:
-        """What watches it; it makes informers as they are asked for.
-
-        report: called with objects that cannot be read.
-        """
-        return Informers(
-            client,
-            clock=clock,
-            namespaces=self.namespaces,
-            label_selector=self.label_selector,
-            field_selector=self.field_selector,
-            kinds=self.kinds,
-            transform=self.transform,
-            streaming=self.streaming,
-            report=report,
-            threads=threads,
-        )
+    max_concurrent_reconciles: int = 1
+    limiter: RateLimiter | None = None
+    deadline_seconds: float | None = None
+    fairness: Callable[[ObjectKey], Hashable] | None = None
+    throttle: Throttle | None = None
+    sync_timeout_seconds: float = 120.0
+    idle_seconds: float = 30.0
+    needs_leader: bool = True

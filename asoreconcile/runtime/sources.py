@@ -8,8 +8,10 @@ the clock's timers, so that waiting costs no thread. Rules: CT-1, CT-2, CT-7, PQ
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
+
+import attrs
 
 from asoreconcile.cache.events import Event, EventHandler
 from asoreconcile.clock import Clock
@@ -17,8 +19,9 @@ from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.workqueue import WorkQueue
-from asoreconcile.runtime.handlers import Handler, priority_of
+from asoreconcile.runtime.handlers import Handler, enqueue_self, priority_of
 from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.reconciler import Request
 
 _log = Logger(__name__)
 _CHECK_SECONDS = 0.1
@@ -50,6 +53,29 @@ class Source(Protocol):
         """Whether the first list is in the cache."""
 
 
+@attrs.frozen
+class Watch:
+    """One source of a controller's events, and what they mean to it.
+
+    The functions run on the watch thread: short, and never blocking.
+    handler: maps an event to requests; see `runtime.handlers`.
+    when: which events count; all without it.
+    resync_seconds: how often the source delivers everything again, as updates without a
+    change; 0 is never.
+    """
+
+    source: Source
+    handler: Handler = enqueue_self
+    when: Predicate | None = None
+    resync_seconds: float = 0.0
+
+    def requests(self, event: Event) -> Iterable[Request]:
+        """Whom an event concerns, if it counts."""
+        if self.when is None or self.when(event):
+            return self.handler(event)
+        return ()
+
+
 class EventSources:
     """Takes nothing in before it is opened, and nothing more once it is closed.
 
@@ -66,24 +92,17 @@ class EventSources:
         self.registrations: list[Registration] = []
         """At the sources; grows while it is open."""
 
-    def add(
-        self,
-        source: Source,
-        *,
-        handler: Handler,
-        predicates: Sequence[Predicate],
-        resync_seconds: float,
-    ) -> None:
+    def add(self, watch: Watch) -> None:
         """Let a source's events in, at once if it is open."""
 
         def on_event(event: Event) -> None:
-            if all(predicate(event) for predicate in predicates):
-                priority = priority_of(event)
-                for request in handler(event):
-                    self._queue.add(request.key, priority=priority)
+            for request in watch.requests(event):
+                self._queue.add(request.key, priority=priority_of(event))
 
         def begin() -> None:
-            self._register(source.add_handler(on_event, resync_seconds=resync_seconds))
+            self._register(
+                watch.source.add_handler(on_event, resync_seconds=watch.resync_seconds)
+            )
 
         with self._lock:
             if not self._open:

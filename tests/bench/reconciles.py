@@ -58,7 +58,7 @@ def cpu_seconds():
 
 
 def run_ours(goal):
-    from asoreconcile import Application, Result
+    from asoreconcile import Application, ControllerOptions, Result
 
     app = Application("bench")
     tally = Tally(goal)
@@ -68,7 +68,9 @@ def run_ours(goal):
             tally.one()
             return Result()
 
-    app.reconcile(CONFIG_MAPS, Nothing(), max_concurrent_reconciles=4)
+    app.reconcile(
+        CONFIG_MAPS, Nothing(), options=ControllerOptions(max_concurrent_reconciles=4)
+    )
     return app.run()
 
 

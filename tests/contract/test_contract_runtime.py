@@ -12,6 +12,7 @@ from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.initial_list import StreamingSupport
+from asoreconcile.cache.scope import CacheOptions, Scope
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -66,9 +67,8 @@ def test_rf11_informer_follows_a_kind(
     informer = Informer(
         client,
         CONFIG_MAPS,
+        Scope([namespace], label_selector="kept=yes"),
         clock=SystemClock(),
-        namespaces=[namespace],
-        label_selector="kept=yes",
         metadata_only=metadata_only,
         streaming=support,
     )
@@ -158,7 +158,9 @@ def test_cl7_kinds_are_found(client: KubeClient):
 
 
 def test_d21_cl8_cached_client_reads_what_it_wrote(client: KubeClient, namespace: str):
-    informers = Informers(client, clock=SystemClock(), namespaces=[namespace])
+    informers = Informers(
+        client, CacheOptions(namespaces=[namespace]), clock=SystemClock()
+    )
     cached = CachedClient(client, informers)
     heard = Heard(informers.of(CONFIG_MAPS))
     informers.start()

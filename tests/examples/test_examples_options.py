@@ -23,13 +23,12 @@ OWNERS = {
     **{
         name: getattr(asoreconcile, name).__init__
         for name in (
-            *(
-                "CacheOptions",
-                "ClientOptions",
-                "LeaderElectionOptions",
-                "Scope",
-                "LeaseTiming",
-            ),
+            "CacheOptions",
+            "ClientOptions",
+            "ControllerOptions",
+            "LeaderElectionOptions",
+            "LeaseTiming",
+            "Scope",
         )
     },
 }

@@ -6,7 +6,7 @@ from heard import Heard
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import NotCachedError
 from asoreconcile.cache.informers import Informers
-from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, Scope, Selector
+from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, CacheOptions, Scope, Selector
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.create_or_patch import create_or_patch
 from asoreconcile.kube.errors import NotFoundError
@@ -22,7 +22,7 @@ def caches(client):
     made = []
 
     def make(**options):
-        informers = Informers(client, clock=SystemClock(), **options)
+        informers = Informers(client, CacheOptions(**options), clock=SystemClock())
         informers.start()
         made.append(informers)
         return informers, CachedClient(client, informers)

@@ -10,6 +10,7 @@ import pytest
 from applications import Applications, Noting, until
 
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.scope import Scope
 from asoreconcile.errors import StoppedError, TerminalError
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
@@ -27,6 +28,7 @@ from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions, LeaseTiming
 from asoreconcile.runtime.manager import ManagerError
+from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup
@@ -215,9 +217,7 @@ def definition_name():
 def test_an_informer_of_ones_own_is_started_shown_and_stopped(application, cluster):
     app = application.make(health_address="127.0.0.1:0")
     noting, shared = Noting(), Noting()
-    informer = Informer(
-        app.client, SECRETS, clock=app.clock, namespaces=["kube-public"]
-    )
+    informer = Informer(app.client, SECRETS, Scope(["kube-public"]), clock=app.clock)
     app.reconcile(SECRETS, shared, name="shared")
     app.reconcile(informer, noting)
     create(app, SECRETS, "default", "one")
@@ -241,7 +241,12 @@ def test_one_address_serves_metrics_and_health(application):
         application.make(metrics_address="127.0.0.1:0", health_address="127.0.0.1:0"),
         Noting(),
     )
-    app.reconcile(CONFIG_MAPS, noting, name="maps", max_concurrent_reconciles=3)
+    app.reconcile(
+        CONFIG_MAPS,
+        noting,
+        name="maps",
+        options=ControllerOptions(max_concurrent_reconciles=3),
+    )
     create(app, CONFIG_MAPS, "default", "one")
     application.start(app)
     noting.keys.get(timeout=20)

@@ -15,6 +15,7 @@ from asoreconcile import (
     CacheOptions,
     ClientOptions,
     ConflictError,
+    ControllerOptions,
     GroupKind,
     Informer,
     LeaderElectionOptions,
@@ -251,7 +252,12 @@ def test_mg2_what_every_replica_does_waits_for_no_lease(application):
     application.start(leader)
     until(lambda: leader.leads)
     everywhere, once = Noting(), Noting()
-    standby.reconcile(CONFIG_MAPS, everywhere, name="everywhere", needs_leader=False)
+    standby.reconcile(
+        CONFIG_MAPS,
+        everywhere,
+        name="everywhere",
+        options=ControllerOptions(needs_leader=False),
+    )
     standby.reconcile(CONFIG_MAPS, once, name="once")
     create(leader, CONFIG_MAPS, ONE)
     application.start(standby)

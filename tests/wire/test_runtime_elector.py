@@ -20,7 +20,11 @@ from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
-from asoreconcile.runtime.leaderelection.lease import LeaseTiming, holder_of
+from asoreconcile.runtime.leaderelection.lease import (
+    LeaderElectionOptions,
+    LeaseTiming,
+    holder_of,
+)
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import Response
 from asoreconcile.testing.kube import KubeServer
@@ -48,12 +52,10 @@ class Candidate:
         self.threads = Threads()
         self.elector = lease_elector(
             config,
-            KEY,
+            LeaderElectionOptions(KEY.name, KEY.namespace, identity, timing),
             user_agent=identity,
             clock=clock,
             metrics=RuntimeMetrics(self.registry),
-            identity=identity,
-            timing=timing,
             threads=self.threads,
         )
         self.elected, self.lost = Queue(), Queue()
@@ -164,7 +166,11 @@ def test_le9_one_leads_and_the_others_say_whom_they_stand_by_for(candidate, rene
 
 def test_le1_the_identity_names_the_machine_and_is_unique(config):
     one, two = (
-        LeaseElector(KubeClient(config, user_agent="t"), KEY, clock=FakeClock())
+        LeaseElector(
+            KubeClient(config, user_agent="t"),
+            LeaderElectionOptions(KEY.name, KEY.namespace),
+            clock=FakeClock(),
+        )
         for _ in range(2)
     )
     assert one.identity != two.identity

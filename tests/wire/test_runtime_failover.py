@@ -23,7 +23,8 @@ from asoreconcile.testing.kube import KubeServer
 # Each writes its name into the ConfigMap, again and again.
 PROGRAM = """
 import sys, time
-from asoreconcile import CONFIG_MAPS, Added, Application, LeaderElectionOptions, Result, LeaseTiming
+from asoreconcile import CONFIG_MAPS, Added, Application, ControllerOptions, Result
+from asoreconcile import LeaderElectionOptions, LeaseTiming
 
 name, kubeconfig, *seconds = sys.argv[1:]
 timing = LeaseTiming(*map(float, seconds))
@@ -41,7 +42,7 @@ app.reconcile(
     CONFIG_MAPS,
     Sign(),
     when=lambda event: isinstance(event, Added),
-    max_concurrent_reconciles=6,
+    options=ControllerOptions(max_concurrent_reconciles=6),
 )
 print("up", flush=True)
 sys.exit(app.run())

@@ -14,8 +14,11 @@ import uuid
 from collections.abc import Callable
 from math import inf
 
+import attrs
+
 from asoreconcile.cache.events import Deleted, Event, Updated
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.scope import Scope
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
@@ -27,7 +30,11 @@ from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
-from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, Write
+from asoreconcile.runtime.leaderelection.lease import (
+    Follow,
+    LeaderElectionOptions,
+    Write,
+)
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
 from asoreconcile.threads import Threads
@@ -45,11 +52,9 @@ class LeaseElector:
     def __init__(
         self,
         client: KubeClient,
-        lease: ObjectKey,
+        options: LeaderElectionOptions,
         *,
         clock: Clock,
-        identity: str = "",
-        timing: LeaseTiming | None = None,
         metrics: RuntimeMetrics | None = None,
         chance: Callable[[], float] = random.random,
         start_thread: StartThread = start_daemon,
@@ -57,15 +62,16 @@ class LeaseElector:
     ) -> None:
         """client: for this alone; without retries, with `timing.request_seconds` to
         read. `stop` closes it.
-        identity: of this process; default `<hostname>_<uuid>`. Rule: LE-1.
+        options: with a namespace; `lease_elector` knows a default. Rule: LE-1.
         start_thread: for what `elected` does. threads: where the elector itself runs;
         shared by a process that shows what died.
         """
-        self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        lease = ObjectKey(options.namespace, options.lease)
+        self.identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         self._client = client
         self._key = lease
         self._clock = clock
-        self._timing = timing or LeaseTiming()
+        self._timing = options.timing
         self._view = ObservedLease(
             lease, self.identity, clock=clock, timing=self._timing
         )
@@ -80,9 +86,8 @@ class LeaseElector:
         self._informer = Informer(
             client,
             LEASES,
+            Scope([lease.namespace], field_selector=f"metadata.name={lease.name}"),
             clock=clock,
-            namespaces=[lease.namespace],
-            field_selector=f"metadata.name={lease.name}",
             threads=self._threads,
         )
         self._trouble = ""
@@ -271,34 +276,27 @@ class LeaseElector:
 
 def lease_elector(
     cluster: ClusterConfig,
-    lease: ObjectKey,
+    options: LeaderElectionOptions,
     *,
     user_agent: str,
     clock: Clock,
     metrics: RuntimeMetrics | None = None,
-    identity: str = "",
-    timing: LeaseTiming | None = None,
     threads: Threads | None = None,
 ) -> LeaseElector:
-    """An elector with a client of its own; arguments as `LeaseElector`'s."""
-    timing = timing or LeaseTiming()
+    """An elector with a client of its own. Without a namespace in the options, the
+    lease is in the configuration's. The others: see `LeaseElector`.
+    """
     client = KubeClient(
         cluster,
         user_agent=user_agent,
         clock=clock,
         metrics=metrics,
-        read_seconds=timing.request_seconds,
+        read_seconds=options.timing.request_seconds,
         max_retries=0,
     )
-    return LeaseElector(
-        client,
-        lease,
-        clock=clock,
-        identity=identity,
-        timing=timing,
-        metrics=metrics,
-        threads=threads,
-    )
+    if not options.namespace:
+        options = attrs.evolve(options, namespace=cluster.namespace)
+    return LeaseElector(client, options, clock=clock, metrics=metrics, threads=threads)
 
 
 def _nothing() -> None:

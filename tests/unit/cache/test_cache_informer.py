@@ -6,6 +6,7 @@ from scriptedapi import Page, Script, bookmark, config_map, initial_end
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
+from asoreconcile.cache.scope import Scope
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import (
     ExpiredError,
@@ -251,7 +252,7 @@ class EachNamespace:
 def test_in11_of_several_watches_the_one_that_is_behind_counts():
     clock = FakeClock()
     source = EachNamespace(a=Script([initial_end(12)]), b=Script([initial_end(7)]))
-    informer = Informer(source, CONFIG_MAPS, clock=clock, namespaces=["a", "b"])
+    informer = Informer(source, CONFIG_MAPS, Scope(["a", "b"]), clock=clock)
     informer.start()
     try:
         for script in source.scripts.values():

@@ -8,6 +8,7 @@ from scriptedapi import QUIET, Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
+from asoreconcile.cache.scope import Scope
 from asoreconcile.cache.unreadable import unreported
 from asoreconcile.kube.errors import (
     ApiError,
@@ -62,10 +63,10 @@ def run():
         informer = Informer(
             script,
             CONFIG_MAPS,
+            Scope(transform=transform),
             clock=clock,
             uniform=uniform or (lambda low, _high: low),
             streaming=support,
-            transform=transform,
             report=report,
         )
         script.support = support

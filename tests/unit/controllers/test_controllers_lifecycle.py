@@ -20,6 +20,7 @@ from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.reconciler import Result
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.threads import Threads
 
@@ -116,7 +117,7 @@ def world():
         cache = Cache(broken=bool(step))
         caches.append(cache)
         controller = Controller(version.gvk.kind, passes, clock=clock)
-        controller.watch(cache)
+        controller.watch(Watch(cache))
         return RunningKind(
             version,
             cache,

@@ -23,8 +23,10 @@ from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.reconcile_context import deadline, priority, reconcile_id
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.worker import Throttle
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.testing.clock import FakeClock
@@ -110,10 +112,16 @@ def script():
 def make(clock, script, registry):
     made = []
 
-    def build(**options):
+    def build(*, kind="", start_thread=start_daemon, **options):
         options.setdefault("limiter", ItemExponential(1.0, 60.0, clock=clock))
         controller = Controller(
-            "vnet", script, clock=clock, metrics=RuntimeMetrics(registry), **options
+            "vnet",
+            script,
+            ControllerOptions(**options),
+            clock=clock,
+            kind=kind,
+            metrics=RuntimeMetrics(registry),
+            start_thread=start_thread,
         )
         made.append(controller)
         return controller
@@ -151,7 +159,7 @@ def settled(controller):
 def test_ct1_nothing_is_reconciled_before_the_sources_have_synced(make, script, clock):
     source = HandSource("a", synced=False)
     controller = make()
-    controller.watch(source)
+    controller.watch(Watch(source))
     controller.start()
     clock.advance(5)
     assert (controller.workers, controller.has_synced) == (0, False)
@@ -164,8 +172,8 @@ def test_ct1_nothing_is_reconciled_before_the_sources_have_synced(make, script, 
 def test_ct1_every_source_must_have_synced(make, clock):
     first, second = HandSource("a"), HandSource(synced=False)
     controller = make()
-    controller.watch(first)
-    controller.watch(second)
+    controller.watch(Watch(first))
+    controller.watch(Watch(second))
     controller.start()
     clock.advance(1)
     assert controller.workers == 0
@@ -176,7 +184,7 @@ def test_ct1_a_source_that_stays_unsynced_is_warned_about_once_and_heals(
 ):
     source = HandSource("a", synced=False)
     controller = make(sync_timeout_seconds=120)
-    controller.watch(source)
+    controller.watch(Watch(source))
     controller.start()
     with caplog.at_level(logging.WARNING):
         clock.advance(300)
@@ -196,14 +204,14 @@ def test_ct1_a_second_start_is_refused(make):
 def test_ct2_a_watch_added_later_starts_at_once(make, script):
     controller = make()
     controller.start()
-    controller.watch(HandSource("late"))
+    controller.watch(Watch(HandSource("late")))
     assert script.seen() == "late"
 
 
 def test_ct7_a_standby_takes_events_in_and_reconciles_only_once_started(make, script):
     source = HandSource("a")
     controller = make()
-    controller.watch(source)
+    controller.watch(Watch(source))
     controller.warm_up()
     controller.warm_up()
     assert len(source.handlers) == 1
@@ -224,7 +232,7 @@ def test_ct7_a_start_waits_for_a_warm_up_that_another_thread_has_begun(make, clo
             return super().add_handler(handler, resync_seconds=resync_seconds)
 
     controller, source = make(), Slow("a", synced=False)
-    controller.watch(source)
+    controller.watch(Watch(source))
     warming = threading.Thread(target=controller.warm_up)
     starting = threading.Thread(target=controller.start)
     warming.start()
@@ -242,14 +250,14 @@ def test_a_watch_added_while_it_stops_hears_nothing(make):
     controller, source = make(), HandSource()
     controller.start()
     assert controller.stop(10) == []
-    controller.watch(source)
+    controller.watch(Watch(source))
     assert source.handlers == []
 
 
 def test_pq1_changes_come_before_the_initial_list(make, script):
     source = HandSource("first", "second")
     controller = make()
-    controller.watch(source)
+    controller.watch(Watch(source))
     controller.warm_up()
     source.send(Updated(entry("second"), entry("second", "2")))
     source.send(Updated(entry("first"), entry("first")))
@@ -260,7 +268,7 @@ def test_pq1_changes_come_before_the_initial_list(make, script):
 def test_predicates_must_all_agree(make):
     source = HandSource()
     controller = make()
-    controller.watch(source, predicates=[generation_changed, lambda event: True])
+    controller.watch(Watch(source, when=generation_changed))
     controller.warm_up()
     source.send(Updated(entry(), entry(version="2")))
     assert len(controller._queue) == 0
@@ -272,7 +280,7 @@ def test_a_handler_decides_whom_an_event_concerns(make):
     source = HandSource()
     controller = make()
     keys = [ObjectKey("other", name) for name in ("x", "y")]
-    controller.watch(source, handler=lambda event: map(Request, keys))
+    controller.watch(Watch(source, handler=lambda event: map(Request, keys)))
     controller.warm_up()
     source.send(Deleted(entry()))
     assert len(controller._queue) == 2
@@ -442,7 +450,7 @@ def test_rl3_a_retry_error_is_not_tried_before_its_time(make, script, clock):
 
 def test_rl3_no_event_makes_it_earlier_than_the_error_allows(make, script, clock):
     controller, source = make(), HandSource()
-    controller.watch(source)
+    controller.watch(Watch(source))
     run_once(controller, script, RetryError("busy", after_seconds=5))
     settled(controller)
     source.send(Updated(entry(), entry(version="2")))
@@ -497,7 +505,7 @@ def test_ct6_a_pass_that_has_ended_is_nothing_to_report(make, script, clock, cap
 
 def test_ct1_a_gate_that_was_closed_stays_shut(make, clock):
     controller, source = make(), HandSource("a", synced=False)
-    controller.watch(source)
+    controller.watch(Watch(source))
     controller.start()
     assert controller.stop(10) == []
     source.synced = True
@@ -565,7 +573,7 @@ def test_ct6_the_deadline_is_known_within_and_its_passing_counted(
         clock.advance(61)
         return Result()
 
-    controller = make(reconcile_deadline_seconds=60)
+    controller = make(deadline_seconds=60)
     run_once(controller, script, slow)
     assert known.get(timeout=10) == 60
     until(lambda: value("reconcile_timeouts_total") == 1)
@@ -585,7 +593,7 @@ def test_ct6_what_takes_long_can_ask_whether_its_time_is_over(make, script, cloc
         reconcile_context.check()
         pytest.fail("went on")
 
-    controller = make(reconcile_deadline_seconds=5)
+    controller = make(deadline_seconds=5)
     run_once(controller, script, slow)
     assert late.get(timeout=10)
     settled(controller)
@@ -602,7 +610,7 @@ def test_ct6_a_pause_ends_with_the_time_or_with_the_controller(make, script, clo
             raised.put(type(error))
             raise
 
-    controller = make(reconcile_deadline_seconds=5)
+    controller = make(deadline_seconds=5)
     controller.start()
     script.steps.put(waits)
     controller.enqueue(KEY)
@@ -626,7 +634,7 @@ def test_ct6_outside_a_reconcile_there_is_nothing_to_ask():
 
 
 def test_ct6_a_reconcile_in_time_is_no_timeout(make, script, clock, value):
-    controller = make(reconcile_deadline_seconds=60)
+    controller = make(deadline_seconds=60)
     run_once(controller, script, AsoreconcileError("no"))
     until(lambda: value("reconcile_errors_total") == 1)
     assert value("reconcile_timeouts_total") == 0
@@ -635,7 +643,7 @@ def test_ct6_a_reconcile_in_time_is_no_timeout(make, script, clock, value):
 def test_ct6_a_stuck_reconcile_is_reported_once_with_its_stack(
     make, script, clock, caplog
 ):
-    controller = make(reconcile_deadline_seconds=60, idle_seconds=30)
+    controller = make(deadline_seconds=60, idle_seconds=30)
     controller.start()
     controller.enqueue(KEY)
     script.seen()
@@ -742,7 +750,7 @@ def test_a_stop_reports_what_still_runs(make, script, clock):
 def test_a_stop_takes_its_handlers_away(make):
     source = HandSource()
     controller = make()
-    controller.watch(source)
+    controller.watch(Watch(source))
     controller.start()
     controller.stop(10)
     assert source.handlers == []
@@ -751,7 +759,7 @@ def test_a_stop_takes_its_handlers_away(make):
 def test_d8_every_reconcile_waits_for_its_turn(make, script, clock):
     """Events too, which no limiter of a queue sees."""
     controller = make(throttle=Throttle(0.5, 1, clock=clock))
-    controller.watch(HandSource("a", "b"))
+    controller.watch(Watch(HandSource("a", "b")))
     script.steps.put(Result())
     controller.start()
     assert script.seen() == "a"
@@ -766,7 +774,7 @@ def test_d8_a_turn_s_wait_is_not_held_against_the_deadline(make, script, clock):
     seen = std.Queue()
     throttle = Throttle(0.1, 1, clock=clock)
     assert throttle.wait(threading.Event())
-    controller = make(throttle=throttle, reconcile_deadline_seconds=5.0)
+    controller = make(throttle=throttle, deadline_seconds=5.0)
     script.steps.put(lambda: seen.put(deadline()) or Result())
     controller.enqueue(KEY)
     controller.start()

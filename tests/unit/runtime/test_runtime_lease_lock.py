@@ -9,7 +9,12 @@ from asoreconcile.kube.errors import ConflictError, NotFoundError, TransportErro
 from asoreconcile.objects import ObjectKey, copy_json, resource_version
 from asoreconcile.runtime.leaderelection.elector import LeaseElector
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
-from asoreconcile.runtime.leaderelection.lease import Follow, LeaseTiming, holder_of
+from asoreconcile.runtime.leaderelection.lease import (
+    Follow,
+    LeaderElectionOptions,
+    LeaseTiming,
+    holder_of,
+)
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.testing.clock import FakeClock
 
@@ -143,7 +148,9 @@ def test_le6_what_is_another_s_is_not_released(hand, leases):
 def test_le6_a_release_that_meets_a_conflict_is_tried_again_at_once(leases, clock):
     """The clock stands: who waits, waits for ever."""
     elected, left = threading.Event(), []
-    elector = LeaseElector(leases, KEY, clock=clock, identity="me")
+    elector = LeaseElector(
+        leases, LeaderElectionOptions(KEY.name, KEY.namespace, "me"), clock=clock
+    )
     elector.start(elected=elected.set, lost=lambda: None)
     assert elected.wait(10)
     leases.before = once(lambda: leases.write_as("me"))

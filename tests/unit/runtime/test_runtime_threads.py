@@ -12,8 +12,10 @@ from asoreconcile.cache.events import Added
 from asoreconcile.clock import SystemClock
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.runnable import RunnableFunc
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.testing.clock import FakeClock
 
 ROOT = Path(asoreconcile.__file__).parent
@@ -84,7 +86,7 @@ def test_th3_predicates_and_handlers_run_where_the_event_is_delivered():
         return [Request(event.key)]
 
     controller = Controller("test", Noting(), clock=FakeClock())
-    controller.watch(Source(synced=True), handler=handler, predicates=(predicate,))
+    controller.watch(Watch(Source(synced=True), handler=handler, when=predicate))
     deliverer = threading.Thread(target=controller.warm_up)
     deliverer.start()
     deliverer.join()
@@ -94,8 +96,10 @@ def test_th3_predicates_and_handlers_run_where_the_event_is_delivered():
 
 def test_th9_a_stop_wakes_an_idle_worker():
     noting = Noting()
-    controller = Controller("test", noting, clock=SystemClock(), idle_seconds=3600.0)
-    controller.watch(Source(synced=True))
+    controller = Controller(
+        "test", noting, ControllerOptions(idle_seconds=3600.0), clock=SystemClock()
+    )
+    controller.watch(Watch(Source(synced=True)))
     controller.start()
     assert noting.reconciled.wait(20)
     assert controller.stop(60) == []
@@ -105,7 +109,7 @@ def test_th9_a_stop_wakes_an_idle_worker():
 def test_th9_a_stop_ends_the_wait_for_sources():
     noting = Noting()
     controller = Controller("test", noting, clock=SystemClock())
-    controller.watch(Source(synced=False))
+    controller.watch(Watch(Source(synced=False)))
     controller.start()
     assert controller.stop(60) == []
     assert not noting.reconciled.is_set()
