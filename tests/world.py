@@ -15,6 +15,7 @@ from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.conditions import find_ready
 from asoreconcile.azure.delete import delete_resource
+from asoreconcile.azure.outcome import BEGUN_PRIORITY
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.reconciler import ArmReconciler
@@ -243,7 +244,20 @@ class World:
         self.client.delete(self.resource_for(obj), _key(obj))
 
     def run(self, obj, *, operator=None, stale=None):
-        """One pass over an object; its Result. stale: what a cache still holds."""
+        """One pass over an object; its Result. stale: what a cache still holds.
+
+        The claim of a marked object, a reconcile of its own, and the next are one pass.
+        """
+        if stale is not None:
+            return self.run_once(obj, operator=operator, stale=stale)
+        was_marked = OPERATOR_NAMESPACE in annotations(self.read(obj) or {})
+        result = self.run_once(obj, operator=operator)
+        if was_marked and result.priority == BEGUN_PRIORITY:
+            return self.run_once(obj, operator=operator)
+        return result
+
+    def run_once(self, obj, *, operator=None, stale=None):
+        """One reconcile of an object; its Result."""
         kind = self._kinds[gvk_of(obj).group_kind]
         reader = self.reader(kind)
         if stale is not None:

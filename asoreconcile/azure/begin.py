@@ -19,7 +19,7 @@ from asoreconcile.azure.annotations import (
     label_value,
 )
 from asoreconcile.azure.arm_errors import put_failed
-from asoreconcile.azure.claim import restore_owner
+from asoreconcile.azure.claim import go_on_written, restore_owner
 from asoreconcile.azure.conditions import reconciling
 from asoreconcile.azure.drift import note_of_put, without_put
 from asoreconcile.azure.duplicates import require_sole
@@ -62,7 +62,8 @@ def _begin(work: ReconcileScope, reading: Reading) -> Outcome:
         return monitor(work)
     require_valid(work)
     owner = work.owner()
-    restore_owner(work, owner)
+    if restore_owner(work, owner):
+        return go_on_written(work)
     postponed = run_prechecks(work, owner)
     if isinstance(postponed, Postpone):
         work.session.restore_ready()

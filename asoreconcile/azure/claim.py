@@ -1,10 +1,10 @@
 """Making an object ours before anything is asked of Azure.
 
-One write, preconditioned on the resource version, so that of two operators only one may
-win it: whose the object is, the finalizer, the ARM id, the owner's labels and
-reference. It is stored before any PUT (R1.4), so whatever dies afterwards leaves an
-object whose deletion still reaches Azure. What the spec needs must be there: a missing
-owner, reference, Secret or ConfigMap means no finalizer yet.
+One write, and the end of its reconcile: whose the object is, the finalizer, the ARM id,
+the owner's labels and reference. It rests on the resource version, so that of two
+operators only one may win it. It is stored before any PUT (R1.4), so whatever dies
+afterwards leaves an object whose deletion still reaches Azure. What the spec needs must
+be there: a missing owner, reference, Secret or ConfigMap means no finalizer yet.
 """
 
 from contextlib import suppress
@@ -21,6 +21,7 @@ from asoreconcile.azure.annotations import (
     label_value,
 )
 from asoreconcile.azure.identity import identify, is_from_config
+from asoreconcile.azure.outcome import BEGUN_PRIORITY, Requeue
 from asoreconcile.azure.owner import (
     Owner,
     owner_labels,
@@ -103,20 +104,27 @@ def _write(work: ReconcileScope, meta: JsonObject) -> None:
         work.credential_event()
 
 
+def go_on_written(work: ReconcileScope) -> Requeue:
+    """The end of a reconcile that made its object fit to be begun: the next one begins
+    at once, from what was written just now.
+    """
+    work.memory.begun.note(work.obj, at=work.operator.clock.monotonic())
+    return Requeue(priority=BEGUN_PRIORITY)
+
+
 def restore_id(work: ReconcileScope) -> None:
-    """Write the ARM id again when someone removed it after the claim (D10).
+    """Write the ARM id again, which someone removed after the claim (D10).
 
     Raises ConditionError when it cannot be derived, GoneError.
     """
-    if work.arm_id:
-        return
     identity = identify(work, work.owner())
     work.log.warning("Writing the lost resource-id anew", armId=identity.arm_id)
-    work.session.annotate({RESOURCE_ID: identity.arm_id})
+    work.session.record({RESOURCE_ID: identity.arm_id})
 
 
-def restore_owner(work: ReconcileScope, owner: Owner | None) -> None:
-    """Name the owner again when another object has its name since the claim.
+def restore_owner(work: ReconcileScope, owner: Owner | None) -> bool:
+    """Name the owner again when another object has its name since the claim; whether
+    that was written.
 
     The label of the claim is the record: a reference that a user took away stays away.
     Raises ConflictError, GoneError.
@@ -124,10 +132,11 @@ def restore_owner(work: ReconcileScope, owner: Owner | None) -> None:
     named = labels(work.obj).get(OWNER_UID)
     wanted = owner_labels(owner)
     if not named or not wanted or named == wanted[OWNER_UID]:
-        return
+        return False
     references = with_owner_reference(owner_references(work.obj), owner)
     work.log.info("Naming the new owner", ownerUid=wanted[OWNER_UID])
     work.session.write_shared({"labels": wanted, "ownerReferences": references})
+    return True
 
 
 def _owner(work: ReconcileScope) -> Owner | None:

@@ -72,14 +72,19 @@ def delete_resource(request: Delete) -> DeleteResult:
 def monitor_delete(work: ReconcileScope) -> Outcome:
     """One poll of a running DELETE."""
     work.session.set_ready(deleting(work.session.generation))
-    work.event("Normal", "MonitorDelete", f'Asking Azure whether "{work.arm_id}" went')
     try:
         token = load_poller(work)
     except TokenError as error:
         work.log.warning("Dropping unreadable operation token", reason=str(error))
         clear_poller(work)
         return Requeue()
+    polls_before = work.memory.poll.progress.polls
     outcome = poll(work, token)
+    is_early = isinstance(outcome, Pending) and outcome.progress.polls == polls_before
+    if not polls_before and not is_early:
+        # Once a deletion: its polls are no news.
+        text = f'Asking Azure whether "{work.arm_id}" went'
+        work.event("Normal", "MonitorDelete", text)
     match outcome:
         case Done():
             return remove_finalizer(work)
@@ -120,8 +125,7 @@ def remove_finalizer(work: ReconcileScope) -> Outcome:
 
     Raises ConflictError when the object changed meanwhile; the reconcile starts again.
     """
-    work.kind.memories.forget(work.key)
-    work.operator.waiting.forget(ObjectReference(work.kind.group_kind, work.key))
+    work.operator.forget(work.kind, work.key)
     present = finalizers(work.obj)
     if FINALIZER in present:
         _name_what_stays(work)

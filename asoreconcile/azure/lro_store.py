@@ -5,7 +5,12 @@ that went back to another operator carries only an annotation it ignores. An ope
 that ASO knows, too, has the annotation that ASO gives it.
 """
 
-from asoreconcile.azure.annotations import OWN_PREFIX
+from asoreconcile.azure.annotations import (
+    INPUTS,
+    OWN_PREFIX,
+    POLLER_ID,
+    POLLER_TOKEN,
+)
 from asoreconcile.azure.patch_helper import PatchHelper
 
 _SUFFIX = "-token"
@@ -24,7 +29,15 @@ class AnnotationLroStore:
         return self._session.annotation(_annotation(name)) or None
 
     def save(self, name: str, token: str) -> None:
-        self._session.annotate({_annotation(name): token})
+        """Durable before this returns. An operation of an extension begins when the
+        object's own is over, which is noted in the same write.
+        """
+        over = {
+            note: None
+            for note in (POLLER_TOKEN, POLLER_ID, INPUTS)
+            if self._session.annotation(note)
+        }
+        self._session.record({_annotation(name): token, **over})
 
     def clear(self, name: str) -> None:
         if self.load(name) is not None:

@@ -1,11 +1,15 @@
 """One reconcile of one object: its working copy, and every write to Kubernetes.
 
-Writes are small and say what they rest on. Our own annotations and labels go out as a
-merge patch preconditioned on the uid, so that an edit in between costs no operation
-token; finalizers and owner references are lists others share, so they also rest on the
-resource version; the status goes last, in one patch. Every answer replaces the working
-copy's metadata and is given to the cache, so that the next reconcile cannot start from
-something older (D21).
+Writes are few, small, and say what they rest on. Annotations and labels are collected
+and go out together: at the latest before the status, at once where something must be
+known to the next process (`record`). So a reconcile makes two writes at most, one of
+metadata and one of the status, which goes last.
+
+Our own annotations and labels are a merge patch preconditioned on the uid, so that an
+edit in between costs no operation token; finalizers and owner references are lists
+others share, so they also rest on the resource version. Every answer replaces the
+working copy's metadata and is given to the cache, so that the next reconcile cannot
+start from something older (D21).
 
 An object that is gone ends the reconcile (`GoneError`), silently: R1.17, D2.
 """
@@ -95,6 +99,9 @@ class PatchHelper:
         Raises ConversionError.
         """
         self._form = form
+        self.obj: JsonObject = {}
+        # Annotations and labels of the working copy that are not written yet.
+        self._unwritten: JsonObject = {}
         self._take(obj)
         self.key = key_of(obj)
         # What the conditions of this reconcile speak of, whatever is edited meanwhile.
@@ -117,22 +124,33 @@ class PatchHelper:
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
-        """Set (or with None remove) annotations and set labels, if any differs.
+        """Set (or with None remove) annotations and set labels, if any differs. They
+        are written with the next write of metadata, `commit` at the latest.
 
         They go out together even where the working copy says that some are there: it
         may be older than what another process wrote, and an operation's token must
         never stand beside the generation of another.
         """
-        meta: JsonObject = {}
         if _differ(annotations(self.obj), notes):
-            meta["annotations"] = dict(notes)
+            self._collect("annotations", notes)
         if labelled and _differ(labels(self.obj), labelled):
-            meta["labels"] = dict(labelled)
-        if meta:
-            self._patch({"metadata": {"uid": uid_of(self.obj), **meta}})
+            self._collect("labels", labelled)
+
+    def record(
+        self,
+        notes: Mapping[str, str | None],
+        *,
+        labelled: Mapping[str, str] | None = None,
+    ) -> None:
+        """As `annotate`, and durable before this returns, with all that was collected.
+
+        For what another process must know if this one dies now. Raises GoneError.
+        """
+        self.annotate(notes, labelled=labelled)
+        self.flush()
 
     def write_shared(self, meta: JsonObject) -> None:
-        """Write lists that others write too (finalizers, ownerReferences).
+        """Write lists that others write too (finalizers, ownerReferences), at once.
 
         Raises ConflictError when the object changed since it was read: nothing was
         written, the reconcile starts again from the newer object.
@@ -141,7 +159,9 @@ class PatchHelper:
             "uid": uid_of(self.obj),
             "resourceVersion": resource_version(self.obj),
         }
-        self._patch({"metadata": {**base, **meta}})
+        for field in ("annotations", "labels"):
+            self._collect(field, meta.get(field) or {})
+        self._patch({"metadata": {**base, **meta, **self._collected()}})
 
     def confirm(self) -> None:
         """Make sure that the object is still there, as this reconcile knows it.
@@ -214,14 +234,38 @@ class PatchHelper:
         self.status, dropped = fitted(self.status, room)
         return dropped
 
-    def commit_status(self) -> None:
-        """Write the working status, if it differs from what is stored (R1.16)."""
+    def commit(self) -> None:
+        """Write what was collected, and then the working status, if it differs from
+        what is stored (R1.16). Raises GoneError, ApiError.
+        """
+        self.flush()
         wanted = self._form.status({**self.obj, "status": self.status})
         change = merge_patch({"status": self._kept_status}, {"status": wanted})
         if change is not None:
             self._patch(
                 {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
             )
+
+    def _collect(self, field: str, values: Mapping[str, str | None]) -> None:
+        """Have the working copy say what is to be written."""
+        if not values:
+            return
+        meta = self.obj["metadata"]
+        shown = {**(meta.get(field) or {}), **values}
+        kept = {name: value for name, value in shown.items() if value is not None}
+        self.obj = {**self.obj, "metadata": {**meta, field: kept}}
+        self._unwritten[field] = {**self._unwritten.get(field, {}), **values}
+
+    def flush(self) -> None:
+        """Write what was collected. Raises GoneError, ApiError: it is not tried again
+        in this reconcile.
+        """
+        if collected := self._collected():
+            self._patch({"metadata": {"uid": uid_of(self.obj), **collected}})
+
+    def _collected(self) -> JsonObject:
+        collected, self._unwritten = self._unwritten, {}
+        return collected
 
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
         try:

@@ -25,7 +25,10 @@ class Step(Enum):
     """The one thing a reconcile does."""
 
     IGNORE_FOREIGN = auto()  # another operator's object: an event, nothing else (R1.2)
-    MARK = auto()  # write whose it is; the next reconcile goes on (R1.3)
+    # One write that must be there before Azure is asked; the next reconcile goes on.
+    MARK = auto()  # whose it is (R1.3)
+    CLAIM = auto()  # that it is ours, and which resource it stands for (R1.4)
+    RESTORE_ID = auto()  # which resource, when that was removed after the claim (D10)
     BEGIN = auto()  # PUT
     MONITOR = auto()  # one poll of the running PUT
     OBSERVE = auto()  # policy skip: read, export, no write (R1.8)
@@ -39,8 +42,9 @@ class Step(Enum):
 
 @attrs.frozen
 class Plan:
-    """A step, and whether the object must be claimed before it (at MARK: with it).
+    """A step.
 
+    claim: at MARK: the claim is due, too.
     drop_poller: the stored operation is no PUT's, or is half there; it is cleared and
     the reconcile starts again (D16, R2.1).
     """
@@ -66,12 +70,16 @@ def plan(
     claim = FINALIZER not in finalizers(obj)
     if not owner:
         return Plan(Step.MARK, claim=claim)
+    if claim:
+        return Plan(Step.CLAIM)
+    if not notes.get(RESOURCE_ID):
+        return Plan(Step.RESTORE_ID)
     if not policy.writes:
-        return Plan(Step.OBSERVE, claim=claim)
+        return Plan(Step.OBSERVE)
     if _has_poller(obj) and notes[POLLER_ID] == PUT_POLLER:
-        return Plan(Step.MONITOR, claim=claim)
+        return Plan(Step.MONITOR)
     leftover = bool(notes.get(POLLER_TOKEN) or notes.get(POLLER_ID))
-    return Plan(Step.BEGIN, claim=claim, drop_poller=leftover)
+    return Plan(Step.BEGIN, drop_poller=leftover)
 
 
 def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Plan:

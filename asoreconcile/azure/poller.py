@@ -34,7 +34,7 @@ def store_poller(
     """
     due = work.operator.clock.monotonic() + running.delay_seconds
     work.memory.poll = PollState(running.progress, due)
-    work.session.annotate(
+    work.session.record(
         {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller_id, **(notes or {})},
         labelled=labelled,
     )
@@ -43,7 +43,9 @@ def store_poller(
 def clear_poller(
     work: ReconcileScope, *, notes: dict[str, str | None] | None = None
 ) -> None:
-    """Forget the recorded operation (R2.2); notes: annotations of the same write."""
+    """Forget the recorded operation (R2.2), with the next write of metadata; notes:
+    annotations of the same write.
+    """
     work.memory.poll = PollState()
     present = {
         name: None

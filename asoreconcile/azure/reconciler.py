@@ -14,7 +14,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.correlation import correlated
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.begin import begin
-from asoreconcile.azure.claim import claim, mark, restore_id
+from asoreconcile.azure.claim import claim, go_on_written, mark, restore_id
 from asoreconcile.azure.conditions import Ready, find_ready, reconciling, succeeded
 from asoreconcile.azure.delete import (
     await_parent_deletion,
@@ -25,7 +25,6 @@ from asoreconcile.azure.delete import (
 from asoreconcile.azure.failures import event_text, failure_of, is_worth_an_event
 from asoreconcile.azure.misunderstood import tell_misunderstood
 from asoreconcile.azure.monitor import monitor
-from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.outcome import (
     AT_ONCE_SECONDS,
     BEGUN_PRIORITY,
@@ -101,10 +100,7 @@ class ArmReconciler:
             if unreadable is not None:
                 self._tell_unreadable(unreadable.known, unreadable.message)
             # Whoever took it away: a deletion that we did not end comes by here, too.
-            self._kind.memories.forget(request.key)
-            self._operator.waiting.forget(
-                ObjectReference(self._kind.group_kind, request.key)
-            )
+            self._operator.forget(self._kind, request.key)
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
@@ -136,8 +132,10 @@ class ArmReconciler:
     def _pass(self, work: ReconcileScope) -> Result:
         try:
             outcome = self._run(work)
+            if not isinstance(outcome, Stop):
+                work.session.flush()
         except GoneError:
-            self._kind.memories.forget(work.key)
+            self._operator.forget(self._kind, work.key)
             return self._finish(work, Stop())
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
@@ -189,10 +187,16 @@ class ArmReconciler:
         if decided.step is Step.IGNORE_FOREIGN:
             return self._leave_alone(work)
         tell_misunderstood(work)
-        if decided.step is Step.MARK:
-            mark(work, claim=decided.claim)
-            work.memory.begun.note(work.obj, at=self._operator.clock.monotonic())
-            return Requeue(priority=BEGUN_PRIORITY)
+        match decided.step:
+            case Step.MARK:
+                mark(work, claim=decided.claim)
+                return go_on_written(work)
+            case Step.CLAIM:
+                claim(work)
+                return go_on_written(work)
+            case Step.RESTORE_ID:
+                restore_id(work)
+                return go_on_written(work)
         self._prepare(work, decided)
         return _STEPS[decided.step](work)
 
@@ -200,9 +204,6 @@ class ArmReconciler:
         if is_deleting(work.obj):
             return
         work.session.set_ready(reconciling(work.session.generation))
-        if decided.claim:
-            claim(work)
-        restore_id(work)
         if decided.drop_poller:
             work.log.warning("Dropping an operation token that is not ours")
             clear_poller(work)
@@ -286,7 +287,7 @@ class ArmReconciler:
         try:
             self._write_status(work)
         except GoneError:
-            self._kind.memories.forget(work.key)
+            self._operator.forget(self._kind, work.key)
             return Result()
         return result
 
@@ -301,27 +302,19 @@ class ArmReconciler:
                 f"what Azure reports is more than the cluster stores; without {names}"
             )
             work.event("Warning", "StatusTooLarge", text)
-        try:
-            session.commit_status()
-        except ApiError as error:
-            if not _cannot_be_stored(error):
-                raise
-            refusal = error
-        else:
-            return
-        for stored in (False, True):
-            # First beside what is stored, then in its place.
-            work.log.error("Status refused; its conditions alone", reason=str(refusal))
-            session.drop_observed(stored=stored)
+        # The conditions alone: first beside what is stored, then in its place.
+        lighter = iter((False, True))
+        while True:
             try:
-                session.commit_status()
+                return session.commit()
             except ApiError as error:
-                if not _cannot_be_stored(error):
+                stored = next(lighter, None)
+                if stored is None or not _cannot_be_stored(error):
                     raise
-                refusal = error
-            else:
-                return
-        raise refusal
+                work.log.error(
+                    "Status refused; its conditions alone", reason=str(error)
+                )
+            session.drop_observed(stored=stored)
 
 
 def _cannot_be_stored(error: ApiError) -> bool:

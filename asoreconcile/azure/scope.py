@@ -17,6 +17,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.lro_store import AnnotationLroStore
 from asoreconcile.azure.memory import Memories, ObjectMemory
+from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.azure.patch_helper import PatchHelper, WriteCache
@@ -134,6 +135,11 @@ class SharedDependencies:
     turns: Turns = attrs.field(factory=Turns)
     namesakes: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = lambda _: ()
     waiting: Waiting = attrs.field(factory=Waiting)
+
+    def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
+        """Forget what the process remembers of an object that is gone or let go."""
+        kind.memories.forget(key)
+        self.waiting.forget(ObjectReference(kind.group_kind, key))
 
 
 @attrs.frozen

@@ -30,8 +30,9 @@ def finish(work: ReconcileScope, body: JsonObject | None = None) -> Outcome:
     before = status(work.obj)
     _show(work, body)
     _say_if_made_again(work, before)
-    _check_and_export(work)
+    _post_check(work)
     learn(work)
+    _export(work)
     latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
     if latest != str(generation(work.obj)):
         return Requeue()
@@ -61,9 +62,10 @@ def _say_if_made_again(work: ReconcileScope, before: JsonObject) -> None:
         work.event("Warning", RECREATED, what_to_do(work.arm_id))
 
 
-def _check_and_export(work: ReconcileScope) -> None:
-    """Check the resource, and export from it. Writes no ARM."""
-    _post_check(work)
+def _export(work: ReconcileScope) -> None:
+    """Export from the resource. The last that may fail: what was exported is noted
+    with the next write, and would be fetched again without that.
+    """
     current = {**work.obj, "status": work.session.status}
     export(work, current)
     success = work.operator.extensions.chain(EVERY_SUCCESS, work.kind.group_kind)
@@ -82,7 +84,8 @@ def observe_skipped(work: ReconcileScope) -> Outcome:
             "it anew under that owner",
             reason="AzureResourceNotFound",
         ) from error
-    _check_and_export(work)
+    _post_check(work)
+    _export(work)
     return Succeeded()
 
 

@@ -124,15 +124,6 @@ def test_d2_what_lost_its_finalizer_meanwhile_is_not_put(world, group):
     assert len(world.requests("PUT")) == puts
 
 
-def test_d2_an_object_is_not_read_anew_after_a_write_of_its_own_pass(world):
-    obj = resource_group()
-    world.apply(obj)
-    reads = len(reads_of(world, obj))
-    world.run(obj)
-    # By the test, in place of a cache; the claim told the pass the rest.
-    assert len(reads_of(world, obj)) == reads + 1
-
-
 def begun(world):
     """A group that was marked and claimed in the pass just over."""
     obj = resource_group()

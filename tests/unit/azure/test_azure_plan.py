@@ -48,15 +48,19 @@ def test_r1_4_what_lost_its_mark_alone_is_not_claimed_again():
 
 
 def test_r1_4_claim_comes_before_the_first_put_and_not_again():
-    assert decide(OURS, finalizer=False) == Plan(Step.BEGIN, claim=True)
+    assert decide(OURS, finalizer=False) == Plan(Step.CLAIM)
     assert decide(CLAIMED) == Plan(Step.BEGIN)
-    assert decide(PUTTING, finalizer=False) == Plan(Step.MONITOR, claim=True)
+    assert decide(PUTTING, finalizer=False) == Plan(Step.CLAIM)
+
+
+def test_d10_a_lost_id_is_written_before_anything_is_asked():
+    assert decide(OURS) == Plan(Step.RESTORE_ID)
+    assert decide(OURS, policy=Policy.SKIP) == Plan(Step.RESTORE_ID)
 
 
 def test_r1_8_skip_claims_and_observes():
-    assert decide(OURS, policy=Policy.SKIP, finalizer=False) == Plan(
-        Step.OBSERVE, claim=True
-    )
+    assert decide(OURS, policy=Policy.SKIP, finalizer=False) == Plan(Step.CLAIM)
+    assert decide(CLAIMED, policy=Policy.SKIP) == Plan(Step.OBSERVE)
     assert decide(PUTTING, policy=Policy.SKIP) == Plan(Step.OBSERVE)
 
 

@@ -1,0 +1,228 @@
+"""What a reconcile writes to the cluster: at most one PATCH of its object's metadata and
+one of its status, step by step through a lifecycle.
+
+Exported Secrets and ConfigMaps are objects of their own and are named apart; events are
+written by the recorder's own thread and are listed beside.
+"""
+
+import attrs
+import pytest
+from taps import KubeTap
+from world import World, postgres_server, resource_group, virtual_network
+
+from asoreconcile.arm.outcomes import Done, Pending
+from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.azure.annotations import (
+    DELETE_POLLER,
+    OWNER_UID,
+    POLLER_ID,
+    POLLER_TOKEN,
+    RESOURCE_ID,
+)
+from asoreconcile.middleware.extension_points import POST_RECONCILE
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.objects import GroupKind, annotations, key_of
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=30.0, retry_after=10) as running:
+        running.install(GROUPS, NETWORKS, SERVERS)
+        yield running
+
+
+class Steps:
+    """Runs one reconcile at a time; what each wrote, and the reasons of its events."""
+
+    def __init__(self, world, obj):
+        self._world = world
+        self._obj = obj
+        self._writes = []
+        name = obj["metadata"]["name"]
+        tap = KubeTap(world.client, {name: ""}, self._write)
+        self._operator = attrs.evolve(world.operator, client=tap)
+
+    def _write(self, name, effect, _lost):
+        self._writes.append(name.strip())
+        return effect()
+
+    def __call__(self):
+        self._writes.clear()
+        self._world.events.clear()
+        result = self._world.run_once(self._obj, operator=self._operator)
+        own = [one for one in self._writes if not one.startswith("export")]
+        assert len([one for one in own if one == "status"]) <= 1
+        assert len([one for one in own if one != "status"]) <= 1
+        self._world.clock.advance(result.requeue_after_seconds or 0.0)
+        return [*self._writes], [event[2] for event in self._world.events]
+
+
+def test_each_step_of_a_life_that_takes_its_time(world):
+    world.settled(resource_group())
+    network = virtual_network()
+    world.apply(network, marked=False)
+    step = Steps(world, network)
+    life = [step() for _ in range(6)]
+    world.apply(virtual_network(tags={"edited": "yes"}))
+    life.append(step())
+    world.delete(network)
+    life += [step() for _ in range(4)]
+    assert life == [
+        (["claim"], ["CredentialFrom"]),  # with the mark
+        (["record", "status"], ["BeginCreateOrUpdate"]),
+        (["record"], []),  # a poll: the operation says now that it runs
+        ([], []),
+        ([], []),
+        (["clear", "status"], []),
+        (["note", "status"], ["BeginCreateOrUpdate"]),  # of what was edited
+        (["record", "status"], ["BeginDelete"]),
+        ([], ["MonitorDelete"]),  # the first poll
+        ([], []),
+        (["release"], []),
+    ]
+    assert world.read(network) is None
+
+
+def test_each_step_of_a_life_that_is_answered_at_once(world):
+    group = resource_group()
+    world.apply(group, marked=False)
+    step = Steps(world, group)
+    life = [step() for _ in range(3)]
+    world.apply(resource_group(tags={"edited": "yes"}))
+    life.append(step())
+    assert life == [
+        (["claim"], ["CredentialFrom"]),
+        (["status"], ["BeginCreateOrUpdate"]),
+        ([], ["BeginCreateOrUpdate"]),  # a sync
+        (["note", "status"], ["BeginCreateOrUpdate"]),
+    ]
+
+
+def test_exports_and_what_is_noted_of_them(world):
+    world.settled(resource_group())
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "db-admin"}}
+    world.apply({**secret, "stringData": {"password": "s3cret-word"}}, marked=False)
+    server = postgres_server()
+    server["spec"]["operatorSpec"] = {
+        "secrets": {"fullyQualifiedDomainName": {"name": "db-host", "key": "host"}},
+        "configMaps": {"fullyQualifiedDomainName": {"name": "db-host", "key": "host"}},
+    }
+    world.apply(server)
+    step = Steps(world, server)
+    assert [step() for _ in range(6)] == [
+        (["claim"], ["CredentialFrom"]),
+        (["record", "status"], ["BeginCreateOrUpdate"]),
+        ([], []),
+        ([], []),
+        ([], []),
+        (["export Secret", "export ConfigMap", "clear", "status"], []),
+    ]
+
+
+def test_waiting_for_an_owner_is_told_once(world):
+    network = virtual_network()
+    world.apply(network, marked=False)
+    step = Steps(world, network)
+    assert [step() for _ in range(3)] == [(["mark"], []), (["status"], []), ([], [])]
+    world.settled(resource_group())
+    assert [step() for _ in range(2)] == [
+        (["claim"], ["CredentialFrom"]),
+        (["record", "status"], ["BeginCreateOrUpdate"]),
+    ]
+
+
+def test_a_failure_and_its_repetition(world):
+    step = Steps(world, world.settled(resource_group()))
+    for _ in range(2):
+        world.azure.faults.answer("PUT", "resourceGroups/rg$", 409, body="{}")
+    world.apply(resource_group(tags={"a": "b"}))
+    failed = ["CreateOrUpdateActionError"]
+    assert step() == (["note", "status"], failed)
+    assert step() == ([], failed)
+
+
+def test_an_operation_that_fails(world):
+    world.settled(resource_group())
+    network = virtual_network()
+    world.apply(network)
+    step = Steps(world, network)
+    for _ in range(2):
+        step()
+    world.azure.faults.answer(
+        "GET",
+        "/operations/",
+        200,
+        body='{"status":"Failed","error":{"code":"Conflict"}}',
+    )
+    assert step() == (["clear", "status"], ["CreateOrUpdateActionError"])
+
+
+def test_a_refused_delete(world):
+    group = world.settled(resource_group())
+    step = Steps(world, group)
+    world.azure.faults.answer("DELETE", "resourceGroups/rg$", 409, body="{}")
+    world.delete(group)
+    assert step() == (["status"], ["DeleteActionError"])
+
+
+def test_what_people_took_away_is_written_before_azure_is_asked(world):
+    group = world.settled(resource_group())
+    step = Steps(world, group)
+    world.annotate(group, **{RESOURCE_ID: None})
+    asked = len(world.azure.journal)
+    assert step() == (["note"], [])
+    assert len(world.azure.journal) == asked
+    assert step() == ([], ["BeginCreateOrUpdate"])
+
+
+def test_an_owner_made_again_is_named_before_azure_is_asked(world):
+    world.settled(resource_group())
+    network = world.settled(virtual_network())
+    step = Steps(world, network)
+    labelled = {"metadata": {"labels": {OWNER_UID: "another"}}}
+    key = key_of(world.read(network))
+    world.client.patch(world.resource_for(network), key, labelled)
+    asked = len(world.azure.journal)
+    assert step() == (["note"], [])
+    assert len(world.azure.journal) == asked
+    assert step() == (["status"], ["BeginCreateOrUpdate"])
+
+
+def test_an_operation_that_is_not_ours_goes_with_what_else_is_noted(world):
+    world.settled(resource_group())
+    network = world.settled(virtual_network())
+    step = Steps(world, network)
+    world.annotate(network, **{POLLER_TOKEN: "{}", POLLER_ID: DELETE_POLLER})
+    assert step() == (["clear", "status"], ["BeginCreateOrUpdate"])
+
+
+def test_an_operation_of_an_extension_is_recorded_with_the_end_of_the_object_s(
+    tmp_path,
+):
+    extensions = ExtensionSet("syncs")
+    url = "https://arm.test/operations/1"
+    answers = [Pending(Token(Shape.LOCATION, RESOURCE, url, "InProgress"), 5.0)]
+
+    @extensions.on(POST_RECONCILE, GroupKind("network.azure.com", "VirtualNetwork"))
+    def synced(request, call_next):
+        request.ctx.lro("sync", lambda: answers.pop() if answers else Done(None))
+        return call_next(request)
+
+    with World(tmp_path, extensions=[extensions], lro=5.0, retry_after=5) as world:
+        world.install(GROUPS, NETWORKS)
+        world.settled(resource_group())
+        network = virtual_network()
+        world.apply(network)
+        step = Steps(world, network)
+        life = [step() for _ in range(3)]
+        assert life[1:] == [
+            (["record", "status"], ["BeginCreateOrUpdate"]),
+            (["clear", "status"], []),  # with the token of the extension's operation
+        ]
+        notes = annotations(world.read(network))
+        assert "asoreconcile/sync-token" in notes
+        assert POLLER_TOKEN not in notes
