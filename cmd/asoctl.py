@@ -2,12 +2,13 @@
 
 import click
 
+from asoreconcile.cmd.broken_pipe import QuietGroup
 from asoreconcile.cmd.convert import convert
 from asoreconcile.cmd.render import render
 from asoreconcile.version import __version__
 
 
-@click.group()
+@click.group(cls=QuietGroup)
 @click.version_option(__version__, prog_name="asoctl")
 def main() -> None:
     """Look at what Azure resources in Kubernetes manifests mean."""

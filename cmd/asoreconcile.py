@@ -4,6 +4,7 @@ import importlib
 
 import click
 
+from asoreconcile.cmd.broken_pipe import QuietGroup
 from asoreconcile.version import __version__
 
 _COMMANDS = {
@@ -15,7 +16,7 @@ _COMMANDS = {
 }
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(QuietGroup):
     """Imports a subcommand on use: `--help` must not pay for azure-identity."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -9,16 +9,18 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
-import urllib3
 
-from asoreconcile import jsontext
 from asoreconcile.cmd.subprocesses import ChildProcess
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.objects import JsonObject
+
+# Imported while the servers start, not before.
+if TYPE_CHECKING:
+    from urllib3 import PoolManager
+
+    from asoreconcile.kube.client import KubeClient
 
 _START_SECONDS = 30.0
 _NAMESPACE = "azureserviceoperator-system"
@@ -36,6 +38,9 @@ class AzureOptions:
 class LocalCluster:
     """A folder, two servers and, once started, a manager. Use as a context manager."""
 
+    client: "KubeClient"
+    settings: dict[str, str]
+
     def __init__(self, azure: AzureOptions | None = None) -> None:
         self._azure_options = azure or AzureOptions()
         self._temporary = tempfile.TemporaryDirectory(prefix="asoreconcile-")
@@ -43,10 +48,30 @@ class LocalCluster:
         self.kubeconfig = self.folder / "kubeconfig"
         self._children: list[ChildProcess] = []
         self._control_token = secrets.token_urlsafe(24)
+        self._pools: dict[str, PoolManager] = {}
+
+    def launch(self) -> None:
+        """Start the servers and do not wait for them; `close` ends them."""
+        options = self._azure_options
+        self._start(
+            *("testserver", "kube", "--kubeconfig-out", str(self.kubeconfig)),
+            *("--control-token", self._control_token),
+        )
+        self._start(
+            *("testserver", "arm"),
+            *("--settings-out", str(self._settings_file)),
+            *("--ca-out", str(self._ca_file)),
+            *("--latency", str(options.latency), "--lro", str(options.lro)),
+            *("--control-token", self._control_token),
+            *_given("--retry-after", options.retry_after),
+        )
 
     def __enter__(self) -> Self:
+        """Wait for the servers. Raises ChildError."""
         try:
-            self._start_servers()
+            if not self._children:
+                self.launch()
+            self._connect()
         except BaseException:
             self.close()
             raise
@@ -70,7 +95,7 @@ class LocalCluster:
             environment={
                 **self.settings,
                 "KUBECONFIG": str(self.kubeconfig),
-                "REQUESTS_CA_BUNDLE": str(self.folder / "azure-ca.pem"),
+                "REQUESTS_CA_BUNDLE": str(self._ca_file),
                 "POD_NAMESPACE": _NAMESPACE,
                 **(environment or {}),
             },
@@ -83,13 +108,11 @@ class LocalCluster:
 
     def azure(self, what: str) -> JsonObject:
         """A control answer of the simulator: `counts`, `journal`, `resources`."""
-        answer = self._pool.request(
-            "GET",
-            f"{self.settings['AZURE_RESOURCE_MANAGER_ENDPOINT']}/_control/{what}",
-            headers={"x-control-token": self._control_token},
-        )
-        found: JsonObject = jsontext.loads(answer.data)
-        return found
+        return self._asked(self._azure_url, what)
+
+    def kube(self, what: str) -> JsonObject:
+        """A control answer of the API server: `counts`, `journal`, `objects`."""
+        return self._asked(self._kube_url, what)
 
     def close(self) -> None:
         """End the processes, the youngest first, and remove the folder."""
@@ -98,31 +121,49 @@ class LocalCluster:
         self._children.clear()
         if hasattr(self, "client"):
             self.client.close()
-            self._pool.clear()
+        for pool in self._pools.values():
+            pool.clear()
         self._temporary.cleanup()
 
-    def _start_servers(self) -> None:
-        settings_file = self.folder / "azure.env"
-        ca_file = self.folder / "azure-ca.pem"
-        options = self._azure_options
-        kube = self._start(
-            "testserver", "kube", "--kubeconfig-out", str(self.kubeconfig)
-        )
-        arm = self._start(
-            "testserver",
-            "arm",
-            *("--settings-out", str(settings_file), "--ca-out", str(ca_file)),
-            *("--latency", str(options.latency), "--lro", str(options.lro)),
-            *("--control-token", self._control_token),
-            *_given("--retry-after", options.retry_after),
-        )
-        arm.wait_for_file(settings_file, _START_SECONDS)
+    @property
+    def _settings_file(self) -> Path:
+        return self.folder / "azure.env"
+
+    @property
+    def _ca_file(self) -> Path:
+        return self.folder / "azure-ca.pem"
+
+    def _connect(self) -> None:
+        import urllib3
+
+        from asoreconcile.kube.client import KubeClient
+        from asoreconcile.kube.config import load
+
+        kube, arm = self._children
+        arm.wait_for_file(self._settings_file, _START_SECONDS)
         kube.wait_for_file(self.kubeconfig, _START_SECONDS)
-        lines = settings_file.read_text().splitlines()
+        lines = self._settings_file.read_text().splitlines()
         self.settings = dict(line.split("=", 1) for line in lines)
-        self.client = KubeClient(load(str(self.kubeconfig)), user_agent="sandbox")
-        context = ssl.create_default_context(cafile=str(ca_file))
-        self._pool = urllib3.PoolManager(ssl_context=context)
+        config = load(str(self.kubeconfig))
+        self.client = KubeClient(config, user_agent="sandbox")
+        trusted = ssl.create_default_context(cafile=str(self._ca_file))
+        endpoint = self.settings["AZURE_RESOURCE_MANAGER_ENDPOINT"]
+        self._pools = {
+            endpoint: urllib3.PoolManager(ssl_context=trusted),
+            config.url: urllib3.PoolManager(ssl_context=config.ssl_context),
+        }
+        self._azure_url, self._kube_url = self._pools
+
+    def _asked(self, url: str, what: str) -> JsonObject:
+        from asoreconcile import jsontext
+
+        answer = self._pools[url].request(
+            "GET",
+            f"{url}/_control/{what}",
+            headers={"x-control-token": self._control_token},
+        )
+        found: JsonObject = jsontext.loads(answer.data)
+        return found
 
     def _start(
         self, *arguments: str, environment: Mapping[str, str] | None = None

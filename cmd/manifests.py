@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 import attrs
@@ -45,6 +47,9 @@ _BUILT_IN = {
 }
 _RESOURCE_ID = "serviceoperator.azure.com/resource-id"
 _MANAGER = "sandbox"
+_AZURE = ".azure.com"
+# Without the engine the embedded API server refuses CRDs with rules.
+_HAS_CEL = find_spec("cel_expr_python") is not None
 
 
 class EstateError(AsoreconcileError):
@@ -53,9 +58,14 @@ class EstateError(AsoreconcileError):
 
 @attrs.frozen
 class Row:
-    """What there is to say of one Azure object. requests: asked of ARM so far."""
+    """What there is to say of one Azure object. requests: asked of ARM so far.
+
+    resource: `plural.group`, as kubectl takes it.
+    """
 
     kind: str
+    group: str
+    resource: str
     key: ObjectKey
     status: str
     severity: str
@@ -70,7 +80,7 @@ class Row:
 
     @property
     def title(self) -> str:
-        return f"{self.kind} {self.key.namespace}/{self.key.name}"
+        return f"{self.kind} {self.key}"
 
 
 class AppliedManifests:
@@ -96,10 +106,23 @@ class AppliedManifests:
         self._catalogue = catalogue
         for version in list(self._versions.values()):
             self._add_owner(version)
+        self._by_resource = {
+            f"{version.plural}.{version.gvk.group}": version
+            for version in self._versions.values()
+        }
 
     @property
     def kind_count(self) -> int:
         return len(self._versions)
+
+    @cached_property
+    def other_kinds(self) -> Mapping[str, KindVersion]:
+        """The kinds that neither the manifests nor their owners are of, by resource."""
+        return {
+            f"{kind.plural}.{kind.group}": kind.version()
+            for kind in self._catalogue.kinds()
+            if kind.is_arm and kind.group_kind not in self._versions
+        }
 
     def install_kinds(
         self, client: KubeClient, *, conversion: WebhookClient | None = None
@@ -109,17 +132,29 @@ class AppliedManifests:
         At the versions the manifests are in, else at the storage version; with someone
         who converts at all versions.
         """
-        for group_kind, version in sorted(self._versions.items(), key=str):
-            kind = self._catalogue.kind(group_kind)
-            document = crds.manifest(kind, version.gvk.version, conversion=conversion)
-            client.patch(
-                CUSTOM_RESOURCE_DEFINITIONS,
-                key_of(document),
-                document,
-                kind="apply",
-                field_manager=crds.FIELD_MANAGER,
-                force=True,
-            )
+        for _, version in sorted(self._versions.items(), key=str):
+            self.install_kind(client, version, conversion=conversion)
+
+    def install_kind(
+        self,
+        client: KubeClient,
+        version: KindVersion,
+        *,
+        conversion: WebhookClient | None = None,
+    ) -> None:
+        """Apply the CRD of one kind. Raises ApiError, TransportError."""
+        kind = self._catalogue.kind(version.gvk.group_kind)
+        document = crds.manifest(
+            kind, version.gvk.version, conversion=conversion, rules=_HAS_CEL
+        )
+        client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(document),
+            document,
+            kind="apply",
+            field_manager=crds.FIELD_MANAGER,
+            force=True,
+        )
 
     def apply(self, client: KubeClient) -> None:
         """Apply every manifest, after its namespace. Raises ApiError."""
@@ -148,17 +183,32 @@ class AppliedManifests:
             )
 
     def rows(
-        self, client: KubeClient, *, requests: Mapping[str, int], now: datetime
+        self,
+        client: KubeClient,
+        *,
+        objects: Mapping[str, int],
+        requests: Mapping[str, int],
+        now: datetime,
     ) -> list[Row]:
-        """All Azure objects of the kinds as they are, those of the manifests or not.
+        """All Azure objects as they are, those of the manifests or not.
 
-        requests: counts by ARM id in lower case.
+        objects: how many there are, by `plural.group`; kinds without any are not asked
+        for. requests: counts by ARM id in lower case.
         """
+        present = {
+            resource: self._version_of(resource)
+            for resource, count in sorted(objects.items())
+            if count and resource.endswith(_AZURE)
+        }
         return [
-            _row(obj, requests, now)
-            for version in self._versions.values()
+            _row(obj, resource, requests, now)
+            for resource, version in present.items()
+            if version is not None
             for obj in client.list_page(resource_of(version)).items
         ]
+
+    def _version_of(self, resource: str) -> KindVersion | None:
+        return self._by_resource.get(resource) or self.other_kinds.get(resource)
 
     def _add_owner(self, version: KindVersion) -> None:
         """Owners may come later, by hand: their kinds are there then."""
@@ -206,12 +256,16 @@ def read(
     return AppliedManifests(catalogue, read_manifests(paths), all_versions=all_versions)
 
 
-def _row(obj: JsonObject, requests: Mapping[str, int], now: datetime) -> Row:
+def _row(
+    obj: JsonObject, resource: str, requests: Mapping[str, int], now: datetime
+) -> Row:
     ready = find_ready((obj.get("status") or {}).get("conditions")) or {}
     made = datetime.fromisoformat(metadata(obj)["creationTimestamp"])
     arm_id = annotations(obj).get(_RESOURCE_ID, "").lower()
     return Row(
         kind=str(obj["kind"]),
+        group=resource.partition(".")[2],
+        resource=resource,
         key=key_of(obj),
         status=str(ready.get("status", "")),
         severity=str(ready.get("severity", "")),

@@ -1,25 +1,27 @@
-"""Showing an estate: a live table on a terminal, plain lines elsewhere."""
+"""Showing objects and their conditions: a live table on a terminal, lines elsewhere."""
 
-from collections.abc import Sequence
+import os
+import shutil
+import sys
+from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
 import click
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from asoreconcile.cmd.manifests import Row
+from asoreconcile.cmd.status_table import drawn, kind_titles
 from asoreconcile.objects import ObjectKey
 
-_COLOURS = {"True": "green", "False": "yellow", "Unknown": "yellow", "": "dim"}
+_UP = "\x1b[{}A"
+_CLEAR_BELOW = "\x1b[J"
 
 
 class View(Protocol):
     """Shows the present rows each time it is called."""
 
-    def show(self, rows: Sequence[Row], *, total_requests: int) -> None: ...
+    def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
+        """note: one more line; "" for none. Raises OSError once nobody looks."""
 
     def __enter__(self) -> Self: ...
 
@@ -31,26 +33,17 @@ class View(Protocol):
     ) -> None: ...
 
 
-class Lines:
-    """A line for each change of an object's condition."""
+def view() -> View:
+    """A table where it can be drawn again in place, else lines.
 
-    def __init__(self) -> None:
-        self._shown: dict[tuple[str, ObjectKey], tuple[str, str]] = {}
+    NO_COLOR and TERM=dumb ask for text without any escape code: lines.
+    """
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Lines() if is_plain or not sys.stdout.isatty() else LiveTable()
 
-    def show(self, rows: Sequence[Row], *, total_requests: int) -> None:
-        present = {(row.kind, row.key) for row in rows}
-        for kind, key in [gone for gone in self._shown if gone not in present]:
-            del self._shown[kind, key]
-            click.echo(f"{'':>6}  {kind} {key.namespace}/{key.name}: gone")
-        for row in rows:
-            state = (row.status, row.reason)
-            if not row.status or self._shown.get((row.kind, row.key)) == state:
-                continue
-            self._shown[row.kind, row.key] = state
-            click.echo(
-                f"{row.age_seconds:5.0f}s  {row.title}: Ready={row.status} {row.reason}"
-                f" ({row.requests} of {total_requests} ARM requests)"
-            )
+
+class _Plain:
+    """Nothing to prepare, nothing to put back."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,47 +57,52 @@ class Lines:
         """Nothing to put back."""
 
 
-class LiveTable:
+class Lines(_Plain):
+    """A line for each change of an object's condition."""
+
+    def __init__(self) -> None:
+        self._shown: dict[tuple[str, ObjectKey], tuple[str, str]] = {}
+        self._note = ""
+
+    def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
+        if note != self._note:
+            self._note = note
+            click.echo(f"{'':>6}  {note}")
+        self._show_gone({(row.resource, row.key) for row in rows})
+        titles = kind_titles(rows)
+        for row in rows:
+            state = (row.status, row.reason)
+            if not row.status or self._shown.get((row.resource, row.key)) == state:
+                continue
+            self._shown[row.resource, row.key] = state
+            click.echo(
+                f"{row.age_seconds:5.0f}s  {titles[row.resource]} {row.key}: "
+                f"Ready={row.status} {row.reason}"
+                f" ({row.requests} of {total_requests} ARM requests)"
+            )
+
+    def _show_gone(self, present: Collection[tuple[str, ObjectKey]]) -> None:
+        for resource, key in [gone for gone in self._shown if gone not in present]:
+            del self._shown[resource, key]
+            click.echo(f"{'':>6}  {resource} {key}: gone")
+
+
+class LiveTable(_Plain):
     """A table that is drawn again in place."""
 
     def __init__(self) -> None:
-        self._live = Live(console=Console(), auto_refresh=False)
+        self._height = 0
 
-    def show(self, rows: Sequence[Row], *, total_requests: int) -> None:
-        self._live.update(table(rows, total_requests=total_requests), refresh=True)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.stop()
-
-
-def table(rows: Sequence[Row], *, total_requests: int) -> Table:
-    """The objects as a table for people."""
-    ready = sum(row.is_ready for row in rows)
-    drawn = Table(
-        title=f"{ready} of {len(rows)} Ready, {total_requests} ARM requests",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    for name in ("KIND", "NAME", "READY", "REASON", "AGE", "REQUESTS"):
-        is_number = name in ("AGE", "REQUESTS")
-        drawn.add_column(name, justify="right" if is_number else "left", no_wrap=True)
-    for row in sorted(rows, key=lambda row: (row.kind, row.key)):
-        drawn.add_row(
-            row.kind,
-            row.key.name,
-            Text(row.status or "-", style=_COLOURS.get(row.status, "red")),
-            row.reason,
-            f"{row.age_seconds:.0f}s",
-            str(row.requests),
+    def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
+        size = shutil.get_terminal_size()
+        lines = drawn(
+            rows,
+            total_requests=total_requests,
+            note=note,
+            width=size.columns,
+            # One line is the cursor's. What has scrolled away cannot be drawn again.
+            height=size.lines - 1,
         )
-    return drawn
+        up = _UP.format(self._height) if self._height else ""
+        click.echo(f"{up}\r{_CLEAR_BELOW}" + "\n".join(lines))
+        self._height = len(lines)

@@ -38,18 +38,19 @@ def manifest(
     version: str | None = None,
     *,
     conversion: WebhookClient | None = None,
+    rules: bool = True,
 ) -> JsonObject:
     """A kind's CRD as we install it, with the hash of its spec.
 
     version: the one to serve, by default the newest. conversion: who converts; all
-    versions are served then.
+    versions are served then. rules: whether the API server runs CEL.
     """
     versions = [version] if version else ()
     document = crd(
         kind,
         versions=kind.versions if conversion else versions,
         conversion=conversion,
-        rules=True,
+        rules=rules,
     )
     digest = hashlib.sha256(orjson.dumps(document["spec"], option=orjson.OPT_SORT_KEYS))
     meta = document["metadata"]

@@ -41,13 +41,21 @@ def client_of(sandbox):
     pytest.fail("the sandbox never said where its API is")
 
 
-def test_ctrl_c_ends_all_of_it(sandbox, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_and_a_closed_terminal_end_all_of_it(sandbox, tmp_path, number):
     with closing(client_of(sandbox)) as client:
         assert client.list_page(NAMESPACES).items
-        sandbox.send_signal(signal.SIGINT)
+        sandbox.send_signal(number)
         assert sandbox.wait(30) == 0
         with pytest.raises(TransportError):
             client.list_page(NAMESPACES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_ends_once_nobody_reads_its_output(sandbox, tmp_path):
+    assert sandbox.stdout.readline().startswith("export KUBECONFIG=")
+    sandbox.stdout.close()
+    assert sandbox.wait(30) == 0
     assert list(tmp_path.iterdir()) == []
 
 

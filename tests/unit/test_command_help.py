@@ -1,5 +1,8 @@
 """Every command teaches how it is used."""
 
+import subprocess
+import sys
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -36,3 +39,20 @@ def test_help_says_what_a_command_does_and_shows_an_example(path, command):
 )
 def test_an_unknown_option_is_bad_usage(path, command):
     assert CliRunner().invoke(command, ["--no-such-option"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "from asoreconcile.cmd.asoreconcile import main; main(['kinds', 'crd'])",
+        "from asoreconcile.cmd.asoreconcile import main; main(['kinds', 'list'])",
+    ],
+)
+def test_a_reader_that_has_seen_enough_is_no_failure(command):
+    with subprocess.Popen(
+        [sys.executable, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 0

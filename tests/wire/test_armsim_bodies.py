@@ -95,3 +95,117 @@ def test_secrets_are_kept_back(azure, put, properties):
     assert SECRET not in orjson.dumps(shown).decode()
     assert SECRET not in orjson.dumps(azure.resources()).decode()
     assert SECRET in orjson.dumps(azure.requests("PUT")[-1].body).decode()
+
+
+@pytest.fixture
+def group(azure):
+    group = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
+    azure.remove(group)
+    azure.seed(group, {"location": "westeurope"})
+    return group
+
+
+@pytest.mark.parametrize(
+    ("parent", "child"),
+    [
+        (
+            "Microsoft.ServiceBus/namespaces",
+            "AuthorizationRules/RootManageSharedAccessKey",
+        ),
+        (
+            "Microsoft.EventHub/namespaces",
+            "authorizationRules/RootManageSharedAccessKey",
+        ),
+        ("Microsoft.EventHub/namespaces/ns/eventhubs", "consumergroups/$Default"),
+        ("Microsoft.Storage/storageAccounts", "blobServices/default"),
+        ("Microsoft.Sql/servers", "databases/master"),
+        (
+            "Microsoft.ServiceBus/namespaces/ns/topics/orders/subscriptions",
+            "rules/$Default",
+        ),
+        (
+            "Microsoft.Network/networkSecurityGroups",
+            "defaultSecurityRules/DenyAllInBound",
+        ),
+    ],
+)
+def test_azure_makes_children_of_its_own(azure, session, group, parent, child):
+    namespace, *rest = parent.split("/")
+    for depth in range(1, len(rest), 2):
+        above = f"{group}/providers/{'/'.join([namespace, *rest[: depth + 1]])}"
+        session.put(above, json={"location": "westeurope"})
+        azure.advance(1.0)
+    path = f"{group}/providers/{parent}/it"
+    assert session.get(f"{path}/{child}").status_code == 404
+    session.put(path, json={"location": "westeurope", "properties": {}})
+    azure.advance(1.0)
+    found = session.get(f"{path}/{child}")
+    assert (found.status_code, found.json()["name"]) == (200, child.split("/")[1])
+    session.delete(path)
+    azure.advance(1.0)
+    assert session.get(f"{path}/{child}").status_code == 404
+
+
+def test_a_childs_own_body_outlives_a_write_of_its_parent(azure, session, group):
+    path = f"{group}/providers/Microsoft.Storage/storageAccounts/it"
+    child = f"{path}/blobServices/default"
+    session.put(path, json={"location": "westeurope"})
+    azure.advance(1.0)
+    session.put(child, json={"properties": {"isVersioningEnabled": True}})
+    session.put(path, json={"location": "westeurope", "tags": {"a": "b"}})
+    azure.advance(1.0)
+    assert session.get(child).json()["properties"]["isVersioningEnabled"] is True
+
+
+def test_a_namespaces_own_rule_gives_out_keys(azure, session, group):
+    path = f"{group}/providers/Microsoft.ServiceBus/namespaces/it"
+    session.put(path, json={"location": "westeurope"})
+    azure.advance(1.0)
+    rule = f"{path}/AuthorizationRules/RootManageSharedAccessKey"
+    keys = session.post(f"{rule}/listKeys").json()
+    assert keys["keyName"] == "RootManageSharedAccessKey"
+    assert keys["primaryConnectionString"] == (
+        "Endpoint=sb://it.servicebus.windows.net/;SharedAccessKeyName="
+        f"RootManageSharedAccessKey;SharedAccessKey={keys['primaryKey']}"
+    )
+
+
+def test_a_clusters_pools_are_resources(azure, session, group):
+    path = f"{group}/providers/Microsoft.ContainerService/managedClusters/it"
+    pools = [{"name": "system", "count": 3, "mode": "System"}]
+    session.put(path, json={"properties": {"agentPoolProfiles": pools}})
+    azure.advance(1.0)
+    pool = session.get(f"{path}/agentPools/system").json()
+    assert (pool["name"], pool["properties"]["count"]) == ("system", 3)
+
+
+def test_a_private_endpoints_interface_comes_and_goes_with_it(azure, session, group):
+    path = f"{group}/providers/Microsoft.Network/privateEndpoints/it"
+    session.put(path, json={"location": "westeurope", "properties": {}})
+    azure.advance(1.0)
+    interface = session.get(path).json()["properties"]["networkInterfaces"][0]["id"]
+    shown = session.get(interface).json()["properties"]["ipConfigurations"][0]
+    assert shown["properties"]["privateIPAddress"] == "10.0.0.4"
+    session.delete(path)
+    azure.advance(1.0)
+    assert session.get(interface).status_code == 404
+
+
+def test_a_security_group_shows_azures_own_rules(put):
+    shown = put("Microsoft.Network/networkSecurityGroups", {"properties": {}})
+    names = [rule["name"] for rule in shown["properties"]["defaultSecurityRules"]]
+    assert names[0] == "AllowVnetInBound"
+    assert len(names) == 6
+    assert shown["properties"]["securityRules"] == []
+
+
+def test_addresses_are_given_by_name(put):
+    shown = put("Microsoft.CognitiveServices/accounts", {"properties": {}})
+    found = shown["properties"]["endpoints"]["OpenAI Language Model Instance API"]
+    assert found == "https://it.openai.azure.com/"
+    app = {"properties": {"configuration": {"ingress": {"external": True}}}}
+    shown = put("Microsoft.App/containerApps", app)
+    ingress = shown["properties"]["configuration"]["ingress"]
+    assert ingress["fqdn"] == "it.westeurope.azurecontainerapps.io"
+    shown = put("Microsoft.App/containerApps", {"properties": {}})
+    assert "ingress" not in shown["properties"].get("configuration", {})

@@ -18,6 +18,8 @@ _STORAGE = "microsoft.storage/storageaccounts"
 def act(address: Address, action: str) -> JsonObject | None:
     """The answer to an action on an existing resource; None for an unknown one."""
     make = _ACTIONS.get((address.type, action.lower())) or _COMMON.get(action.lower())
+    if make is _pair and address.type.endswith("/authorizationrules"):
+        make = _rule
     return None if make is None else make(address)
 
 
@@ -42,13 +44,37 @@ def _key(address: Address, what: str) -> str:
 
 
 def _pair(address: Address) -> JsonObject:
-    host = f"https://{address.name}.example.azure.com/"
+    return _keys(address, f"Endpoint=https://{address.name}.example.azure.com/")
+
+
+def _rule(address: Address) -> JsonObject:
+    """The keys of a namespace's authorization rule, or of a rule below it."""
+    host = f"sb://{address.names[0]}.servicebus.windows.net/"
+    return _keys(address, f"Endpoint={host};SharedAccessKeyName={address.name}")
+
+
+def _keys(address: Address, endpoint: str) -> JsonObject:
     keys: JsonObject = {}
     for rank in ("primary", "secondary"):
         key = _key(address, rank)
         keys[f"{rank}Key"] = key
-        keys[f"{rank}ConnectionString"] = f"Endpoint={host};SharedAccessKey={key}"
+        keys[f"{rank}ConnectionString"] = f"{endpoint};SharedAccessKey={key}"
     return {**keys, "keyName": address.name}
+
+
+def _learning(address: Address) -> JsonObject:
+    return {
+        "userStorageKey": _key(address, "storage"),
+        "appInsightsInstrumentationKey": made_up(address, "insights"),
+        "containerRegistryCredentials": {
+            **_registry(address),
+            "location": "westeurope",
+        },
+        "notebookAccessKeys": {
+            "primaryAccessKey": _key(address, "notebook1"),
+            "secondaryAccessKey": _key(address, "notebook2"),
+        },
+    }
 
 
 def _numbered(address: Address) -> JsonObject:
@@ -176,6 +202,7 @@ _COMMON: dict[str, _Make] = {
     "listsecrets": _pair,
     "listclusteradmincredential": _cluster,
     "listclusterusercredential": _cluster,
+    "listcredentials": _cluster,
 }
 _ACTIONS: dict[tuple[str, str], _Make] = {
     ("microsoft.storage/storageaccounts", "listkeys"): _storage,
@@ -190,6 +217,7 @@ _ACTIONS: dict[tuple[str, str], _Make] = {
     ("microsoft.search/searchservices", "listquerykeys"): _queries,
     ("microsoft.containerregistry/registries", "listcredentials"): _registry,
     ("microsoft.operationalinsights/workspaces", "sharedkeys"): _shared,
+    ("microsoft.machinelearningservices/workspaces", "listkeys"): _learning,
     ("microsoft.redhatopenshift/openshiftclusters", "listadmincredentials"): _openshift,
     ("microsoft.redhatopenshift/openshiftclusters", "listcredentials"): _openshift,
 }

@@ -3,6 +3,7 @@
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.children import asked_for, born_with
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.resources import EMBEDDED, Resource, collection_of
@@ -43,6 +44,7 @@ class Keeper:
             for path in EMBEDDED.get(address.type, ())
         }
         shown = outputs.shown(address, kept, tenant_id=self._tenant_id)
+        is_new = present is None
         if present is None:
             present = Resource(address, shown, copy_json(body))
             self._resources.put(present)
@@ -52,7 +54,15 @@ class Keeper:
         present.created_at = present.created_at or present.changed_at
         for name, items in () if keeps_children else embedded.items():
             self._replace_children(address, name, items)
+        for child, content in born_with(address) if is_new else ():
+            self._make(child, content)
+        for child, content in asked_for(address, shown):
+            self._make(child, content)
         return present
+
+    def _make(self, address: Address, body: JsonObject) -> None:
+        if self._resources.find(address.id) is None:
+            self.seed(address, body)
 
     def _replace_children(
         self, parent: Address, collection: str, items: list[JsonObject]
@@ -73,6 +83,8 @@ class Keeper:
         key = resource.address.key
         for gone in self._resources.remove(key):
             self._vaults.note_removed(gone)
+            for address, _ in asked_for(gone.address, gone.body):
+                self._resources.remove(address.id)
         self._operations.drop(key)
         self._operations.forget(f"{key}/")
 

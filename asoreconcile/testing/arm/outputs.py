@@ -12,6 +12,7 @@ from typing import Any
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm.address import Address
 from asoreconcile.testing.arm.defaults import add_defaults
+from asoreconcile.testing.arm.hosts import add_hosts
 
 _NAMESPACE = uuid.UUID("1f7f6e0a-5c5b-4d1e-9a07-3a9a4f6f2b11")
 _SECRET = re.compile(
@@ -224,5 +225,6 @@ def shown(address: Address, sent: JsonObject, *, tenant_id: str) -> JsonObject:
     body["id"], body["name"] = address.id, address.name
     body["type"] = address.type_name
     add_outputs(address, body, tenant_id=tenant_id)
+    add_hosts(address.type, body, name=address.name, id_=made_up(address, "host"))
     add_defaults(address.type, body)
     return body

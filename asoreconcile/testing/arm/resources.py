@@ -22,6 +22,10 @@ EMBEDDED: dict[str, tuple[str, ...]] = {
         "virtualMachineProfile.extensionProfile.extensions",
     ),
 }
+# Collections of children that Azure makes and shows in the parent's body.
+SHOWN: dict[str, tuple[str, ...]] = {
+    "microsoft.network/networksecuritygroups": ("defaultSecurityRules",),
+}
 
 
 def collection_of(path: str) -> str:

@@ -13,6 +13,7 @@ from asoreconcile.testing.arm.outputs import made_up
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.arm.resources import (
     EMBEDDED,
+    SHOWN,
     Resource,
     Resources,
     collection_of,
@@ -40,7 +41,8 @@ class Views:
         state = resource.state
         if self._clock.monotonic() < resource.lingers_until:
             state = "Updating"  # W16
-        collections = EMBEDDED.get(resource.address.type, ())
+        type_ = resource.address.type
+        collections = EMBEDDED.get(type_, ()) + SHOWN.get(type_, ())
         if state or collections:
             properties = body.setdefault("properties", {})
             if state:

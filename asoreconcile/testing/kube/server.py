@@ -65,7 +65,7 @@ class KubeServer(Server):
         self.faults = KubeFaults(self.clock)
         self.journal: list[journal.Served] = []
         self._journal_lock = threading.Lock()
-        self._measures = Measures(self._counts)
+        self._measures = Measures(self.object_counts)
         self._services = Services(dict(services or {}))
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._fsync = fsync
@@ -161,6 +161,10 @@ class KubeServer(Server):
         """Write a kubeconfig, for its owner's eyes: it holds the token."""
         kubeconfigs.write(path, self.kubeconfig_text(token))
 
+    def object_counts(self) -> Mapping[str, int]:
+        """How many objects are stored, by `plural.group`."""
+        return self._storage.counts()  # of the present storage: a restart makes another
+
     def cut_watches(self) -> None:
         """Break all watches' connections."""
         self._storage.cut_watches()
@@ -179,9 +183,6 @@ class KubeServer(Server):
         if self._data_dir is None:
             return Storage()
         return Storage(folder=DataFolder(self._data_dir, fsync=self._fsync))
-
-    def _counts(self) -> Mapping[str, int]:
-        return self._storage.counts()  # of the present storage: a restart makes another
 
     def _identity(self, token: str) -> Identity:
         fresh = secrets.token_urlsafe(24)

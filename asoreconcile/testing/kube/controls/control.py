@@ -2,6 +2,7 @@
 
 GET  /_control/journal?after=N   requests, with verb, resource, user and status
 GET  /_control/counts            how many, by verb, resource, status and user
+GET  /_control/objects           how many objects are stored, by plural.group
 POST /_control/fault             {"script": "list configmaps 429 x3"}
      /_control/faults            see `testing.control`
 POST /_control/cut-watches       break all watches' connections
@@ -13,6 +14,7 @@ POST /_control/restart           {"outage_seconds": 2}: away, and back again
 
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from typing import Protocol
 
 import attrs
@@ -45,6 +47,8 @@ class Knobs(Protocol):
 
     @property
     def journal(self) -> list[Served]: ...
+
+    def object_counts(self) -> Mapping[str, int]: ...
 
     def cut_watches(self) -> None: ...
 
@@ -80,6 +84,8 @@ class Control:
                 return answered(200, {"entries": [attrs.asdict(e) for e in entries]})
             case "GET", "counts":
                 return answered(200, _counts(list(self._knobs.journal)))
+            case "GET", "objects":
+                return answered(200, dict(self._knobs.object_counts()))
             case "POST", _:
                 return answered(200, self._turned(name, document_of(request)))
         raise ControlError(404, f"There is no {request.method} {request.path}.")

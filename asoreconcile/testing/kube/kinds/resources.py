@@ -222,6 +222,8 @@ class Kinds:
         self._services = services
         self._at = -1
         self._known: dict[tuple[str, str, str], Resource] = {}
+        # What each CRD serves, by its uid and version: one changes, the others stay.
+        self._served: dict[tuple[str, str], list[Resource]] = {}
 
     def all(self) -> list[Resource]:
         return list(self._now().values())
@@ -241,12 +243,15 @@ class Kinds:
     def _now(self) -> dict[tuple[str, str, str], Resource]:
         with self._storage.lock:
             if self._at != (at := self._storage.last_change(CRDS.table)):
-                custom = [
-                    resource
-                    for _, crd in self._storage.items(CRDS.table)
-                    if is_established(crd)
-                    for resource in _served(crd, self._services)
-                ]
+                before, self._served = self._served, {}
+                for _, crd in self._storage.items(CRDS.table):
+                    meta = crd["metadata"]
+                    life = (str(meta["uid"]), str(meta["resourceVersion"]))
+                    if life in before:
+                        self._served[life] = before[life]
+                    elif is_established(crd):
+                        self._served[life] = list(_served(crd, self._services))
+                custom = (r for served in self._served.values() for r in served)
                 self._known = {
                     (r.group, r.version, r.plural): r for r in (*BUILT_IN, *custom)
                 }

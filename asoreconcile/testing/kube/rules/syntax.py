@@ -3,6 +3,7 @@
 A `cel.expr.CheckedExpr` in protobuf; a node's kind, and what it is made of.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -38,6 +39,7 @@ class Node:
     is_test: bool = False
 
 
+@lru_cache(maxsize=1000)  # the CRDs of one catalogue have the same few rules
 def parsed(checked: bytes) -> Node:
     """The tree of a serialized expression, in an Any or bare."""
     message = dict(fields_of(memoryview(checked)))

@@ -1,0 +1,85 @@
+"""The children that Azure makes with a resource, without anybody's request.
+
+`children.json` lists them by the parent's type: a namespace's first authorization rule,
+an event hub's `$Default` consumer group, a storage account's services. A few more come
+of what the parent says: a cluster's node pools, a private endpoint's interface.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import resources
+
+from asoreconcile import jsontext
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.outputs import made_up
+
+_Child = tuple[Address, JsonObject]
+
+
+def born_with(parent: Address) -> Iterator[_Child]:
+    """The children that come with a new resource of this type, and their bodies."""
+    for child in _table().get(parent.type.removeprefix("microsoft."), ()):
+        address = parse(f"{parent.id}/{child['type']}/{child['name']}")
+        if address is not None:
+            yield address, {"properties": copy_json(child["properties"])}
+
+
+def asked_for(parent: Address, body: JsonObject) -> Iterator[_Child]:
+    """The resources that a body makes besides its own.
+
+    body: as it is kept, with what Azure adds.
+    """
+    make = _FROM_BODY.get(parent.type)
+    if make is not None:
+        yield from make(parent, body)
+
+
+def _node_pools(cluster: Address, body: JsonObject) -> Iterator[_Child]:
+    properties = body.get("properties")
+    profiles = properties.get("agentPoolProfiles") if properties else None
+    for profile in profiles or ():
+        address = parse(f"{cluster.id}/agentPools/{profile.get('name')}")
+        if address is not None:
+            rest = {name: value for name, value in profile.items() if name != "name"}
+            yield address, {"properties": rest}
+
+
+def _interfaces(endpoint: Address, body: JsonObject) -> Iterator[_Child]:
+    properties = body.get("properties") or {}
+    for number, interface in enumerate(properties.get("networkInterfaces") or ()):
+        address = parse(interface["id"])
+        if address is None:
+            continue
+        name = f"privateEndpointIpConfig.{made_up(address, 'configuration')}"
+        configuration = {
+            "name": name,
+            "properties": {
+                "provisioningState": "Succeeded",
+                "privateIPAddress": f"10.0.0.{4 + number}",
+                "privateIPAllocationMethod": "Dynamic",
+                "privateIPAddressVersion": "IPv4",
+                "primary": number == 0,
+            },
+        }
+        yield (
+            address,
+            {
+                "location": body.get("location"),
+                "managedBy": endpoint.id,
+                "properties": {"ipConfigurations": [configuration]},
+            },
+        )
+
+
+_FROM_BODY: dict[str, Callable[[Address, JsonObject], Iterator[_Child]]] = {
+    "microsoft.containerservice/managedclusters": _node_pools,
+    "microsoft.network/privateendpoints": _interfaces,
+}
+
+
+@cache
+def _table() -> dict[str, list[JsonObject]]:
+    text = resources.files("asoreconcile.testing.arm").joinpath("children.json")
+    table: dict[str, list[JsonObject]] = jsontext.loads(text.read_bytes())
+    return table

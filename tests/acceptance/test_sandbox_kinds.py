@@ -1,0 +1,74 @@
+"""In a sandbox any kind can be applied, and Azure's own children are there."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from asoreconcile.conditions import is_ready
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.resources import SECRETS, ApiResource
+from asoreconcile.objects import ObjectKey
+
+GROUP = """
+apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: shop}
+spec: {location: westeurope}
+"""
+BUS = ApiResource("servicebus.azure.com", "v1api20240101", "namespaces", "Namespace")
+SERVICE_BUS = {
+    "apiVersion": "servicebus.azure.com/v1api20240101",
+    "kind": "Namespace",
+    "metadata": {"name": "shop-bus", "namespace": "default"},
+    "spec": {
+        "location": "westeurope",
+        "owner": {"name": "shop"},
+        "sku": {"name": "Standard"},
+        "operatorSpec": {
+            "secrets": {"primaryConnectionString": {"name": "bus", "key": "main"}}
+        },
+    },
+}
+
+
+@pytest.fixture
+def sandbox(tmp_path):
+    manifest = tmp_path / "group.yaml"
+    manifest.write_text(GROUP)
+    start = "from asoreconcile.cmd.asoreconcile import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", start, "sandbox", "-f", str(manifest)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    ) as process:
+        yield process
+        process.terminate()
+
+
+def test_a_kind_that_no_manifest_has_is_applied_and_exports_its_keys(sandbox):
+    kubeconfig = ""
+    for line in sandbox.stdout:
+        if match := re.match(r"export KUBECONFIG=(.+)", line):
+            kubeconfig = match[1]
+        if "kinds are served" in line:
+            break
+    with closing(KubeClient(load(kubeconfig), user_agent="tests")) as client:
+        key = ObjectKey("default", "shop-bus")
+        client.patch(
+            BUS, key, SERVICE_BUS, kind="apply", field_manager="tests", force=True
+        )
+        assert any(
+            "Namespace default/shop-bus: Ready=True" in s for s in sandbox.stdout
+        )
+        assert is_ready(client.get(BUS, key))
+        secret = client.get(SECRETS, ObjectKey("default", "bus"))
+        value = base64.b64decode(secret["data"]["main"]).decode()
+        assert value.startswith("Endpoint=sb://shop-bus.servicebus.windows.net/;")
