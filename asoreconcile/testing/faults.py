@@ -114,10 +114,14 @@ class Faults:
             return {n: (plan.mishap, plan.hit) for n, plan in self._plans.items()}
 
     def clear(self, number: int | None = None) -> None:
-        """End one mishap, or all. Raises KeyError for a number that is none."""
+        """End one mishap, or without a number all that is still to go wrong, however
+        it was said; holds stay, and what is slow. Raises KeyError for a number that is
+        none.
+        """
         with self._lock:
             if number is None:
                 self._plans.clear()
+                self._rules.clear()
             else:
                 del self._plans[number]
 

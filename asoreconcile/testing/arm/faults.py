@@ -31,6 +31,16 @@ class ArmFaults(Faults):
         self.refusals: Planned[RefusedError] = Planned()
         self._late: Planned[Response] = Planned()
 
+    def clear(self, number: int | None = None) -> None:
+        """As `Faults.clear`; operations under way still end as they were begun to."""
+        super().clear(number)
+        if number is None:
+            for planned in (
+                *(self.failures, self.stuck, self.broken_polls),
+                *(self.refusals, self._late),
+            ):
+                planned.clear()
+
     def answer(
         self,
         method: str,

@@ -5,6 +5,8 @@ from typing import ClassVar
 
 import pytest
 
+from asoreconcile.testing.arm.faults import ArmFaults
+from asoreconcile.testing.arm.scripted import plan
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.fault_injection import InjectedFault, parse, shown
 from asoreconcile.testing.faults import Faults
@@ -180,6 +182,37 @@ def test_faults_are_told_and_cleared_by_number():
     assert statuses(faults, request()) == [200]
     with pytest.raises(KeyError):
         faults.clear(second)
+
+
+def test_without_a_number_all_that_was_planned_is_over():
+    faults = Faults()
+    faults.plan(InjectedFault(status=500))
+    faults.drop("GET", "/")
+    faults.drop("GET", "/", phase="after")
+    faults.respond("GET", "/", Response(503, b""))
+    faults.clear()
+    assert statuses(faults, request()) == [200]
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["500", "429:Busy:7", "reset", "lost", "timeout", "late", "fail", "cancel"],
+)
+def test_what_a_script_says_of_azure_is_over_as_well(what):
+    group = "/subscriptions/s/resourceGroups/g"
+    asked = request("PUT", f"{group}/providers/Microsoft.Network/virtualNetworks/v")
+    faults = ArmFaults()
+    plan(faults, f"PUT Microsoft.Network/virtualNetworks {what} x2")
+    faults.busy("virtualNetworks")
+    faults.hang_operation("virtualNetworks")
+    faults.break_polls("virtualNetworks")
+    faults.clear()
+    assert statuses(faults, asked) == [200]
+    for planned in (
+        *(faults.failures, faults.stuck, faults.broken_polls),
+        faults.refusals,
+    ):
+        assert planned.take(f"PUT {asked.path}") is None
 
 
 def test_a_fault_is_the_same_as_json():
