@@ -59,6 +59,7 @@ class Script:
     def __init__(self, *steps):
         self.steps = list(steps)
         self.calls = []
+        self.streams = []
         self.dry = threading.Event()
         self.quiet = threading.Event()
 
@@ -76,7 +77,8 @@ class Script:
 
     def watch(self, what, **options):
         self.calls.append(("watch", {**_fields(what), **options}))
-        return Stream(self, self._next())
+        self.streams.append(Stream(self, self._next()))
+        return self.streams[-1]
 
 
 def _fields(value):

@@ -9,7 +9,7 @@ A router, balancer or server that falls silent leaves connections that look aliv
 a watch without news looks the same. The one that is asked over is as old as theirs, and
 falls silent as they do: so they are deaf for half a minute, not until they are due to
 end. What is left: a watch that falls silent alone, which its missing bookmark shows
-after 70 s (`cache.watching`), and a dead peer, which the kernel notices in 30 s
+after 63 s (`cache.watching`), and a dead peer, which the kernel notices in 30 s
 (`kube.connections`). Rules: RF-8, RF-13.
 """
 

@@ -30,7 +30,7 @@ from asoreconcile.cache.watch_errors import (
     instead_of_stream,
     recovery_of,
 )
-from asoreconcile.cache.watching import Watch
+from asoreconcile.cache.watching import BookmarkSupport, Watch
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.errors import ApiError, TransportError, event_error
@@ -86,6 +86,7 @@ class Reflector:
         self._lock = threading.Lock()
         self._stream: _Closable | None = None
         self._cursor = ResumePoint()
+        self._bookmarks = BookmarkSupport()
         self._pauses = WatchBackoff(uniform, now=clock.monotonic())
         self.last_activity = clock.monotonic()
         self.last_error = ""
@@ -185,6 +186,7 @@ class Reflector:
             state = streamed(watch.events, entry=self._sink.entry, heard=silence.heard)
             if state is not None:
                 self._take_state(state)
+                self._bookmarks.expected = True  # it has just sent one
                 return attrs.evolve(watch, taken=1, since=state.version)
         except BaseException:
             self._close(watch)
@@ -233,7 +235,9 @@ class Reflector:
     def _follow(self, watch: Watch) -> None:
         """Take a watch's events to its end, be it closed or broken."""
         try:
-            broken = watch.follow(self._take, clock=self._clock)
+            broken = watch.follow(
+                self._take, clock=self._clock, bookmarks=self._bookmarks
+            )
         finally:
             self._close(watch)
         if broken is not None:

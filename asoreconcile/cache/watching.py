@@ -16,8 +16,23 @@ from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, resource_version
 
 _VERY_SHORT_SECONDS = 1.0
-# Servers that send bookmarks do so once a minute, and a second or two.
-_DEAD_SECONDS = 70.0
+# A kube-apiserver sends bookmarks a minute apart, by a timer that looks each second or
+# second and a quarter: 59 to 62 s. More often none comes, so this is the least there is
+# without asking for more.
+DEAD_SECONDS = 63.0
+
+
+@attrs.define
+class BookmarkSupport:
+    """Whether silence on a kind's watches means that nobody is there any more.
+
+    So it does as soon as the server has sent a bookmark, on later watches from their
+    first moment. A server that began anew may send none before the kind changes: after
+    a watch that was given up without ever having had one, the next has to have one
+    first. So a false alarm costs one request, and does not repeat itself.
+    """
+
+    expected: bool = False
 
 
 @attrs.frozen
@@ -35,40 +50,47 @@ class Watch:
     taken: int = 0
 
     def follow(
-        self, take: Callable[[str, JsonObject], None], *, clock: Clock
+        self,
+        take: Callable[[str, JsonObject], None],
+        *,
+        clock: Clock,
+        bookmarks: BookmarkSupport,
     ) -> TransportError | None:
         """Give `take` each event; why the watch broke, or None if it was ended.
+
+        bookmarks: what is known of the kind's, and kept up to date.
 
         Raises what `take` raises, DecodeError, BehindError for a server that has not
         got as far as we have, and VeryShortWatchError.
         """
         broken: TransportError | None = None
-        silence: InactivityTimer | None = None
-        events = self.taken
+        silence = self._timer(clock) if bookmarks.expected else None
+        events, bookmarked = self.taken, False
         try:
             for type_, obj in self.events:
                 events += 1
                 if type_ == "BOOKMARK":
                     self._check_not_behind(obj)
+                    bookmarks.expected = bookmarked = True
                 take(type_, obj)
                 if silence is not None:
                     silence.heard()
-                elif type_ == "BOOKMARK":
-                    # From here on, silence means that nobody is there any more.
-                    silence = InactivityTimer(
-                        clock, self.stream.close, seconds=_DEAD_SECONDS
-                    )
+                elif bookmarked:
+                    silence = self._timer(clock)
         except DecodeError:
             raise
         except TransportError as error:
             broken = error
         finally:
-            if silence is not None:
-                silence.cancel()
+            if silence is not None and silence.cancel() and not bookmarked:
+                bookmarks.expected = False
         if not events and clock.monotonic() - self.began < _VERY_SHORT_SECONDS:
             reason = broken or "without any event"
             raise VeryShortWatchError(f"the watch ended at once: {reason}") from broken
         return broken
+
+    def _timer(self, clock: Clock) -> InactivityTimer:
+        return InactivityTimer(clock, self.stream.close, seconds=DEAD_SECONDS)
 
     def _check_not_behind(self, bookmark: JsonObject) -> None:
         if is_before(resource_version(bookmark), self.since):

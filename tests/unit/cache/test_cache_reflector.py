@@ -590,7 +590,7 @@ def test_a_broken_watch_is_logged_and_goes_on(run, caplog):
 def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
     clock = FakeClock()
     informer, script, _ = run(
-        [("ADDED", config_map("a", 1)), initial_end(3), QUIET], clock=clock
+        Page([config_map("a", 1)], "3"), [QUIET], streaming=False, clock=clock
     )
     assert script.quiet.wait(10)
     told, again = [], threading.Semaphore(0)
@@ -610,7 +610,7 @@ def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
         until_scheduled(clock)
     assert shown(told) == ["Added a", "Updated a", "Updated a"]
     assert told[1].old is told[1].new
-    assert len(script.calls) == 1
+    assert asked(script) == [("list", "0"), ("watch", "3")]
 
 
 def until_scheduled(clock):
@@ -623,15 +623,54 @@ def until_scheduled(clock):
     raise AssertionError("no resync is scheduled")
 
 
+def until_quiet(script):
+    assert script.quiet.wait(10)
+    script.quiet.clear()
+    return script.streams[-1].closed
+
+
 def test_rf13_silence_after_bookmarks_means_nobody_is_there(run):
     clock = FakeClock()
     _, script, _ = run([initial_end(3), bookmark(4), QUIET], clock=clock)
-    assert script.quiet.wait(10)
-    clock.advance(199.0)
-    assert len(script.calls) == 1
+    closed = until_quiet(script)
+    clock.advance(62.0)  # the server's timer, at its latest
+    assert not closed.is_set()
     clock.advance(1.0)
+    assert closed.is_set()
     dry(script)
     assert asked(script) == [("stream", ""), ("watch", "4")]
+
+
+def test_rf13_a_watch_is_listened_for_from_its_first_moment(run):
+    """Not from its first bookmark on: it may fall silent before, and last 10 minutes."""
+    clock = FakeClock()
+    _, script, _ = run(
+        [initial_end(3), ("ADDED", config_map("a", 4)), bookmark(5)],
+        [QUIET],
+        clock=clock,
+    )
+    closed = until_quiet(script)
+    clock.advance(62.0)
+    assert not closed.is_set()
+    clock.advance(1.0)
+    assert closed.is_set()
+    dry(script)
+    assert asked(script) == [("stream", ""), ("watch", "5"), ("watch", "5")]
+
+
+def test_rf13_a_server_that_sends_no_bookmarks_any_more_is_believed(run):
+    """One that began anew sends none before the kind changes. Asked again for nothing
+    once; after that, each watch lasts as long as it was asked for.
+    """
+    clock = FakeClock()
+    _, script, _ = run([initial_end(3), QUIET], [QUIET], [QUIET], clock=clock)
+    closed = until_quiet(script)
+    clock.advance(63.0)
+    assert closed.is_set()
+    closed = until_quiet(script)
+    clock.advance(599.0)
+    assert not closed.is_set()
+    assert asked(script) == [("stream", ""), ("watch", "3")]
 
 
 def test_rf13_each_event_shows_that_somebody_is_there(run):
@@ -647,23 +686,26 @@ def test_rf13_each_event_shows_that_somebody_is_there(run):
     _, script, _ = run(events, clock=clock)
     for moment in (later, last):
         events.wait()
-        clock.advance(69.0)
-        assert len(script.calls) == 1
+        clock.advance(62.0)
+        assert not script.streams[-1].closed.is_set()
         moment.set()
     dry(script)
     assert asked(script) == [("stream", ""), ("watch", "6")]
     # Nobody listens for silence on a watch that has ended.
-    assert all(timer.cancelled for _, _, timer in clock._timers)
+    assert sum(not timer.cancelled for _, _, timer in clock._timers) == 1
 
 
 def test_rf13_silence_of_a_server_without_bookmarks_means_nothing(run):
     clock = FakeClock()
     _, script, _ = run(
-        [initial_end(3), ("ADDED", config_map("a", 4)), QUIET], clock=clock
+        Page([], "3"),
+        [("ADDED", config_map("a", 4)), QUIET],
+        streaming=False,
+        clock=clock,
     )
-    assert script.quiet.wait(10)
+    closed = until_quiet(script)
     clock.advance(599.0)
-    assert len(script.calls) == 1
+    assert not closed.is_set()
 
 
 def test_in10_transform_sees_each_object_once_and_before_handlers(run):
