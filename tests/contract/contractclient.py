@@ -7,11 +7,12 @@ mean the same on any other.
 import itertools
 import json
 import ssl
+import time
 import urllib.parse
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import attrs
 import urllib3
@@ -25,6 +26,16 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 _SECONDS = 30.0
 _counter = itertools.count()
+
+Found = TypeVar("Found")
+
+
+def until(ask: Callable[[], Found], holds: Callable[[Found], Any]) -> Found:
+    """Ask until it holds: a real server heeds what was written a little later."""
+    end = time.monotonic() + _SECONDS
+    while not holds(found := ask()):
+        assert time.monotonic() < end, found
+    return found
 
 
 @attrs.frozen

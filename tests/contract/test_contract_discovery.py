@@ -1,15 +1,11 @@
 """Discovery and OpenAPI: what kubectl and other clients learn of a new kind."""
 
-import time
 import uuid
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from contractclient import CRDS, Json, Server, crd
+from contractclient import CRDS, Json, Server, crd, until
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_SECONDS = 30.0
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch"]
 _VERBS += ["update", "watch"]
 _PART = ["get", "patch", "update"]
@@ -38,14 +34,6 @@ def group(server: Server) -> str:
         made["spec"]["versions"].append(other)
     server.install(made)
     return name
-
-
-def until(ask: Callable[[], Json], holds: Callable[[Json], Any]) -> Json:
-    """Ask until it holds: a real server tells of new kinds a little later."""
-    end = time.monotonic() + _SECONDS
-    while not holds(found := ask()):
-        assert time.monotonic() < end, found
-    return found
 
 
 def test_a_group_names_its_versions_best_first(server: Server, group: str):

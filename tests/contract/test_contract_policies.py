@@ -1,10 +1,9 @@
 """ValidatingAdmissionPolicies: what they refuse, warn of, and how they are refused."""
 
 import itertools
-import time
 
 import pytest
-from contractclient import Server, config_maps
+from contractclient import Server, config_maps, until
 
 ROOT = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"{ROOT}/validatingadmissionpolicies"
@@ -55,18 +54,13 @@ class Bound:
         self.server.delete(f"{BINDINGS}/b-{self.name}")
         self.server.delete(f"{POLICIES}/{self.name}")
 
-    def write(self, value="bad", *, until=None):
+    def write(self, value="bad", *, when=lambda _: True):
         """The answer to a ConfigMap, once it is what is waited for: policies come into
         force a moment after they were written.
         """
         body = {"metadata": {"name": "one"}, "data": {"k": value}}
         path = config_maps(self.namespace)
-        for _ in range(100):
-            answer = self.server.post(path, body, dryRun="All")
-            if until is None or until(answer):
-                return answer
-            time.sleep(0.1)
-        return answer
+        return until(lambda: self.server.post(path, body, dryRun="All"), when)
 
 
 @pytest.fixture
@@ -91,7 +85,7 @@ MESSAGES = {
 @pytest.mark.parametrize(("more", "why"), MESSAGES.values(), ids=MESSAGES)
 def test_a_policy_refuses_and_says_why(bound, more, why):
     bound.create({"expression": BAD, **more})
-    answer = bound.write(until=refused)
+    answer = bound.write(when=refused)
     told = f"{bound.who} denied request: {why}"
     refusal = answer.refused(422, "Invalid")
     assert refusal["message"] == f'configmaps "one" is forbidden: {told}'
@@ -108,13 +102,13 @@ def test_a_policy_refuses_and_says_why(bound, more, why):
 )
 def test_a_policy_chooses_its_reason(bound, reason, status):
     bound.create({"expression": BAD, "reason": reason})
-    bound.write(until=refused).refused(status, reason)
+    bound.write(when=refused).refused(status, reason)
 
 
 def test_the_first_that_fails_is_told(bound):
     first = {"expression": BAD, "message": "one"}
     bound.create(first, {"expression": "false", "message": "two"})
-    message = bound.write(until=refused).refused(422, "Invalid")["message"]
+    message = bound.write(when=refused).refused(422, "Invalid")["message"]
     assert message.endswith("denied request: one")
 
 
@@ -122,7 +116,7 @@ def test_a_policy_may_only_warn(bound):
     first = {"expression": BAD, "message": "one"}
     second = {"expression": "object.data.k == 'x'", "message": "two"}
     bound.create(first, second, actions=["Warn"])
-    answer = bound.write(until=lambda one: "Warning" in one.headers).expect(201)
+    answer = bound.write(when=lambda one: "Warning" in one.headers).expect(201)
     assert answer.headers["Warning"] == ", ".join(
         f'299 - "Validation failed for {bound.who}: {why}"' for why in ("one", "two")
     )
@@ -143,14 +137,14 @@ def test_what_expressions_see(bound, namespace, given):
             {"name": "k", "expression": "variables.j"},
         ],
     )
-    message = bound.write(until=refused).refused(422, "Invalid")["message"]
+    message = bound.write(when=refused).refused(422, "Invalid")["message"]
     assert message.endswith(f"denied request: {told[given]}")
 
 
 def test_an_expression_that_fails_refuses(bound):
     text = "object.data.none != 'bad'"
     bound.create({"expression": text})
-    message = bound.write(until=refused).refused(422, "Invalid")["message"]
+    message = bound.write(when=refused).refused(422, "Invalid")["message"]
     why = f"expression '{text}' resulted in error: no such key: none"
     assert message.endswith(f"denied request: {why}")
 
@@ -158,7 +152,7 @@ def test_an_expression_that_fails_refuses(bound):
 def test_a_policy_may_ignore_failures_but_not_what_is_false(bound):
     failing = {"expression": "object.data.none != 'bad'"}
     bound.create(failing, {"expression": BAD}, failurePolicy="Ignore")
-    message = bound.write(until=refused).refused(422, "Invalid")["message"]
+    message = bound.write(when=refused).refused(422, "Invalid")["message"]
     assert message.endswith(f"failed expression: {BAD}")
     bound.write("good").expect(201)
 
@@ -166,13 +160,13 @@ def test_a_policy_may_ignore_failures_but_not_what_is_false(bound):
 def test_conditions_say_whom_a_policy_concerns(bound):
     condition = {"name": "m", "expression": "object.data.k == 'bad'"}
     bound.create({"expression": "false"}, matchConditions=[condition])
-    bound.write(until=refused).refused(422, "Invalid")
+    bound.write(when=refused).refused(422, "Invalid")
     bound.write("good").expect(201)
 
 
 def test_other_namespaces_and_resources_are_not_concerned(bound, server):
     bound.create({"expression": "false"})
-    bound.write(until=refused).refused(422, "Invalid")
+    bound.write(when=refused).refused(422, "Invalid")
     body = {"metadata": {"name": "one"}}
     server.post(config_maps("default"), body, dryRun="All").expect(201)
     path = f"/api/v1/namespaces/{bound.namespace}/secrets"
