@@ -5,6 +5,7 @@ CRD watcher starts and stops kinds in the `KindRegistry` as CRDs come and go. No
 here decides anything about a resource.
 """
 
+import threading
 from collections.abc import Callable
 
 import attrs
@@ -120,6 +121,7 @@ class AzureOperator:
         self._user_agent = f"asoreconcile/{__version__}"
         self._cluster = load(options.kubeconfig)
         self._closing: list[Callable[[], None]] = []
+        self._stopping = threading.Event()
         self._elector = self._make_elector()
         self._client = KubeClient(
             self._cluster,
@@ -183,14 +185,15 @@ class AzureOperator:
 
         One of several installs CRDs, and reconciles, once it leads (LE-5).
         Raises AsoreconcileError when it cannot start: the cluster does not answer, a
-        pattern matches nothing, CRDs of another operator are in the way.
+        pattern matches nothing.
         """
         self._serve()
         if self._elector is None:
             self._install_crds()
         else:
             self._manager.add(
-                RunnableHooks("CRDs", self._install_crds), group=RunnableGroup.LEADER
+                RunnableHooks("CRDs", self._install_crds, on_stop=self._stopping.set),
+                group=RunnableGroup.LEADER,
             )
         self._watch_crds()
         if self._settings.mode.watches:
@@ -286,14 +289,28 @@ class AzureOperator:
         )
 
     def _install_crds(self) -> None:
-        matched = self._match()
-        if matched is None:
-            return
-        matched.require_all()
         options = self._options
+        matched = self._match()
+        if matched is not None:
+            matched.require_all()
         conversion = options.webhooks.client() if options.all_versions else None
-        applied = crds.install(self._client, matched.kinds, conversion=conversion)
-        _log.info("CRDs are in place", kinds=len(matched.kinds), applied=applied)
+        kinds = matched.kinds if matched is not None else ()
+        # As Azure Service Operator does, where it could be its webhooks that convert.
+        others = self._catalogue.kinds() if options.manages_crds and conversion else ()
+        installer = crds.CrdInstaller(
+            self._client,
+            conversion=conversion,
+            crd_labels=options.crd_labels,
+            is_stopping=self._stopping.is_set,
+        )
+        if kinds or others:
+            done = installer.install(kinds, others=[k for k in others if k.is_arm])
+            _log.info(
+                "CRDs are in place",
+                kinds=len(kinds),
+                applied=done.applied,
+                kept=len(done.kept),
+            )
 
     def _match(self) -> Matched | None:
         """The kinds whose CRDs are to be installed; None installs none."""

@@ -1,41 +1,68 @@
-"""Installing the CRDs of the kinds a pattern names.
+"""CRDs in the cluster: installed where they are missing, and brought up to date.
 
-Applied server-side by the hash of what we would write, so a start over an unchanged
-cluster writes nothing. CRDs that another operator installed are left alone.
+By the hash of what we would write, so a start over an unchanged cluster writes nothing.
+What becomes of one that is there, also of Azure Service Operator's, is decided in
+`crd_plan`; each is written alone, on the version that was looked at: a process that
+dies between two leaves CRDs that all work, and of two that write one looks again.
 """
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-import orjson
+import attrs
 
-from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.controllers.crd_plan import (
+    INJECTED,
+    OPERATORS_NAME,
+    Plan,
+    Wanted,
+    called,
+    plan,
+)
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import InvalidError
+from asoreconcile.kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+)
+from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, annotations, key_of, labels
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    key_of,
+    labels,
+    resource_version,
+)
+from asoreconcile.version import __version__
 
 FIELD_MANAGER = "asoreconcile"
-SPEC_HASH = "asoreconcile/spec-hash"
-_NAME_LABEL = "app.kubernetes.io/name"
-_ASO_NAME = "azure-service-operator"
-_STORED = "storedVersions"
+BUILD = f"asoreconcile-{__version__}"
+_TRIES = 5
 
 _log = Logger(__name__)
 
 
-class CrdConflictError(AsoreconcileError):
-    """CRDs that somebody else installed stand where ours should."""
+@attrs.frozen
+class Installed:
+    """applied: how many were written. kept: those that are left as they are though
+    they are not what ours would be, by name, and why.
+    """
+
+    applied: int
+    kept: Mapping[str, str]
 
 
 def manifest(
     kind: Kind,
-    version: str | None = None,
+    version: str = "",
     *,
     conversion: WebhookClient | None = None,
     rules: bool = True,
@@ -45,89 +72,139 @@ def manifest(
     version: the one to serve, by default the newest. conversion: who converts; all
     versions are served then. rules: whether the API server runs CEL.
     """
-    versions = [version] if version else ()
-    document = crd(
-        kind,
-        versions=kind.versions if conversion else versions,
-        conversion=conversion,
-        rules=rules,
-    )
-    digest = hashlib.sha256(orjson.dumps(document["spec"], option=orjson.OPT_SORT_KEYS))
-    meta = document["metadata"]
-    meta.setdefault("annotations", {})[SPEC_HASH] = digest.hexdigest()[:16]
-    meta.setdefault("labels", {})[_NAME_LABEL] = "asoreconcile"
-    return document
+    versions = (version,) if version and conversion is None else ()
+    return Wanted(BUILD, conversion, rules=rules).manifest(kind, versions)
 
 
-def install(
-    client: KubeClient,
-    kinds: Iterable[Kind],
-    *,
-    conversion: WebhookClient | None = None,
-) -> int:
-    """Apply the CRDs that are missing or differ; returns how many.
+class CrdInstaller:
+    """Installs CRDs, and brings those that are there up to date. For one thread."""
 
-    conversion: as in `manifest`.
-    Blocking. Raises CrdConflictError before anything is written if Azure Service
-    Operator's own CRDs are among them, and for a CRD whose objects are stored in a
-    version that it would not serve; ApiError, TransportError.
-    """
-    present = {
-        key_of(obj).name: obj
-        for obj in client.list_page(
-            Selection(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
-        ).items
-    }
-    wanted = {f"{kind.plural}.{kind.group}": kind for kind in kinds}
-    _refuse_foreign({name: present[name] for name in wanted if name in present})
-    applied = 0
-    for name, kind in sorted(wanted.items()):
-        document = manifest(kind, conversion=conversion)
-        existing = present.get(name)
-        if existing is not None and _same(existing, document):
-            continue
-        _log.info("Applying CRD", crd=name)
-        _apply(client, document)
-        applied += 1
-    return applied
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        conversion: WebhookClient | None = None,
+        crd_labels: Mapping[str, str] | None = None,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """conversion: who converts; None installs one version of each kind.
+        crd_labels: the user's. is_stopping: asked before each CRD.
+        """
+        self._client = client
+        self._wanted = Wanted(BUILD, conversion, crd_labels or {})
+        self._is_stopping = is_stopping
 
+    def install(
+        self, kinds: Iterable[Kind], *, others: Iterable[Kind] = ()
+    ) -> Installed:
+        """Install the CRDs of kinds that are missing; bring those there up to date.
 
-def _apply(client: KubeClient, document: JsonObject) -> None:
-    key = key_of(document)
-    try:
-        client.patch(
-            CUSTOM_RESOURCE_DEFINITIONS,
-            key,
-            document,
-            kind="apply",
-            field_manager=FIELD_MANAGER,
-            force=True,
+        others: kinds whose CRDs are only brought up to date, if they are there, are
+        Azure Service Operator's or ours, and have us convert: what serves a single
+        version, or is converted by another operator, nobody has asked us to change.
+        A CRD that is there and cannot take ours is left as it is, and one that may not
+        be written. Ends early for a stop.
+        Blocking. Raises ApiError, TransportError.
+        """
+        present = {
+            key_of(obj).name: obj
+            for obj in self._client.list_page(
+                Selection(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
+            ).items
+        }
+        wanted = {f"{kind.plural}.{kind.group}": kind for kind in kinds}
+        asked = frozenset(wanted)
+        for kind in others:
+            name = f"{kind.plural}.{kind.group}"
+            if labels(present.get(name, {})).get(NAME_LABEL) == OPERATORS_NAME:
+                wanted.setdefault(name, kind)
+        self._adopt_authority(present.values())
+        applied = 0
+        kept: dict[str, str] = {}
+        for name, kind in sorted(wanted.items()):
+            if self._is_stopping():
+                break  # whoever leads next goes on
+            existing = present.get(name)
+            if existing is not None and self._wanted.is_met_by(
+                existing, self._wanted.manifest(kind)
+            ):
+                continue
+            is_written, why = self._bring(name, kind, asked=name in asked)
+            applied += is_written
+            if why:
+                kept[name] = why
+                _log.warning("CRD is left as it is", crd=name, reason=why)
+        return Installed(applied, kept)
+
+    def _adopt_authority(self, present: Iterable[JsonObject]) -> None:
+        """Have cert-manager see to the caBundle of all where it sees to that of some.
+
+        Only where it is our own Service's: the certificate is in its namespace.
+        """
+        conversion = self._wanted.conversion
+        if conversion is None or not conversion.ca_bundle or not conversion.namespace:
+            return
+        told = {annotations(obj).get(INJECTED, "") for obj in present}
+        ours = sorted(t for t in told if t.startswith(f"{conversion.namespace}/"))
+        if ours:
+            self._wanted = attrs.evolve(self._wanted, authority=ours[0])
+
+    def _bring(self, name: str, kind: Kind, *, asked: bool) -> tuple[bool, str]:
+        """Whether a CRD was written; and what keeps it as it is."""
+        key = ObjectKey("", name)
+        for _ in range(_TRIES):
+            try:
+                live = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+            except NotFoundError:
+                if not asked:
+                    return False, ""
+                if self._create(self._wanted.manifest(kind)):
+                    return True, ""
+                continue
+            if not asked and called(live) != called(self._wanted.manifest(kind)):
+                return False, ""
+            planned = plan(kind, live, self._wanted)
+            if planned.desired is None:
+                return False, planned.why
+            try:
+                return self._write(live, planned)
+            except (ConflictError, NotFoundError):
+                continue  # somebody wrote it meanwhile: decide anew
+        return False, "it is written by somebody else all the time"
+
+    def _create(self, document: JsonObject) -> bool:
+        """False: somebody else was faster."""
+        _log.info("Installing CRD", crd=key_of(document).name)
+        try:
+            self._client.create(
+                CUSTOM_RESOURCE_DEFINITIONS, document, field_manager=FIELD_MANAGER
+            )
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def _write(self, live: JsonObject, planned: Plan) -> tuple[bool, str]:
+        """Raises ConflictError if it is not as it was looked at any more."""
+        change = merge_patch(live, planned.desired or live)
+        if change is None:
+            return False, ""
+        key = key_of(live)
+        _log.info(
+            "Bringing CRD up to date",
+            crd=key.name,
+            installedBy=" ".join(filter(None, _marks(live))),
         )
-    except InvalidError as error:
-        if _STORED not in str(error):
-            raise
-        served = ", ".join(v["name"] for v in document["spec"]["versions"])
-        raise CrdConflictError(
-            f"objects of {key.name} are stored in a version that would not be served "
-            f"any more (served: {served}): run with --all-versions, or store them anew "
-            f"first. The API server said: {error}"
-        ) from error
+        read = {"resourceVersion": resource_version(live)}
+        change["metadata"] = {**change.get("metadata", {}), **read}
+        try:
+            self._client.patch(
+                CUSTOM_RESOURCE_DEFINITIONS, key, change, field_manager=FIELD_MANAGER
+            )
+        except (ForbiddenError, InvalidError) as error:
+            return False, f"it may not be brought up to date: {error}"
+        return True, ""
 
 
-def _same(existing: JsonObject, document: JsonObject) -> bool:
-    wanted = annotations(document)[SPEC_HASH]
-    return annotations(existing).get(SPEC_HASH) == wanted
-
-
-def _refuse_foreign(existing: dict[str, JsonObject]) -> None:
-    foreign = sorted(
-        name
-        for name, obj in existing.items()
-        if labels(obj).get(_NAME_LABEL) == _ASO_NAME
-    )
-    if foreign:
-        raise CrdConflictError(
-            "these CRDs belong to Azure Service Operator, whose stored versions this "
-            "version cannot take over: " + ", ".join(foreign) + ". Leave them out of "
-            "--crd-pattern, or use a cluster without it"
-        )
+def _marks(definition: JsonObject) -> tuple[str, str]:
+    found = labels(definition)
+    return found.get(NAME_LABEL, ""), found.get(VERSION_LABEL, "")

@@ -66,18 +66,27 @@ class WarmUpRunnable(Protocol):
 class RunnableHooks:
     """A function that is called when its group starts, and done before the next.
 
-    What it raises stops the manager.
+    What it raises stops the manager. on_stop: called when it is to stop, perhaps while
+    the function runs; must not block.
     """
 
-    def __init__(self, name: str, run: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[], None],
+        *,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
         self.name = name
         self._run = run
+        self._on_stop = on_stop
 
     def start(self) -> None:
         self._run()
 
     def stop(self, timeout_seconds: float) -> list[str]:  # noqa: ARG002 - a service's stop
         """The manager waits for starts that have not ended."""
+        self._on_stop()
         return []
 
 

@@ -1,0 +1,199 @@
+"""What is to become of a CRD that is there: brought up to date, or left as it is. Pure.
+
+A CRD may come from Azure Service Operator, from an older or a newer one of us, or from
+somebody's hands. Ours takes its place where it covers it, and only to add something;
+everything else is run as it is, and said.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from asoreconcile import jsontext
+from asoreconcile.catalogue.conversion import STORED_SUFFIX, stored_name
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.kinds import Kind, version_order
+from asoreconcile.catalogue.webhookclient import WebhookClient
+from asoreconcile.controllers.crd_coverage import missing, stored_version
+from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.objects import JsonObject, annotations, dig, labels
+
+# Azure Service Operator's, which looks for its CRDs by it; and so do people's tools.
+OPERATORS_NAME = "azure-service-operator"
+SPEC_HASH = "asoreconcile/spec-hash"
+# Has cert-manager write the caBundle: of which Certificate, `namespace/name`.
+INJECTED = "cert-manager.io/inject-ca-from"
+_BUILD = re.compile(r"asoreconcile-(\d+(?:\.\d+)*)")
+
+
+@attrs.frozen
+class Plan:
+    """desired: the whole CRD as it should be; None leaves it as it is. why: what keeps
+    it from being brought up to date; "" where nothing is to be done.
+    """
+
+    desired: JsonObject | None = None
+    why: str = ""
+
+
+@attrs.frozen
+class Wanted:
+    """What CRDs are to be like.
+
+    conversion: who converts; all versions are served then. labels: the user's. build:
+    this program and its version, `asoreconcile-1.2.3`. authority: what cert-manager is
+    told to take the caBundle from, `namespace/certificate`; "" leaves that alone.
+    rules: whether the API server runs CEL.
+    """
+
+    build: str
+    conversion: WebhookClient | None = None
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    authority: str = ""
+    rules: bool = True
+
+    def manifest(self, kind: Kind, versions: tuple[str, ...] = ()) -> JsonObject:
+        """A kind's CRD as we install it, with the hash of its spec.
+
+        versions: the ones to serve; by default the newest, or all where somebody
+        converts.
+        """
+        if not versions and self.conversion is not None:
+            versions = tuple(kind.versions)
+        document = crd(
+            kind, versions=versions, conversion=self.conversion, rules=self.rules
+        )
+        notes = {SPEC_HASH: _digest(document["spec"])}
+        if self.authority and self.conversion is not None:
+            notes[INJECTED] = self.authority
+        own = {NAME_LABEL: OPERATORS_NAME, VERSION_LABEL: self.build}
+        meta = {
+            **document["metadata"],
+            "labels": {**self.labels, **own},
+            "annotations": notes,
+        }
+        return {**document, "metadata": meta}
+
+    def is_met_by(self, existing: JsonObject, document: JsonObject) -> bool:
+        """Whether the one that is there, by its metadata, is what `manifest` made: by
+        this build, and written by nobody else since who leaves a mark.
+        """
+        return _holds(labels(existing), labels(document)) and _holds(
+            annotations(existing), annotations(document)
+        )
+
+
+def plan(kind: Kind, live: JsonObject, wanted: Wanted) -> Plan:
+    """What to do with the CRD that is there."""
+    build = labels(live).get(VERSION_LABEL, "")
+    if _is_newer(build, wanted.build):
+        return Plan(why=f"a newer version has installed it: {build}")
+    names = [version["name"] for version in live["spec"]["versions"]]
+    stored = stored_version(live)
+    known = {*kind.versions, *(name + STORED_SUFFIX for name in kind.versions)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        return Plan(why=f"this version does not know its {', '.join(unknown)}")
+    base = stored.removesuffix(STORED_SUFFIX)
+    if version_order(base) > version_order(kind.storage):
+        return Plan(why=f"its objects are stored in a newer version: {stored}")
+    default = kind.versions if wanted.conversion else (kind.storage,)
+    versions = tuple(dict.fromkeys([*default, *names]))
+    if wanted.conversion is None and len(versions) > 1:
+        listed = ", ".join(names)
+        return Plan(
+            why=f"it serves {listed}, and nobody converts: serve webhooks and run with "
+            "--all-versions"
+        )
+    document = wanted.manifest(kind, versions)
+    lack = missing(document, live)
+    if lack:
+        return Plan(why=f"it has what ours lacks: {lack}")
+    if not _adds(kind, document, live, wanted):
+        return Plan()
+    return Plan(_onto(live, document))
+
+
+def _adds(kind: Kind, document: JsonObject, live: JsonObject, wanted: Wanted) -> bool:
+    """Whether ours has something that the one that is there lacks."""
+    if SPEC_HASH in annotations(live) and _BUILD.fullmatch(
+        labels(live).get(VERSION_LABEL, "")
+    ):
+        return not wanted.is_met_by(live, document)  # of our making: by its hash
+    moved = wanted.conversion is not None and stored_version(live) != stored_name(kind)
+    return (
+        moved
+        or bool(missing(live, document))
+        or called(live) != called(document)
+        or _distrusts(live, document)
+        or not _holds(labels(live), wanted.labels)
+    )
+
+
+def _onto(live: JsonObject, document: JsonObject) -> JsonObject:
+    """Ours in the place of the one that is there: metadata of others stays."""
+    meta, own = live["metadata"], document["metadata"]
+    spec = {**live["spec"], **document["spec"]}
+    spec["names"] = {**live["spec"]["names"], **document["spec"]["names"]}
+    config = dig(spec, "conversion.webhook.clientConfig")
+    given = dig(live["spec"], "conversion.webhook.clientConfig") or {}
+    if config and "caBundle" not in config and called(live) == called(document):
+        bundle = {key: given[key] for key in ("caBundle",) if key in given}
+        hook = {**spec["conversion"]["webhook"], "clientConfig": {**config, **bundle}}
+        spec["conversion"] = {**spec["conversion"], "webhook": hook}
+    if "conversion" not in document["spec"]:
+        spec.pop("conversion", None)
+    return {
+        **live,
+        "metadata": {
+            **meta,
+            "labels": {**(meta.get("labels") or {}), **own["labels"]},
+            "annotations": {**(meta.get("annotations") or {}), **own["annotations"]},
+        },
+        "spec": spec,
+    }
+
+
+def called(definition: JsonObject) -> tuple[str, ...]:
+    """Where the API server asks for conversions; nothing where it does not ask."""
+    config = dig(definition, "spec.conversion.webhook.clientConfig") or {}
+    service = config.get("service") or {}
+    members = ("namespace", "name", "path")
+    return (
+        str(config.get("url", "")),
+        *(str(service.get(member, "")) for member in members),
+        str(service.get("port", 443)),
+    )
+
+
+def _distrusts(live: JsonObject, document: JsonObject) -> bool:
+    """Whether it has another authority than our file, and nobody who sees to it."""
+    path = "spec.conversion.webhook.clientConfig.caBundle"
+    bundle = dig(document, path)
+    return (
+        bundle is not None
+        and dig(live, path) != bundle
+        and INJECTED not in annotations(live)
+    )
+
+
+def _is_newer(other: str, own: str) -> bool:
+    one, two = _BUILD.fullmatch(other), _BUILD.fullmatch(own)
+    if one is None or two is None:
+        return False
+    return _numbers(one[1]) > _numbers(two[1])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _holds(there: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(there.get(key) == value for key, value in wanted.items())
+
+
+def _digest(spec: JsonObject) -> str:
+    text = jsontext.dumps(spec, sort_keys=True)
+    return hashlib.sha256(text).hexdigest()[:16]

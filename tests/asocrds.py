@@ -1,0 +1,51 @@
+"""CRDs as Azure Service Operator leaves them in a cluster (facts: operations 2 and 3).
+
+Each version stands beside its stored form, all are served, descriptions are in, and the
+webhook of its Service converts.
+"""
+
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.webhookclient import WebhookClient
+from asoreconcile.objects import copy_json
+
+SERVICE = WebhookClient(
+    namespace="azureserviceoperator-system", name="azureserviceoperator-webhook-service"
+)
+AUTHORITY = "azureserviceoperator-system/azureserviceoperator-serving-cert"
+
+
+def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
+    """A kind's CRD of an ASO release that knows these versions; default all."""
+    versions = list(versions) or list(kind.versions)
+    released = [v for v in versions if "preview" not in v]
+    document = crd(
+        kind,
+        versions=[*versions, *(f"{v}storage" for v in versions)],
+        storage=f"{(released or versions)[-1]}storage",
+        conversion=client,
+    )
+    document = described(copy_json(document))
+    document["metadata"] |= {
+        "labels": {
+            "app.kubernetes.io/name": "azure-service-operator",
+            "app.kubernetes.io/version": build,
+            "serviceoperator.azure.com/version": build,
+        },
+        "annotations": {
+            "cert-manager.io/inject-ca-from": AUTHORITY,
+            "controller-gen.kubebuilder.io/version": "v0.20.0",
+        },
+    }
+    return document
+
+
+def described(schema):
+    """A copy in which each part of a schema has a description."""
+    if isinstance(schema, dict):
+        copied = {key: described(value) for key, value in schema.items()}
+        if isinstance(copied.get("type"), str) and "name" not in copied:
+            copied["description"] = "What Azure says about it."
+        return copied
+    if isinstance(schema, list):
+        return [described(value) for value in schema]
+    return schema
