@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Scope,
         Selector,
     )
+    from asoreconcile.cache.unreadable import Unreadable
     from asoreconcile.clock import Clock, SystemClock
     from asoreconcile.errors import (
         AsoreconcileError,
@@ -145,7 +146,12 @@ if TYPE_CHECKING:
     from asoreconcile.webhooks.conversion import ConversionError, Convert
     from asoreconcile.webhooks.managed import ManagedCertificates
     from asoreconcile.webhooks.metrics import WebhookMetrics
-    from asoreconcile.webhooks.server import WebhookError, WebhookServer, webhook_path
+    from asoreconcile.webhooks.server import (
+        WebhookError,
+        WebhookLimits,
+        WebhookServer,
+        webhook_path,
+    )
 
 __all__ = [
     "ALL_OTHER_NAMESPACES",
@@ -242,11 +248,13 @@ __all__ = [
     "TransportError",
     "UnauthorizedError",
     "UnknownKindError",
+    "Unreadable",
     "Updated",
     "Validate",
     "WarmUpRunnable",
     "Watch",
     "WebhookError",
+    "WebhookLimits",
     "WebhookMetrics",
     "WebhookServer",
     "WebhookTarget",
@@ -293,6 +301,7 @@ _HOMES = {
     "cache.informer": ("Informer", "NotCachedError"),
     "cache.informers": ("Informers",),
     "cache.scope": ("ALL_OTHER_NAMESPACES", "CacheOptions", "Scope", "Selector"),
+    "cache.unreadable": ("Unreadable",),
     "clock": ("Clock", "SystemClock"),
     "errors": ("AsoreconcileError", "RetryError", "StoppedError", "TerminalError"),
     "kube.client": ("KubeClient",),
@@ -391,7 +400,12 @@ _HOMES = {
     "webhooks.conversion": ("ConversionError", "Convert"),
     "webhooks.managed": ("ManagedCertificates",),
     "webhooks.metrics": ("WebhookMetrics",),
-    "webhooks.server": ("WebhookError", "WebhookServer", "webhook_path"),
+    "webhooks.server": (
+        "WebhookError",
+        "WebhookLimits",
+        "WebhookServer",
+        "webhook_path",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

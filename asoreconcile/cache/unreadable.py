@@ -6,6 +6,7 @@ import attrs
 
 from asoreconcile.cache.entry import Entry
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import (
@@ -71,6 +72,15 @@ Report = Callable[[Unreadable], None]
 """Called with each such object, and again when it changed. On the watch's thread: must
 not block, nor raise.
 """
+
+
+def unreadable_events(recorder: EventRecorder) -> Report:
+    """A report that records a Warning event at each object."""
+
+    def report(found: Unreadable) -> None:
+        recorder.event(found.known, "Warning", REASON, found.message)
+
+    return report
 
 
 def unreported(_: Unreadable) -> None:

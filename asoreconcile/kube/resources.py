@@ -27,6 +27,11 @@ class ApiResource:
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
 
+    @property
+    def full_name(self) -> str:
+        """As kubectl has it: `leases.coordination.k8s.io`, `secrets`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
     def path(
         self, namespace: str | None = None, name: str = "", subresource: str = ""
     ) -> str:

@@ -8,7 +8,7 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Self
@@ -20,8 +20,9 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.pulse import pulse_of
 from asoreconcile.cache.scope import CacheOptions
-from asoreconcile.cache.unreadable import REASON, Unreadable
+from asoreconcile.cache.unreadable import Report, unreadable_events
 from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
@@ -40,10 +41,13 @@ from asoreconcile.runtime.health import (
     WebhookReadiness,
 )
 from asoreconcile.runtime.informer_registry import InformerRegistry
-from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
+from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
-from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
+from asoreconcile.runtime.metrics_authorization import (
+    MetricsAuthorizationFilter,
+    review_client,
+)
 from asoreconcile.runtime.options import ClientOptions, ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
@@ -55,13 +59,7 @@ from asoreconcile.version import __version__
 from asoreconcile.webhooks.certificates import Certificates, SelfSignedCertificate
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.server import (
-    ADMISSION_BYTES,
-    CONVERSION_BYTES,
-    WebhookServer,
-)
-
-_REVIEW_SECONDS = 10.0
+from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
 
 
 class Application:
@@ -79,6 +77,7 @@ class Application:
         clock: Clock | None = None,
         client: ClientOptions | None = None,
         cache: CacheOptions | None = None,
+        on_unreadable: Report | None = None,
         event_api: EventApi = "v1",
         leader_election: LeaderElectionOptions | str | None = None,
         metrics_address: str = "0",
@@ -92,19 +91,21 @@ class Application:
         and into the pod. Raises KubeConfigError if there is none.
         client: how fast, how patiently and by which name `client` asks. cache: which
         namespaces and objects `informer` watches.
+        on_unreadable: called with objects that the caches leave out because they
+        cannot be read; None records a Warning event at each.
         event_api: which kind of events `recorder` writes.
         leader_election: wait for this Lease, or one of this name, before anything is
         reconciled; None leads at once. Who loses it may write no more: `client` refuses
         to, and `run` ends with 1.
         metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
-        may serve both. Raises ListenError if it is none of these.
+        may serve both, unless the probes would have to log in. Raises ListenError.
         secure_metrics: serve them over HTTPS, to users whose roles allow it (MG-8);
         metrics_certificates: what with; None makes a self-signed pair.
-        Raises ValueError if probes would have to log in too.
         grace_seconds: the whole budget of a stop.
         """
         self.name = name
-        self._user_agent = f"{name} asoreconcile/{__version__}"
+        client = client or ClientOptions()
+        self._user_agent = client.user_agent or f"{name} asoreconcile/{__version__}"
         self.threads = Threads.timed_by(clock) if clock else Threads()
         """Where all that runs for as long as the process does is started, and started
         again if it dies."""
@@ -113,31 +114,43 @@ class Application:
         ProcessCollector(registry=self.registry)
         self.metrics = RuntimeMetrics(self.registry)
         self.metrics.threads(self.threads)
-        if not isinstance(cluster, ClusterConfig):
-            cluster = load(cluster)
+        cluster = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
         self._cluster = cluster
-        self._elector = self._make_elector(leader_election)
-        self.client = (client or ClientOptions()).client(
+        if isinstance(leader_election, str):
+            leader_election = LeaderElectionOptions(leader_election)
+        self._elector = (
+            None
+            if leader_election is None
+            else lease_elector(
+                cluster,
+                leader_election,
+                user_agent=self._user_agent,
+                clock=self.clock,
+                metrics=self.metrics,
+                threads=self.threads,
+            )
+        )
+        self.client = client.client(
             cluster,
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
-            before_write=self._elector.check if self._elector else None,
+            before_write=self.fence,
         )
         """Asks the server, and writes."""
+        self.recorder = EventRecorder(
+            self.client, name, clock=self.clock, api=event_api, threads=self.threads
+        )
         self._informers = Informers(
             self.client,
             cache,
             clock=self.clock,
-            report=self._report_unreadable,
+            report=on_unreadable or unreadable_events(self.recorder),
             threads=self.threads,
         )
         self.cached = CachedClient(self.client, self._informers)
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
-        self.recorder = EventRecorder(
-            self.client, name, clock=self.clock, api=event_api, threads=self.threads
-        )
         self.alive, self.ready = HealthChecks("healthz"), HealthChecks("readyz")
         self._pulse = pulse_of(
             cluster,
@@ -157,16 +170,14 @@ class Application:
             grace_seconds=grace_seconds,
             caches_ready=lambda: self._synced().ok,
         )
-        self._roster = InformerRegistry(
-            self._informers, self.manager, synced=self._synced, metrics=self.metrics
-        )
+        self._shown = InformerRegistry(synced=self._synced, metrics=self.metrics)
         self._closing: list[KubeClient] = [self.client]
         self.endpoints = endpoints_at(
             metrics_address,
             health_address,
             registry=self.registry,
             checks=(self.alive, self.ready),
-            access=self._make_access(metrics_certificates) if secure_metrics else None,
+            access=self._authorized(metrics_certificates) if secure_metrics else None,
         )
         """The servers by address; `port` says where one listens."""
         self._listening = ListenersAlive(self.endpoints.values())
@@ -187,12 +198,25 @@ class Application:
         metadata_only: leave out spec, status and data. label_selector, field_selector:
         other ones than the application's for the kind, in a cache of their own.
         """
-        return self._roster.of(
+        if isinstance(source, Informer):
+            if self._shown.add(source):
+                self.manager.add(source, group=RunnableGroup.CACHES)
+            return source
+        informer = self._informers.of(
             source,
             metadata_only=metadata_only,
             label_selector=label_selector,
             field_selector=field_selector,
         )
+        self._shown.add(informer)
+        return informer
+
+    def release(self, informer: Informer) -> None:
+        """Let go of an informer that you have stopped: of its check, its metrics, and
+        its place here. Who asks for its kind again gets a new one.
+        """
+        self._informers.discard(informer)
+        self._shown.remove(informer)
 
     def reconcile(
         self,
@@ -217,20 +241,39 @@ class Application:
         """
         options = options or ControllerOptions()
         informer = self.informer(source)
-        controller = Controller(
-            name or _default_name(informer.resource),
+        controller = self.controller(
+            name or informer.resource.full_name,
             reconciler,
             options,
-            clock=self.clock,
             kind=str(informer.resource.group_kind),
-            metrics=self.metrics,
-            threads=self.threads,
         )
         controller.watch(Watch(informer, when=when, resync_seconds=resync_seconds))
         group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
         self.alive.add(controller.name, controller.progress)
         return ControllerBuilder(controller, informer, self.informer)
+
+    def controller(
+        self,
+        name: str,
+        reconciler: Reconciler | Reconcile,
+        options: ControllerOptions | None = None,
+        *,
+        kind: str = "",
+    ) -> Controller:
+        """A controller by the application's clock, with its metrics, on its threads,
+        that you start and stop: for kinds that come and go while the process runs. The
+        arguments are those of a `Controller`.
+        """
+        return Controller(
+            name,
+            reconciler,
+            options,
+            clock=self.clock,
+            kind=kind,
+            metrics=self.metrics,
+            threads=self.threads,
+        )
 
     @cached_property
     def webhook_metrics(self) -> WebhookMetrics:
@@ -242,38 +285,30 @@ class Application:
         address: str = ":9443",
         *,
         certificates: Certificates,
-        max_conversions: int | None = None,
-        max_admission_bytes: int = ADMISSION_BYTES,
-        max_conversion_bytes: int = CONVERSION_BYTES,
+        limits: WebhookLimits | None = None,
     ) -> WebhookServer:
         """A server for what the API server asks: register functions on the answer.
 
         It runs on every replica, and readiness waits for it.
         certificates: `FileCertificates`, or `ManagedCertificates`, which is started
-        and stopped with it. The others: see `WebhookServer`. Raises ListenError for
-        what is no address.
+        and stopped with it. Raises ListenError for what is no address.
         """
         server = WebhookServer(
             address,
             certificates=certificates,
             clock=self.clock,
             metrics=self.webhook_metrics,
-            max_conversions=max_conversions,
-            max_admission_bytes=max_admission_bytes,
-            max_conversion_bytes=max_conversion_bytes,
+            limits=limits,
         )
         if isinstance(certificates, Runnable):
             self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
         self.manager.add(server, group=RunnableGroup.WEBHOOKS)
         self._listening.watch(server)
-        untold = (
-            certificates.untold
-            if isinstance(certificates, ManagedCertificates)
-            else dict[str, str]
-        )
-        self.ready.add(
-            "webhooks", WebhookReadiness(server.problem, untold, clock=self.clock)
-        )
+        untold: Callable[[], Mapping[str, str]] = dict
+        if isinstance(certificates, ManagedCertificates):
+            untold = certificates.untold
+        ready = WebhookReadiness(server.problem, untold, clock=self.clock)
+        self.ready.add("webhooks", ready)
         return server
 
     def run(self, *, signals: bool = True) -> int:
@@ -284,8 +319,7 @@ class Application:
         try:
             return self.manager.run(signals=signals)
         finally:
-            for client in self._closing:
-                client.close()
+            self.close()
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -316,50 +350,39 @@ class Application:
         """Ask `run` to end. Does not wait."""
         self.manager.stop()
 
+    def close(self) -> None:
+        """Close the clients, as `run` does at its end. For an application that is never
+        run; idempotent.
+        """
+        for client in self._closing:
+            client.close()
+
+    @property
+    def fence(self) -> Fence | None:
+        """What `client` asks before each piece of a write: raises NotLeadingError once
+        another process may lead. For other clients that must not write then; None
+        without a leader election.
+        """
+        return self._elector.check if self._elector else None
+
     @property
     def leads(self) -> bool:
         """Whether this process may write now; always, without a leader election."""
         return self._elector is None or self._elector.leads
 
-    def _report_unreadable(self, found: Unreadable) -> None:
-        self.recorder.event(found.known, "Warning", REASON, found.message)
-
-    def _make_elector(
-        self, wanted: LeaderElectionOptions | str | None
-    ) -> LeaseElector | None:
-        if wanted is None:
-            return None
-        if isinstance(wanted, str):
-            wanted = LeaderElectionOptions(wanted)
-        return lease_elector(
-            self._cluster,
-            wanted,
-            user_agent=self._user_agent,
-            clock=self.clock,
-            metrics=self.metrics,
-            threads=self.threads,
-        )
-
-    def _make_access(self, certificates: Certificates | None) -> Access:
-        """Asks with a client of its own: scrapers come to replicas that may not write,
-        and must not wait behind what reconcilers send.
-        """
-        reviewer = KubeClient(
+    def _authorized(self, certificates: Certificates | None) -> Access:
+        reviewer = review_client(
             self._cluster,
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
-            read_seconds=_REVIEW_SECONDS,
         )
         self._closing.append(reviewer)
-        if certificates is None:
-            certificates = SelfSignedCertificate(self.name, clock=self.clock)
-        scrapers = MetricsAuthorizationFilter(reviewer, clock=self.clock)
-        return Access(certificates.context, scrapers.refusal)
+        shown = certificates or SelfSignedCertificate(self.name, clock=self.clock)
+        guard = MetricsAuthorizationFilter(reviewer, clock=self.clock).refusal
+        return Access(shown.context, guard)
 
     def _add_services(self) -> None:
-        for endpoints in self.endpoints.values():
-            self.manager.add(endpoints, group=RunnableGroup.SERVERS)
         timers = TimersAlive(self.clock)
         self.alive.add("timers", timers)
         self.alive.add("listeners", self._listening)
@@ -369,12 +392,9 @@ class Application:
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)
             self.ready.add("leaderElection", self._elector.standing)
-        self.manager.add(timers, group=RunnableGroup.SERVERS)
-        # With the servers, because those stop last: a stop is worth events too.
-        self.manager.add(self.recorder, group=RunnableGroup.SERVERS)
+        # The recorder with the servers, which stop last: a stop is worth events too.
+        servers: tuple[Runnable, ...] = (*self.endpoints.values(), timers)
+        for server in (*servers, self.recorder):
+            self.manager.add(server, group=RunnableGroup.SERVERS)
         self.manager.add(self._informers, group=RunnableGroup.CACHES)
         self.manager.add(self._pulse, group=RunnableGroup.CACHES)
-
-
-def _default_name(resource: ApiResource) -> str:
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural

@@ -14,7 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from asoreconcile.runtime.health import CheckResult, HealthChecks, Report
 from asoreconcile.serving.connection_handler import READ_SECONDS
-from asoreconcile.serving.listener import Listener
+from asoreconcile.serving.listener import Listener, ListenError
 from asoreconcile.serving.messages import Request, Response
 
 OFF = ("", "0")
@@ -147,11 +147,11 @@ def endpoints_at(
 ) -> dict[str, Endpoints]:
     """The endpoints of a process by address; one address may serve both.
 
-    access: to the metrics. Raises ListenError for what is no address, ValueError if
-    probes, which cannot log in, would have to.
+    access: to the metrics. Raises ListenError for what is no address, and where probes,
+    which cannot log in, would have to.
     """
     if access is not None and metrics == health and metrics not in OFF:
-        raise ValueError("probes cannot log in: give them an address of their own")
+        raise ListenError("probes cannot log in: give them an address of their own")
     return {
         address: Endpoints(
             address,

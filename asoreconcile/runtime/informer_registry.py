@@ -1,71 +1,28 @@
-"""The informers of an application: shared, started, and listed for its checks."""
+"""The informers of an application as its readiness check and its metrics show them."""
 
 import threading
 
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.informers import Informers
-from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.runtime.health import CachesSynced
-from asoreconcile.runtime.manager import Manager
-from asoreconcile.runtime.runnable import RunnableGroup
 
 
 class InformerRegistry:
-    """The informers by kind and selection. Safe from any thread."""
+    """The informers by label: the kind. Safe from any thread."""
 
-    def __init__(
-        self,
-        informers: Informers,
-        manager: Manager,
-        *,
-        synced: CachesSynced,
-        metrics: RuntimeMetrics,
-    ) -> None:
-        """informers: started by the manager already; those of others are added to it.
-        synced, metrics: where each is shown.
-        """
-        self._informers = informers
-        self._manager = manager
+    def __init__(self, *, synced: CachesSynced, metrics: RuntimeMetrics) -> None:
+        """synced, metrics: where each is shown."""
         self._synced = synced
         self._metrics = metrics
         self._lock = threading.Lock()
-        self._shown: dict[Informer, str] = {}
+        self._labels: dict[Informer, str] = {}
 
-    def of(
-        self,
-        source: ApiResource | Informer,
-        *,
-        metadata_only: bool = False,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-    ) -> Informer:
-        """As `Application.informer`."""
-        if isinstance(source, Informer):
-            informer = source
-        else:
-            informer = self._informers.of(
-                source,
-                metadata_only=metadata_only,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            )
+    def add(self, informer: Informer) -> bool:
+        """Show an informer; False if it is shown already."""
         with self._lock:
-            if informer in self._shown:
-                return informer
-            label = self._shown[informer] = self._label(informer)
-        self._show(label, informer)
-        if informer is source:
-            self._manager.add(informer, group=RunnableGroup.CACHES)
-        return informer
-
-    def _label(self, informer: Informer) -> str:
-        """The kind, numbered from the second informer of one kind on."""
-        kind = str(informer.resource.group_kind)
-        count = sum(one.resource == informer.resource for one in self._shown)
-        return f"{kind} ({count + 1})" if count else kind
-
-    def _show(self, label: str, informer: Informer) -> None:
+            if informer in self._labels:
+                return False
+            label = self._labels[informer] = self._label(informer)
         self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
         self._metrics.informer(
             label,
@@ -73,3 +30,22 @@ class InformerRegistry:
             idle_seconds=informer.seconds_since_activity,
             unreadable=lambda: len(informer.unreadable),
         )
+        return True
+
+    def remove(self, informer: Informer) -> None:
+        """Show an informer no more. Idempotent."""
+        with self._lock:
+            label = self._labels.pop(informer, None)
+        if label is not None:
+            self._synced.forget(label)
+            self._metrics.forget(label)
+
+    def _label(self, informer: Informer) -> str:
+        """The kind, numbered from the second informer of one kind on."""
+        kind = str(informer.resource.group_kind)
+        taken = set(self._labels.values())
+        label, count = kind, 1
+        while label in taken:
+            count += 1
+            label = f"{kind} ({count})"
+        return label

@@ -14,7 +14,10 @@ from typing import Generic, Protocol, TypeVar
 from asoreconcile import jsontext
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
 from asoreconcile.serving.messages import Request, Response
@@ -34,6 +37,7 @@ SUBJECT_ACCESS_REVIEWS = ApiResource(
 
 Answer = TypeVar("Answer")
 
+_REVIEW_SECONDS = 10.0
 _KNOWN_SECONDS = 60.0
 _UNKNOWN_SECONDS = 10.0
 _ALLOWED_SECONDS = 300.0
@@ -117,6 +121,21 @@ class MetricsAuthorizationFilter:
         }
         status = self._client.create(resource, review).get("status")
         return status if isinstance(status, dict) else {}
+
+
+def review_client(
+    cluster: ClusterConfig, *, user_agent: str, clock: Clock, metrics: RequestMetrics
+) -> KubeClient:
+    """What asks for reviews, by connections of its own: scrapers come to replicas that
+    may not write, and must not wait behind what reconcilers send.
+    """
+    return KubeClient(
+        cluster,
+        user_agent=user_agent,
+        clock=clock,
+        metrics=metrics,
+        read_seconds=_REVIEW_SECONDS,
+    )
 
 
 class _Answers(Generic[Answer]):

@@ -25,6 +25,7 @@ from asoreconcile.runtime.worker import Throttle
 class ClientOptions:
     """How `Application.client` asks the API server. Rules: CL-4, CL-6.
 
+    user_agent: "" is the application's name and the library's version.
     qps: requests a second, once `burst` of them went at once; None leaves it to the
     server's own fairness. read_seconds: the longest silence of a request that is no
     watch. max_retries: of one call that the server asks to be made again.
@@ -32,6 +33,7 @@ class ClientOptions:
     the application writes but its lease.
     """
 
+    user_agent: str = ""
     qps: float | None = None
     burst: int = 100
     read_seconds: float = READ_SECONDS

@@ -17,6 +17,8 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import attrs
+
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupVersionKind
@@ -42,8 +44,6 @@ from asoreconcile.webhooks.routes import (
 OFF = ("", "0")
 """Addresses that mean: nowhere."""
 
-ADMISSION_BYTES = 7 << 20
-CONVERSION_BYTES = 64 << 20
 _CONNECTIONS = 64
 _TIMEOUT_SECONDS = 10.0  # the API server's own default
 _DIAL_SECONDS = 1.0
@@ -51,6 +51,20 @@ _DIAL_SECONDS = 1.0
 
 class WebhookError(AsoreconcileError):
     """A webhook cannot be served as asked for."""
+
+
+@attrs.frozen(kw_only=True)
+class WebhookLimits:
+    """What a server takes on at once.
+
+    max_conversions: batches; None is the machine's cores. They take the processor, and
+    must not keep watches and the leader's lease from it (TH-7).
+    max_admission_bytes, max_conversion_bytes: of a request's body.
+    """
+
+    max_conversions: int | None = None
+    max_admission_bytes: int = 7 << 20
+    max_conversion_bytes: int = 64 << 20
 
 
 class WebhookServer:
@@ -65,24 +79,20 @@ class WebhookServer:
         certificates: Certificates,
         clock: Clock,
         metrics: WebhookMetrics | None = None,
-        max_conversions: int | None = None,
-        max_admission_bytes: int = ADMISSION_BYTES,
-        max_conversion_bytes: int = CONVERSION_BYTES,
+        limits: WebhookLimits | None = None,
     ) -> None:
         """address: `:9443`, `127.0.0.1:0` (any free port); "0" and "" are off. Raises
         ListenError if it is none of these.
-
-        max_conversions: batches at once; default the machine's cores. They take the
-        processor, and must not keep watches and the leader's lease from it (TH-7).
-        max_admission_bytes, max_conversion_bytes: of a request's body.
+        limits: None is those that suit most.
         """
+        limits = limits or WebhookLimits()
         self._clock = clock
         self._metrics = metrics
         self._routes: dict[str, Route] = {}
         self._lock = threading.Lock()
-        self._slots = threading.BoundedSemaphore(max_conversions or os.cpu_count() or 1)
-        self._admission_bytes = max_admission_bytes
-        self._conversion_bytes = max_conversion_bytes
+        slots = limits.max_conversions or os.cpu_count() or 1
+        self._slots = threading.BoundedSemaphore(slots)
+        self._limits = limits
         self._listener: Listener | None = None
         if address not in OFF:
             self._listener = Listener(
@@ -117,7 +127,7 @@ class WebhookServer:
             convert,
             slots=self._slots,
             clock=self._clock,
-            max_bytes=self._conversion_bytes,
+            max_bytes=self._limits.max_conversion_bytes,
             metrics=self._path_metrics(path, converts=True),
         )
         self._add(path, route)
@@ -168,7 +178,7 @@ class WebhookServer:
     def _admit(self, path: str, decide: Decide) -> None:
         route = admission_route(
             decide,
-            max_bytes=self._admission_bytes,
+            max_bytes=self._limits.max_admission_bytes,
             metrics=self._path_metrics(path),
         )
         self._add(path, route)

@@ -29,6 +29,7 @@ OWNERS = {
             "LeaderElectionOptions",
             "LeaseTiming",
             "Scope",
+            "WebhookLimits",
         )
     },
 }

@@ -20,12 +20,15 @@ from asoreconcile import (
     Informer,
     LeaderElectionOptions,
     LeaseTiming,
+    ListenError,
     NotCachedError,
     NotFoundError,
+    NotLeadingError,
     ObjectKey,
     Request,
     Result,
     Scope,
+    Watch,
 )
 from asoreconcile.kube.resources import EVENTS
 from asoreconcile.kube.selection import Selection
@@ -122,6 +125,45 @@ def test_an_informer_that_many_ask_for_is_shown_once(application):
         "ConfigMap: not synced",
         "ConfigMap (2): not synced",
     ]
+
+
+def test_a_kind_can_come_and_go_while_the_process_runs(application):
+    app = application.make()
+    application.start(app)
+    create(app, CONFIG_MAPS, ONE)
+    informer, noting = app.informer(CONFIG_MAPS), Noting()
+    controller = app.controller("maps", noting)
+    controller.watch(Watch(informer))
+    controller.start()
+    assert noting.keys.get(timeout=20) == ONE
+    assert 'informer_synced{kind="ConfigMap"}' in generate_latest(app.registry).decode()
+    assert controller.stop(20) == []
+    assert informer.stop(20) == []
+    app.release(informer)
+    app.release(informer)  # once is enough
+    assert "informer_synced{" not in generate_latest(app.registry).decode()
+    assert "ConfigMap" not in app.ready.report(verbose=True).text
+    assert app.informer(CONFIG_MAPS) is not informer
+
+
+def test_requests_carry_the_name_that_was_chosen(application, server):
+    app = application.make(client=ClientOptions(user_agent="mine/1"))
+    create(app, CONFIG_MAPS, ONE)
+    assert server.journal[-1].user_agent == "mine/1"
+    create(application.make(), CONFIG_MAPS, OTHER)
+    assert server.journal[-1].user_agent.startswith("tests asoreconcile/")
+
+
+def test_le5_other_clients_can_ask_what_ours_asks_before_a_write(application):
+    assert application.make().fence is None
+    app = application.make(leader_election="fenced")
+    codes = application.start(app)
+    until(lambda: app.leads)
+    app.fence()
+    app.stop()
+    codes.get(timeout=20)
+    with pytest.raises(NotLeadingError):
+        app.fence()
 
 
 def test_d21_the_cached_client_reads_what_it_wrote(application):
@@ -237,7 +279,7 @@ def test_mg8_metrics_are_for_whom_the_cluster_lets(application, server):
 
 
 def test_mg8_probes_are_not_to_log_in(application):
-    with pytest.raises(ValueError, match="an address of their own"):
+    with pytest.raises(ListenError, match="an address of their own"):
         application.make(
             metrics_address=":8080", health_address=":8080", secure_metrics=True
         )
@@ -291,7 +333,9 @@ def test_in10_an_object_that_cannot_be_read_is_told_so_and_holds_up_no_other(
             raise ValueError("broken on purpose")
         return obj
 
-    app = application.make(cache=CacheOptions(transform=transform))
+    options, found = CacheOptions(transform=transform), []
+    app = application.make(cache=options)
+    other = application.make(cache=options, on_unreadable=found.append)
     create(app, CONFIG_MAPS, OTHER)
     create(app, CONFIG_MAPS, ONE)
     noting = Noting()
@@ -305,3 +349,7 @@ def test_in10_an_object_that_cannot_be_read_is_told_so_and_holds_up_no_other(
     assert event["involvedObject"]["name"] == "other"
     shown = generate_latest(app.registry).decode()
     assert 'informer_unreadable_objects{kind="ConfigMap"} 1.0' in shown
+    other.informer(CONFIG_MAPS)
+    application.start(other)
+    until(lambda: found)
+    assert (found[0].key, "broken on purpose" in found[0].message) == (OTHER, True)

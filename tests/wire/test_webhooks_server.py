@@ -23,7 +23,12 @@ from asoreconcile.testing.clock import FakeClock
 from asoreconcile.webhooks.admission import Allowed, Denied
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.server import WebhookError, WebhookServer, webhook_path
+from asoreconcile.webhooks.server import (
+    WebhookError,
+    WebhookLimits,
+    WebhookServer,
+    webhook_path,
+)
 
 AUTHORITY = certificate_authority()
 CERTIFICATE = AUTHORITY.issue(["localhost", "127.0.0.1"])
@@ -239,7 +244,7 @@ def test_an_unknown_path_and_another_method_are_no_reviews(make):
 def test_what_is_malformed_is_answered_by_a_review(
     make, body, content_type, code, message
 ):
-    server = make(max_admission_bytes=1024)
+    server = make(limits=WebhookLimits(max_admission_bytes=1024))
     server.validate("/validate", lambda _: Allowed())
     with Client(server) as client:
         review = client.review("/validate", body, content_type=content_type)
@@ -397,7 +402,7 @@ def test_wh6_objects_come_back_in_the_order_of_the_request(make, version):
 
 
 def test_th7_a_conversion_that_has_ended_makes_place_for_the_next(make):
-    server = make(max_conversions=1)
+    server = make(limits=WebhookLimits(max_conversions=1))
     server.convert("/convert", to_version)
     with Client(server) as client:
         for _ in range(3):
@@ -462,7 +467,7 @@ def test_wh6_wh8_a_conversion_that_breaks_is_a_failure_and_counted(make, registr
 
 
 def test_wh6_a_batch_is_bounded_in_size(make):
-    server = make(max_conversion_bytes=2000)
+    server = make(limits=WebhookLimits(max_conversion_bytes=2000))
     server.convert("/convert", to_version)
     with Client(server) as client:
         long = conversion(widget("a", text="x" * 20_000_000))
@@ -496,7 +501,7 @@ def test_th7_conversions_beyond_the_limit_wait_and_are_refused_in_time(make):
         go.wait(10)
         return to_version(obj, desired)
 
-    server = make(max_conversions=1)
+    server = make(limits=WebhookLimits(max_conversions=1))
     server.convert("/convert", held)
     answers = []
 
