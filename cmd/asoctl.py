@@ -1,9 +1,10 @@
-"""The `asoctl` command: work on manifests without a cluster or Azure."""
+"""The `asoctl` command: what manifests mean to Azure, and manifests of what it has."""
 
 import click
 
 from asoreconcile.cmd.broken_pipe import QuietGroup
 from asoreconcile.cmd.convert import convert
+from asoreconcile.cmd.import_azure import import_group
 from asoreconcile.cmd.render import render
 from asoreconcile.version import __version__
 
@@ -11,11 +12,12 @@ from asoreconcile.version import __version__
 @click.group(cls=QuietGroup)
 @click.version_option(__version__, prog_name="asoctl")
 def main() -> None:
-    """Look at what Azure resources in Kubernetes manifests mean."""
+    """Look at what Azure resources in Kubernetes manifests mean, and import some."""
 
 
 main.add_command(convert)
 main.add_command(render)
+main.add_command(import_group)
 
 if __name__ == "__main__":
     main()

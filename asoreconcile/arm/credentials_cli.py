@@ -1,0 +1,37 @@
+"""The Azure CLI's sign-in, for people's own commands; an operator has none."""
+
+import attrs
+from azure.core.credentials import TokenCredential
+
+from asoreconcile.arm.credentials import (
+    CloudConfig,
+    Explained,
+    SignInTransport,
+)
+
+
+@attrs.frozen
+class AzureCli:
+    """Who signed in with `az login`. subscription_id: what is worked on, or ""."""
+
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    tenant_id: str = ""
+    client_id: str = ""
+    additional_tenants: tuple[str, ...] = ()
+    origin: str = "the Azure CLI"
+
+    def credential(self, transport: SignInTransport = None) -> TokenCredential:  # noqa: ARG002 - it runs a program
+        """azure-identity's credential that runs `az account get-access-token`.
+
+        Starts nothing yet. `get_token` blocks, and raises CredentialError where there
+        is no `az`, or nobody signed in.
+        """
+        from azure.identity import AzureCliCredential
+
+        return Explained(
+            AzureCliCredential(tenant_id=self.tenant_id),
+            who="who signed in with az login",
+            advice="run `az login`, or set AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, "
+            "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+        )

@@ -1,0 +1,242 @@
+"""Import: read resources of Azure and all that is below them, as manifests.
+
+The calling thread hands out tasks and keeps the books; some workers read. A list that
+fails costs the children that it would have shown, not their parent; what was read is
+never lost.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import attrs
+
+from asoreconcile.arm import ids
+from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.resource_import import failures
+from asoreconcile.azure.resource_import.child_types import RESOURCE_GROUPS, ChildTypes
+from asoreconcile.azure.resource_import.manifests import ImportedManifest, manifests_of
+from asoreconcile.azure.resource_import.options import ImportOptions
+from asoreconcile.azure.resource_import.reads import PatientReads, ReadClient
+from asoreconcile.azure.resource_import.report import (
+    ImportReport,
+    NoReporter,
+    Outcome,
+    Reporter,
+    in_order,
+)
+from asoreconcile.azure.resource_import.tasks import (
+    GroupTask,
+    ListTask,
+    ResourceTask,
+    Task,
+)
+from asoreconcile.catalogue.arm_to_spec import to_spec
+from asoreconcile.catalogue.kinds import Catalogue
+from asoreconcile.catalogue.status import status_of
+from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.errors import AsoreconcileError, StoppedError
+from asoreconcile.middleware.chain import Extensions
+from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.middleware.extension_points import IMPORT
+from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.middleware.requests import Import, Imported, ImportResult, Skipped
+from asoreconcile.objects import JsonObject, annotations
+
+
+class NotImportableError(AsoreconcileError):
+    """An id that cannot be imported; the message says why, and what is near."""
+
+
+@attrs.frozen
+class ImportedResources:
+    """manifests: by group, version, kind and name."""
+
+    manifests: tuple[ImportedManifest, ...]
+    report: ImportReport
+
+
+@attrs.frozen
+class _Finding:
+    """What a worker brings back. found: more to do."""
+
+    outcome: Outcome | None = None
+    body: JsonObject | None = None
+    found: tuple[Task, ...] = ()
+
+
+class ResourceImporter:
+    """For one import. `stop` may be called from any thread or signal handler."""
+
+    def __init__(
+        self,
+        client: ReadClient,
+        catalogue: Catalogue,
+        extension_sets: Iterable[ExtensionSet] = (),
+        *,
+        options: ImportOptions | None = None,
+        reporter: Reporter | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Raises UnknownKindError, UnknownVersionError, ExtensionError."""
+        self._options = options or ImportOptions()
+        self._reporter = reporter or NoReporter()
+        self._types = ChildTypes(
+            catalogue, versions=self._options.versions, wanted=self._options.wanted
+        )
+        self._extensions = Extensions.compose(
+            extension_sets,
+            kinds=[kind.group_kind for kind in catalogue.kinds()],
+            terminals=DefaultHandlers(import_=self._fill),
+        )
+        self._stop = threading.Event()
+        self._reads = PatientReads(
+            client,
+            clock=clock or SystemClock(),
+            stop=self._stop,
+            on_wait=self._reporter.waiting,
+        )
+        # By key, from the read until its chain has ended.
+        self._bodies: dict[str, JsonObject] = {}
+
+    def stop(self) -> None:
+        """Let `run` return what it has."""
+        self._stop.set()
+
+    def run(self, arm_ids: Sequence[str]) -> ImportedResources:
+        """Read the resources of the ids and all below them. Blocks.
+
+        Raises NotImportableError for the first id that no kind stands for, before
+        anything is read.
+        """
+        waiting: list[Task] = [self._root(text) for text in arm_ids]
+        seen: set[str] = set()
+        outcomes: list[Outcome] = []
+        read: list[tuple[ResourceTask, JsonObject]] = []
+        running: dict[Future[_Finding], Task] = {}
+        with ThreadPoolExecutor(max(self._options.workers, 1)) as pool:
+            while waiting or running:
+                fresh = {task.key: task for task in waiting if task.key not in seen}
+                seen |= fresh.keys()
+                tasks = fresh.values()
+                self._reporter.found(sum(isinstance(t, ResourceTask) for t in tasks))
+                running |= {pool.submit(self._do, task): task for task in tasks}
+                waiting = []
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    task, finding = running.pop(future), future.result()
+                    waiting += finding.found
+                    if finding.outcome is not None:
+                        outcomes.append(finding.outcome)
+                        self._reporter.outcome(finding.outcome)
+                    if finding.body is not None and isinstance(task, ResourceTask):
+                        read.append((task, finding.body))
+        report = ImportReport(in_order(outcomes), was_stopped=self._stop.is_set())
+        return ImportedResources(manifests_of(read, self._options), report)
+
+    def _root(self, text: str) -> ResourceTask:
+        try:
+            arm_id = ids.parse_stated(text)
+        except ids.ArmIdError as error:
+            raise NotImportableError(str(error)) from None
+        if not arm_id.name:
+            raise NotImportableError(f"{text} ends on a type: add the resource's name")
+        version = self._types.of(arm_id.type)
+        if version is None:
+            near = self._types.nearest(arm_id.type)
+            raise NotImportableError(
+                f"{text}: no kind stands for a {arm_id.type}{near}"
+            )
+        return ResourceTask(arm_id, version, expected=True)
+
+    def _do(self, task: Task) -> _Finding:
+        """On a worker. Once stopped, nothing is read any more."""
+        try:
+            match task:
+                case ResourceTask():
+                    return self._read(task)
+                case ListTask():
+                    return self._list(task)
+                case GroupTask():
+                    return self._group(task)
+        except StoppedError:
+            return _Finding()
+
+    def _read(self, resource: ResourceTask) -> _Finding:
+        kind, text = resource.version.group_kind, resource.id.text
+        request = Import(resource.version, _skeleton(resource), resource.owner_id)
+        try:
+            result = self._extensions.chain(IMPORT, kind)(request)
+        except failures.READ_FAILURES as error:
+            status, reason = failures.of_resource(error, expected=resource.expected)
+            return _Finding(Outcome(text, kind, status, reason))
+        body = self._bodies.pop(resource.key, None)
+        if isinstance(result, Skipped) or body is None:
+            reason = result.reason if isinstance(result, Skipped) else "was not read"
+            return _Finding(Outcome(text, kind, "skipped", reason))
+        return _Finding(
+            Outcome(text, kind, "imported"), body, tuple(self._below(resource))
+        )
+
+    def _fill(self, request: Import) -> ImportResult:
+        """The end of a chain: the object as it would be, with spec and status."""
+        arm_id = annotations(request.obj)[RESOURCE_ID]
+        version = request.version
+        body = self._reads.get(arm_id, version.api_version)
+        self._bodies[ids.key(arm_id)] = body
+        mapped = to_spec(version, body, name=ids.parse(arm_id).name, secret_name="")
+        return Imported(
+            {**request.obj, "spec": mapped.spec, "status": status_of(version, body)}
+        )
+
+    def _below(self, parent: ResourceTask) -> Iterable[Task]:
+        if parent.id.type.lower() == RESOURCE_GROUPS:
+            yield GroupTask(parent.id.text)
+        yield from self._types.below(parent.id, parent.version)
+
+    def _list(self, task: ListTask) -> _Finding:
+        try:
+            entries = self._reads.entries(task.path, task.version.api_version)
+        except failures.READ_FAILURES as error:
+            reason = failures.of_list(error)
+            if not reason:
+                return _Finding()
+            kind = task.version.group_kind
+            return _Finding(Outcome(task.path, kind, "failed", reason))
+        found = (_listed(entry, task) for entry in entries)
+        return _Finding(found=tuple(child for child in found if child is not None))
+
+    def _group(self, task: GroupTask) -> _Finding:
+        try:
+            headers = self._reads.headers(task.id)
+        except failures.READ_FAILURES as error:
+            reason = failures.of_list(error) or "cannot be listed: it does not exist"
+            return _Finding(Outcome(f"{task.id}/resources", None, "failed", reason))
+        return _Finding(
+            found=tuple(
+                ResourceTask(ids.parse(header.id), version)
+                for header in headers
+                if (version := self._types.in_group(header.type)) is not None
+            )
+        )
+
+
+def _skeleton(resource: ResourceTask) -> JsonObject:
+    """The object before anything is read: its name is known, and where it is."""
+    version = resource.version
+    return {
+        "apiVersion": f"{version.gvk.group}/{version.gvk.version}",
+        "kind": version.gvk.kind,
+        "metadata": {"annotations": {RESOURCE_ID: resource.id.text}},
+        "spec": {"azureName": resource.id.name},
+    }
+
+
+def _listed(entry: JsonObject, task: ListTask) -> ResourceTask | None:
+    """A resource that was listed; None for an entry that is of another type."""
+    try:
+        arm_id = ids.parse_stated(str(entry.get("id") or ""))
+    except ids.ArmIdError:
+        return None
+    if arm_id.type.lower() != task.version.arm_type.lower() or not arm_id.name:
+        return None
+    return ResourceTask(arm_id, task.version)

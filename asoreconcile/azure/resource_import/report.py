@@ -1,0 +1,94 @@
+"""What came of an import: by resource while it runs, and counted at its end."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal, Protocol
+
+import attrs
+
+from asoreconcile.objects import GroupKind
+
+Status = Literal["imported", "skipped", "failed"]
+
+
+@attrs.frozen
+class Outcome:
+    """What came of one resource, or of a list of children (`arm_id` is the list's).
+
+    reason: a clause, "" for what was imported.
+    """
+
+    arm_id: str
+    kind: GroupKind | None
+    status: Status
+    reason: str = ""
+
+
+class Reporter(Protocol):
+    """Follows an import. `waiting` is called by any thread, the others by one."""
+
+    def found(self, count: int) -> None:
+        """So many resources more are to be read."""
+
+    def outcome(self, outcome: Outcome) -> None: ...
+
+    def waiting(self, seconds: float, why: str) -> None:
+        """A read waits before it is tried again."""
+
+
+class NoReporter:
+    """Follows nothing."""
+
+    def found(self, count: int) -> None:
+        pass
+
+    def outcome(self, outcome: Outcome) -> None:
+        pass
+
+    def waiting(self, seconds: float, why: str) -> None:
+        pass
+
+
+@attrs.frozen
+class ReportRow:
+    """How many resources of a kind ended so, for one reason."""
+
+    kind: str
+    status: Status
+    reason: str
+    count: int
+
+
+@attrs.frozen
+class ImportReport:
+    """outcomes: of every resource and of every list that failed, by ARM id.
+    was_stopped: it ended before all was read.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    was_stopped: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing failed and nobody stopped it."""
+        return not self.was_stopped and all(
+            outcome.status != "failed" for outcome in self.outcomes
+        )
+
+    @property
+    def imported(self) -> int:
+        return sum(outcome.status == "imported" for outcome in self.outcomes)
+
+    def rows(self) -> list[ReportRow]:
+        """Counts by kind, status and reason, sorted."""
+        counts = Counter(_cell(outcome) for outcome in self.outcomes)
+        return [ReportRow(*cell, count) for cell, count in sorted(counts.items())]
+
+
+def _cell(outcome: Outcome) -> tuple[str, Status, str]:
+    kind = "(unknown)" if outcome.kind is None else str(outcome.kind)
+    return kind, outcome.status, outcome.reason
+
+
+def in_order(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    return tuple(sorted(outcomes, key=lambda one: one.arm_id.lower()))

@@ -1,0 +1,328 @@
+"""`asoctl import azure-resource`: resources that are in Azure, as manifests."""
+
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from asoreconcile.arm.ids import ArmIdError, parse_stated
+from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.resource_import.importer import (
+    ImportedResources,
+    NotImportableError,
+    ResourceImporter,
+)
+from asoreconcile.azure.resource_import.manifests import ImportedManifest
+from asoreconcile.azure.resource_import.options import ImportOptions
+from asoreconcile.azure.resource_import.report import ImportReport
+from asoreconcile.catalogue.kinds import (
+    Kind,
+    UnknownKindError,
+    UnknownVersionError,
+)
+from asoreconcile.cmd.azure_login import signed_in_client
+from asoreconcile.cmd.import_progress import progress
+from asoreconcile.cmd.yamltext import yaml_text
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.objects import GroupKind
+
+_USAGE, _PARTLY, _NOTHING = 2, 3, 1
+_VERSION = re.compile(r"([^/=]+)/([^/=]+)=(\S+)")
+_PAIR = re.compile(r"([^=]+)=(.*)")
+
+
+@click.group("import")
+def import_group() -> None:
+    """Write manifests for what is there already."""
+
+
+@import_group.command("azure-resource")
+@click.argument("arm_ids", nargs=-1, required=True, metavar="ARM_ID...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="One file for all manifests; - is standard output, the default.",
+)
+@click.option(
+    "-f",
+    "--output-folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A file for each manifest, called KIND-NAME.yaml.",
+)
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("-n", "--namespace", default="", metavar="NAME")
+@click.option(
+    "-l",
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A label of every manifest; repeat, or part with commas.",
+)
+@click.option(
+    "-a",
+    "--annotation",
+    "annotations",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An annotation of every manifest; repeat, or part with commas.",
+)
+@click.option(
+    "-w",
+    "--workers",
+    type=click.IntRange(min=1, max=64),
+    default=4,
+    show_default=True,
+    help="How many resources are read at once.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="GLOB",
+    help="Kinds to import, such as 'network.azure.com/*'; repeatable.",
+)
+@click.option(
+    "--skip",
+    multiple=True,
+    metavar="GLOB",
+    help="Kinds to leave out, such as '*/RoleAssignment'; repeatable.",
+)
+@click.option(
+    "--api-version",
+    "versions",
+    multiple=True,
+    metavar="GROUP/KIND=VERSION",
+    help="Another version than the newest for a kind; repeatable.",
+)
+@click.option(
+    "--policy",
+    type=click.Choice([policy.value for policy in Policy]),
+    default=Policy.SKIP.value,
+    show_default=True,
+    help="The reconcile policy of the manifests; skip writes nothing to Azure.",
+)
+def azure_resource(
+    *,
+    arm_ids: Sequence[str],
+    output: Path | None,
+    output_folder: Path | None,
+    force: bool,
+    namespace: str,
+    labels: Sequence[str],
+    annotations: Sequence[str],
+    workers: int,
+    only: Sequence[str],
+    skip: Sequence[str],
+    versions: Sequence[str],
+    policy: str,
+) -> None:
+    """Print manifests for Azure resources and all that is below them.
+
+    ARM_ID is the id of a resource or of a resource group, as the portal and
+    `az resource show --query id` print it. Azure is only read, and only as far as the
+    signed-in identity may: the one of AZURE_CLIENT_ID and its neighbours, else of
+    `az login`. Owners and references among what is imported are written by name. What
+    Azure does not show, such as passwords, is named in comments.
+
+    \b
+    Example:
+      asoctl import azure-resource \\
+        /subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop \\
+        --namespace shop > shop.yaml
+
+    Exit code 0 when everything was imported or left out on purpose, 3 when something
+    failed (the rest is written), 1 when nothing was imported, 2 for a wrong call.
+    """  # noqa: D301 -- click wants the character
+    if output is not None and output_folder is not None:
+        raise click.UsageError("use either --output or --output-folder")
+    target = _Target(output, output_folder, overwrite=force)
+    target.check()
+    options = ImportOptions(
+        namespace=namespace,
+        labels=_pairs(labels, "--label"),
+        annotations=_pairs(annotations, "--annotation"),
+        policy=Policy(policy),
+        workers=workers,
+        versions=dict(_version(text) for text in versions),
+        wanted=lambda kind: _is_wanted(kind, only, skip),
+    )
+    _check_ids(arm_ids)
+    imported = _imported(arm_ids, options)
+    target.write(imported)
+    _report(imported.report)
+    if not imported.manifests:
+        sys.exit(_NOTHING)
+    sys.exit(0 if imported.report.is_complete else _PARTLY)
+
+
+def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResources:
+    """Import, until the end or the first Ctrl-C."""
+    with (
+        signed_in_client(os.environ, connections=options.workers) as client,
+        progress() as reporter,
+    ):
+        try:
+            importer = ResourceImporter(
+                client, builtin(), builtin_sets(), options=options, reporter=reporter
+            )
+            with _stopped_by_signals(importer):
+                return importer.run(arm_ids)
+        except (NotImportableError, UnknownKindError, UnknownVersionError) as error:
+            raise click.UsageError(str(error)) from error
+        except AsoreconcileError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _stopped_by_signals(importer: ResourceImporter) -> Iterator[None]:
+    """The first Ctrl-C ends the import; a second one ends the program."""
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        importer.stop()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for one in before:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _check_ids(arm_ids: Sequence[str]) -> None:
+    for text in arm_ids:
+        try:
+            parse_stated(text)
+        except ArmIdError as error:
+            raise click.UsageError(str(error)) from error
+
+
+def _is_wanted(kind: Kind, only: Sequence[str], skip: Sequence[str]) -> bool:
+    name = str(kind).lower()
+    if only and not any(fnmatchcase(name, glob.lower()) for glob in only):
+        return False
+    return not any(fnmatchcase(name, glob.lower()) for glob in skip)
+
+
+def _version(text: str) -> tuple[GroupKind, str]:
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise click.UsageError(
+            f"--api-version {text!r}: write GROUP/KIND=VERSION, such as "
+            "network.azure.com/VirtualNetwork=v1api20240301"
+        )
+    return GroupKind(match[1], match[2]), match[3]
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    found = {}
+    for text in (part for one in texts for part in one.split(",") if part):
+        match = _PAIR.fullmatch(text)
+        if match is None:
+            raise click.UsageError(f"{option} {text!r}: write KEY=VALUE")
+        found[match[1].strip()] = match[2].strip()
+    return found
+
+
+class _Target:
+    """Where manifests go: standard output, a file, or a folder."""
+
+    def __init__(
+        self, file: Path | None, folder: Path | None, *, overwrite: bool
+    ) -> None:
+        self._file = None if file == Path("-") else file
+        self._folder = folder
+        self._overwrite = overwrite
+
+    def check(self) -> None:
+        """Before anything is read. Raises click.UsageError."""
+        if self._file is not None and self._file.exists() and not self._overwrite:
+            raise click.UsageError(f"{self._file} is there already: use --force")
+
+    def write(self, imported: ImportedResources) -> None:
+        """Raises click.ClickException; files are written whole or not at all."""
+        try:
+            if self._folder is not None:
+                self._write_folder(self._folder, imported.manifests)
+            elif self._file is not None:
+                _write_whole(self._file, _text(imported.manifests))
+            else:
+                click.echo(_text(imported.manifests), nl=False)
+        except BrokenPipeError:
+            raise  # whoever reads has enough: click ends quietly
+        except OSError as error:
+            raise click.ClickException(
+                f"{error.filename or 'the output'} cannot be written: {error.strerror}"
+            ) from error
+
+    def _write_folder(
+        self, folder: Path, manifests: Sequence[ImportedManifest]
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {folder / _file_name(one): one for one in manifests}
+        there = sorted(str(path) for path in files if path.exists())
+        if there and not self._overwrite:
+            raise click.ClickException(
+                f"{', '.join(there)}: there already: use --force, or another folder"
+            )
+        for path, one in files.items():
+            _write_whole(path, _text([one]))
+
+
+def _file_name(manifest: ImportedManifest) -> str:
+    obj = manifest.obj
+    group = str(obj["apiVersion"]).partition(".")[0]
+    return f"{group}-{obj['kind']}-{obj['metadata']['name']}.yaml"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8"
+    ) as file:
+        try:
+            file.write(text)
+            file.flush()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def _text(manifests: Sequence[ImportedManifest]) -> str:
+    return "".join(_document(manifest) for manifest in manifests)
+
+
+def _document(manifest: ImportedManifest) -> str:
+    """A YAML document; what Azure did not show is said in comments above it."""
+    comments = "".join(f"# {one}\n" for one in manifest.left_out)
+    return yaml_text([manifest.obj]).replace("---\n", f"---\n{comments}", 1)
+
+
+def _report(report: ImportReport) -> None:
+    for row in report.rows():
+        why = f": {row.reason}" if row.reason else ""
+        click.echo(f"{row.count:5}  {row.kind}  {row.status}{why}", err=True)
+    for one in report.outcomes:
+        if one.status == "failed":
+            click.echo(f"failed  {one.arm_id}: {one.reason}", err=True)
+    if report.was_stopped:
+        click.echo(
+            "Stopped: what was read until then is written. Run it again for the rest, "
+            "or for the ids of single resources.",
+            err=True,
+        )

@@ -1,0 +1,369 @@
+"""Importing an estate from the simulator: what is found, what fails, what is written."""
+
+import threading
+
+import pytest
+import yaml
+from azure.core.credentials import AccessToken
+from click.testing import CliRunner
+
+from asoreconcile.arm.budget import Budget
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.azure.resource_import.importer import (
+    NotImportableError,
+    ResourceImporter,
+)
+from asoreconcile.azure.resource_import.options import ImportOptions
+from asoreconcile.azure.resource_import.report import NoReporter
+from asoreconcile.catalogue.manifests import read_manifests
+from asoreconcile.catalogue.render import render
+from asoreconcile.clock import SystemClock
+from asoreconcile.cmd.asoctl import main
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.clock import FakeClock
+
+POLICY = "serviceoperator.azure.com/reconcile-policy"
+ONLY = ("resources.azure.com/*", "network.azure.com/*", "storage.azure.com/*")
+
+
+@pytest.fixture
+def azure(tmp_path, monkeypatch):
+    with ArmServer(clock=FakeClock(), page_size=2) as server:
+        server.write_ca(tmp_path / "ca.pem")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+        for name, value in server.settings().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
+def group(azure):
+    """A group with a network of three subnets, its security group and an account."""
+    group = f"/subscriptions/{azure.subscription_id}/resourceGroups/Shop"
+    azure.seed(group, {"location": "westeurope", "tags": {"team": "shop"}})
+    network = f"{group}/providers/Microsoft.Network"
+    azure.seed(f"{network}/networkSecurityGroups/web", {"location": "westeurope"})
+    space = {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}
+    azure.seed(
+        f"{network}/virtualNetworks/Shop_Net",
+        {"location": "westeurope", "properties": space},
+    )
+    for number in range(3):
+        azure.seed(
+            f"{network}/virtualNetworks/Shop_Net/subnets/s{number}",
+            {
+                "properties": {
+                    "addressPrefix": f"10.0.{number}.0/24",
+                    "networkSecurityGroup": {
+                        "id": f"{network}/networkSecurityGroups/WEB"
+                    },
+                }
+            },
+        )
+    azure.seed(
+        f"{group}/providers/Microsoft.Storage/storageAccounts/shopfiles",
+        {
+            "location": "westeurope",
+            "kind": "StorageV2",
+            "sku": {"name": "Standard_LRS"},
+        },
+    )
+    return group
+
+
+@pytest.fixture
+def client(azure):
+    class SignedIn:
+        def get_token(self, *scopes, **options):
+            return AccessToken(azure.entra.issue(azure.client_id), 1 << 40)
+
+    made = ArmClient(azure.url, SignedIn(), scope="s", clock=FakeClock())
+    yield made
+    made.close()
+
+
+def wanted(kind):
+    return kind.group in {one.partition("/")[0] for one in ONLY}
+
+
+def imported(client, *arm_ids, reporter=None, clock=None, **options):
+    importer = ResourceImporter(
+        client,
+        builtin(),
+        builtin_sets(),
+        options=ImportOptions(**{"wanted": wanted, **options}),
+        reporter=reporter,
+        clock=clock or FakeClock(),
+    )
+    return importer.run(arm_ids)
+
+
+def named(result):
+    return {(m.obj["kind"], m.obj["metadata"]["name"]): m.obj for m in result.manifests}
+
+
+def test_a_group_is_imported_with_all_below_it_and_refers_to_itself(client, group):
+    result = imported(client, group, namespace="shop", labels={"a": "b"})
+    objs = named(result)
+    subnet = objs["VirtualNetworksSubnet", "s1"]
+    assert subnet["metadata"] == {
+        "name": "s1",
+        "namespace": "shop",
+        "labels": {"a": "b"},
+        "annotations": {POLICY: "skip"},
+    }
+    assert subnet["spec"]["owner"] == {"name": "shop-net"}
+    assert subnet["spec"]["networkSecurityGroup"] == {
+        "reference": {
+            "group": "network.azure.com",
+            "kind": "NetworkSecurityGroup",
+            "name": "web",
+        }
+    }
+    network = objs["VirtualNetwork", "shop-net"]
+    assert network["spec"]["azureName"] == "Shop_Net"
+    assert network["spec"]["owner"] == {"name": "shop"}
+    assert "owner" not in objs["ResourceGroup", "shop"]["spec"]
+    assert objs["ResourceGroup", "shop"]["spec"]["tags"] == {"team": "shop"}
+    assert {name for kind, name in objs if kind.endswith("Subnet")} == {
+        "s0",
+        "s1",
+        "s2",
+    }
+    assert result.report.is_complete
+
+
+def test_each_id_is_read_once_whatever_its_case(azure, client, group):
+    azure.journal.clear()
+    imported(client, group, group.upper().replace("/SUBSCR", "/subscr"), group)
+    ids = {arm_id.lower() for arm_id in azure.resources()}
+    read = [e.path.lower() for e in azure.journal]
+    assert {one: read.count(one) for one in ids} == dict.fromkeys(ids, 1)
+
+
+def test_an_owner_that_is_not_imported_is_named_by_its_id(client, group):
+    arm_id = f"{group}/providers/Microsoft.Network/virtualNetworks/Shop_Net/subnets/s0"
+    (made,) = imported(client, arm_id).manifests
+    assert made.obj["spec"]["owner"] == {"armId": arm_id.rpartition("/subnets")[0]}
+    assert "armId" in made.obj["spec"]["networkSecurityGroup"]["reference"]
+
+
+def test_what_was_imported_renders_to_what_is_in_azure(client, group, tmp_path, azure):
+    result = imported(client, group, workers=2)
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all([m.obj for m in result.manifests]))
+    requests = render(
+        builtin(), read_manifests([path]), subscription_id=azure.subscription_id
+    ).requests
+    found = {r.path.lower() for r in requests}
+    seeded = {k.lower() for k in azure.resources()}
+    assert found <= seeded
+    assert len(found) == len(result.manifests)
+
+
+def test_two_runs_say_the_same(client, group):
+    first, second = (imported(client, group, workers=n) for n in (1, 8))
+    assert first.manifests == second.manifests
+
+
+def test_a_list_that_fails_costs_its_children_and_not_the_parent(azure, client, group):
+    azure.faults.answer("GET", "/subnets$", 403, body=error("AuthorizationFailed"))
+    result = imported(client, group)
+    assert ("VirtualNetwork", "shop-net") in named(result)
+    (failed,) = [o for o in result.report.outcomes if o.status == "failed"]
+    assert failed.arm_id.endswith("/subnets")
+    assert "access is forbidden (AuthorizationFailed)" in failed.reason
+    assert not result.report.is_complete
+
+
+def error(code):
+    return {"error": {"code": code, "message": "no"}}
+
+
+def test_a_type_that_a_place_does_not_have_is_no_failure(azure, client, group):
+    azure.faults.answer("GET", "/subnets$", 400, body=error("UnsupportedResourceType"))
+    assert imported(client, group).report.is_complete
+
+
+def test_a_root_that_is_not_there_is_a_failure(client, group):
+    result = imported(client, f"{group}-gone")
+    assert result.manifests == ()
+    assert [o.reason for o in result.report.outcomes] == ["the resource does not exist"]
+
+
+@pytest.mark.parametrize(
+    ("arm_id", "message"),
+    [
+        ("nonsense", "an ARM id starts with"),
+        ("/subscriptions/s/resourceGroups/rg/providers/Microsoft.X/y/z", "no kind"),
+        (
+            (
+                "/subscriptions/s/resourceGroups/rg/providers/"
+                "Microsoft.Storage/storageAccount/z"
+            ),
+            "did you mean Microsoft.Storage/storageAccounts",
+        ),
+        (
+            (
+                "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/"
+                "virtualNetworks"
+            ),
+            "ends on a type",
+        ),
+    ],
+)
+def test_an_id_that_cannot_be_imported_says_why_before_anything_is_read(
+    azure, client, arm_id, message
+):
+    azure.journal.clear()
+    with pytest.raises(NotImportableError, match=message):
+        imported(client, arm_id)
+    assert not azure.journal
+
+
+class Waits(NoReporter):
+    def __init__(self):
+        self.seconds = []
+
+    def waiting(self, seconds, why):
+        self.seconds.append(seconds)
+
+
+class SkippingClock(FakeClock):
+    """Waits take no time: they move it on."""
+
+    def wait(self, event, timeout_seconds):
+        self.advance(timeout_seconds)
+        return event.is_set()
+
+
+def test_a_throttled_read_waits_as_long_as_asked_and_is_said(azure, client, group):
+    headers = {"Retry-After": "17"}
+    body = error("TooManyRequests")
+    azure.faults.answer("GET", "/subnets$", 429, headers=headers, body=body, times=9)
+    waits = Waits()
+    result = imported(client, group, reporter=waits, clock=SkippingClock())
+    assert result.report.is_complete
+    assert waits.seconds == [17.0] * 9
+
+
+def test_a_read_that_fails_by_the_way_is_repeated_five_times(azure, client, group):
+    azure.faults.answer("GET", "/s0$", 503, times=4)
+    azure.faults.answer("GET", "/s1$", 503, times=5)
+    result = imported(client, group, clock=SkippingClock(), workers=1)
+    failed = [o.arm_id[-2:] for o in result.report.outcomes if o.status == "failed"]
+    assert failed == ["s1"]
+
+
+def test_who_stops_an_import_gets_what_was_read(azure, client, group):
+    hold = azure.faults.hold(method="GET", path="/subnets$")
+    importer = ResourceImporter(
+        client, builtin(), options=ImportOptions(wanted=wanted), clock=SystemClock()
+    )
+    found = []
+    thread = threading.Thread(target=lambda: found.append(importer.run([group])))
+    thread.start()
+    assert hold.wait_arrived(30)
+    importer.stop()
+    hold.release()
+    thread.join(30)
+    (result,) = found
+    assert result.report.was_stopped
+    assert ("VirtualNetwork", "shop-net") in named(result)
+    assert not any(kind == "VirtualNetworksSubnet" for kind, _ in named(result))
+
+
+def test_a_budget_is_kept_and_waited_for(azure, group):
+    clock = SkippingClock()
+    budget = Budget(clock)
+    with_budget = ArmClient(
+        azure.url, _signed_in(azure), scope="s", clock=clock, budget=budget
+    )
+    azure.faults.answer(
+        "GET", "/subnets$", 429, headers={"Retry-After": "5"}, body=error("x"), times=1
+    )
+    try:
+        assert imported(with_budget, group, clock=clock).report.is_complete
+    finally:
+        with_budget.close()
+
+
+def _signed_in(azure):
+    class SignedIn:
+        def get_token(self, *scopes, **options):
+            return AccessToken(azure.entra.issue(azure.client_id), 1 << 40)
+
+    return SignedIn()
+
+
+def asoctl(*arguments):
+    only = [part for glob in ONLY for part in ("--only", glob)]
+    words = ["import", "azure-resource", *arguments, *only]
+    return CliRunner().invoke(main, words)
+
+
+def test_the_command_prints_yaml_and_reports_beside_it(group):
+    done = asoctl(group, "-n", "shop", "-l", "a=b,c=d", "--policy", "manage")
+    assert done.exit_code == 0, done.output
+    documents = list(yaml.safe_load_all(done.stdout))
+    assert len(documents) > 6
+    assert {d["metadata"]["annotations"][POLICY] for d in documents} == {"manage"}
+    assert documents[0]["metadata"]["labels"] == {"a": "b", "c": "d"}
+    assert "VirtualNetworksSubnet.network.azure.com  imported" in done.stderr
+
+
+def test_the_command_writes_files_and_overwrites_none_unasked(group, tmp_path):
+    folder = tmp_path / "out"
+    assert asoctl(group, "-f", str(folder)).exit_code == 0
+    assert (folder / "network-VirtualNetwork-shop-net.yaml").is_file()
+    assert not list(folder.glob(".*"))
+    again = asoctl(group, "-f", str(folder))
+    assert again.exit_code == 1
+    assert "use --force" in again.stderr
+    assert asoctl(group, "-f", str(folder), "--force").exit_code == 0
+    file = tmp_path / "all.yaml"
+    assert asoctl(group, "-o", str(file)).exit_code == 0
+    assert asoctl(group, "-o", str(file)).exit_code == 2
+    assert len(list(yaml.safe_load_all(file.read_text()))) > 6
+
+
+def test_the_command_s_exit_code_says_how_it_went(azure, group):
+    azure.faults.answer("GET", "/subnets$", 403, body=error("AuthorizationFailed"))
+    partly = asoctl(group)
+    assert partly.exit_code == 3
+    assert "cannot be listed: access is forbidden" in partly.stderr
+    assert list(yaml.safe_load_all(partly.stdout))
+    assert asoctl(f"{group}-gone").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "an ARM id starts with"),
+        (["/subscriptions/s/resourceGroups/g", "--label", "x"], "write KEY=VALUE"),
+        (["/subscriptions/s/resourceGroups/g", "--api-version", "x"], "GROUP/KIND="),
+        (
+            [
+                "/subscriptions/s/resourceGroups/g",
+                *("--api-version", "network.azure.com/VirtualNetwrk=v1"),
+            ],
+            "did you mean VirtualNetwork",
+        ),
+        (["/subscriptions/s/resourceGroups/g", "-o", "x", "-f", "y"], "either"),
+    ],
+)
+def test_a_wrong_call_says_what_to_write(azure, arguments, message):
+    done = asoctl(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_who_cannot_sign_in_is_told_how(monkeypatch, azure, group):
+    for name in azure.settings():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    done = asoctl(group)
+    assert done.exit_code == 1
+    assert "az login" in done.stderr
