@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from asoreconcile.arm.credentials_federated import TOKEN_FILE
 from asoreconcile.cmd.manager import manager
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import copy_json
@@ -60,8 +61,19 @@ def test_pods_run_without_any_privilege():
 
 
 def test_a_pod_s_temporary_files_are_bounded():
-    (volume,) = pod()["volumes"]
+    (volume,) = [one for one in pod()["volumes"] if "emptyDir" in one]
     assert volume["emptyDir"] == {"sizeLimit": "64Mi"}
+
+
+@pytest.mark.parametrize("documents", [OPERATOR, TENANT])
+def test_pods_have_the_token_that_workload_identity_signs_in_with(documents):
+    (volume,) = [one for one in pod(documents)["volumes"] if "projected" in one]
+    (source,) = volume["projected"]["sources"]
+    token = source["serviceAccountToken"]
+    (container,) = pod(documents)["containers"]
+    mounts = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
+    assert f"{mounts[volume['name']]}/{token['path']}" == TOKEN_FILE
+    assert token["audience"] == "api://AzureADTokenExchange"
 
 
 def test_no_rule_is_a_wildcard_or_deletes():

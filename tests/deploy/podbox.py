@@ -1,0 +1,136 @@
+"""A container of a pod, run as a node would: from an image's archive, without an engine.
+
+The archive's layers become a folder, which is mounted read-only in a mount namespace of
+its own; what the pod's spec mounts lies on it. The process has the image's user, no
+capability and no way to gain one. Needs root.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+_SCRIPT = """
+set -e
+mount --make-rprivate /
+mount --bind "$ROOT" "$ROOT"
+for one in /dev /proc; do mount --rbind "$one" "$ROOT$one"; done
+for one in $TEMPORARY; do mount -t tmpfs -o size=64m,mode=1777 tmpfs "$ROOT$one"; done
+mount -o remount,bind,ro "$ROOT"
+cd /
+user=$USER
+unset ROOT TEMPORARY USER
+exec setpriv --no-new-privs chroot --userspec="$user" "$1" "${@:2}"
+"""
+
+
+class Image:
+    """An image's archive, unpacked into a folder."""
+
+    def __init__(self, archive, folder):
+        self.root = folder / "root"
+        self.root.mkdir()
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder / "layout", filter="data")
+        self._layout = folder / "layout"
+        index = json.loads((self._layout / "index.json").read_bytes())
+        (entry,) = index["manifests"]
+        self.manifest = self._read(entry)
+        document = self._read(self.manifest["config"])
+        self.config = document["config"]
+        self.architecture = document["architecture"]
+        for layer in self.manifest["layers"]:
+            with tarfile.open(self._blob(layer)) as tar:
+                tar.extractall(self.root, filter="tar")
+
+    def _read(self, described):
+        return json.loads(self._blob(described).read_bytes())
+
+    def _blob(self, described):
+        algorithm, _, digest = described["digest"].partition(":")
+        path = self._layout / "blobs" / algorithm / digest
+        content = path.read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest
+        assert len(content) == described["size"]
+        return path
+
+    def files(self):
+        """Path in the image and file, of all that are no links or folders."""
+        for path in self.root.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                yield path.relative_to(self.root).as_posix(), path
+
+
+class Container:
+    """A process of an image, with what a pod's spec gives it.
+
+    mounted: files by their path in the container, read-only; temporary: folders that may
+    be written.
+    """
+
+    def __init__(self, image, arguments, *, environment, mounted, temporary, log_path):
+        self._log_path = log_path
+        for folder in ("/dev", "/proc", *temporary):
+            self.path(image, folder).mkdir(parents=True, exist_ok=True)
+        for name, content in mounted.items():
+            path = self.path(image, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        given = dict(one.split("=", 1) for one in image.config["Env"])
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    *("unshare", "--mount", shutil.which("bash"), "-c", _SCRIPT, "box"),
+                    *(str(image.root), *image.config["Entrypoint"], *arguments),
+                ],
+                env={
+                    **given,
+                    **environment,
+                    "PATH": f"{given['PATH']}:/usr/sbin:/bin",
+                    "ROOT": str(image.root),
+                    "TEMPORARY": " ".join(temporary),
+                    "USER": image.config["User"],
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+            )
+
+    @staticmethod
+    def path(image, name):
+        return image.root / name.lstrip("/")
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def status(self):
+        """What the kernel says of the process, by name."""
+        text = Path(f"/proc/{self.pid}/status").read_text()
+        return dict(line.split(":\t", 1) for line in text.splitlines())
+
+    def mounts(self):
+        """The options of each mount of the process, by its folder."""
+        lines = Path(f"/proc/{self.pid}/mountinfo").read_text().splitlines()
+        return {line.split()[4]: line.split()[5].split(",") for line in lines}
+
+    def end(self, grace_seconds=10.0):
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            return self._process.wait(grace_seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+def why_not():
+    """Why no container can be run here; "" where one can."""
+    if os.geteuid():
+        return "only root may change the root of a process"
+    done = subprocess.run(["unshare", "--mount", "true"], check=False)
+    return "" if done.returncode == 0 else "no mount namespaces here"

@@ -1,0 +1,280 @@
+"""The image as `hack/image` builds it: what is in it, and that the operator runs in it."""
+
+import base64
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from clusters import HAS_REAL, cluster
+from keypairs import pem, rsa_key
+from operation import NAMESPACE, Operation, free_port
+from podbox import Container, Image, why_not
+from tools import DEPLOY, ROOT, attempt, program, run
+from world import resource_group
+
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.objects import ObjectKey
+from asoreconcile.testing.arm.applications import Application
+from asoreconcile.testing.arm.assertions import Federated
+
+ACCOUNT = "azureserviceoperator-default"
+ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
+# What may be started, beside the interpreter's own loader.
+PROGRAMS = {"usr/bin/python3.13", "usr/local/bin/asoctl", "usr/local/bin/asoreconcile"}
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The image's archive, of what .dockerignore lets through, and its bill."""
+    if (checked := attempt(ROOT / "hack" / "image", "--check")).returncode:
+        pytest.skip(checked.stderr.strip())
+    folder = tmp_path_factory.mktemp("image")
+    source = folder / "source"
+    for name in named_sources():
+        target = source / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, target, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, target, follow_symlinks=False)
+    done = attempt(source / "hack" / "image", folder / "out")
+    if done.returncode == 3:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    archive = Path(done.stdout.strip())
+    return archive, archive.with_name(archive.name.replace(".oci.tar", ".cdx.json"))
+
+
+@pytest.fixture(scope="module")
+def image(built, tmp_path_factory):
+    return Image(built[0], tmp_path_factory.mktemp("unpacked"))
+
+
+def named_sources():
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    return [line.removeprefix("!") for line in lines if line.startswith("!")]
+
+
+def locked():
+    """Version by distribution, of the image's lock."""
+    text = (DEPLOY / "requirements.txt").read_text()
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))
+
+
+def test_nothing_but_the_operator_can_be_started(image):
+    runnable = {name for name, path in image.files() if path.stat().st_mode & 0o111}
+    loader = {name for name in runnable if "/ld-linux" in name}
+    assert len(loader) == 1
+    assert runnable - loader == PROGRAMS
+    for name, path in image.files():
+        assert not path.stat().st_mode & 0o6022, name
+    for word in ("sh", "bash", "dash", "busybox", "apt", "dpkg", "pip"):
+        assert not list(image.root.glob(f"usr/**/bin/{word}"))
+    assert not list(image.root.glob("usr/**/dist-packages/pip"))
+
+
+def test_it_says_how_it_is_started(image):
+    assert image.config["User"] == "65532:65532"
+    assert image.config["Entrypoint"] == ["/usr/local/bin/asoreconcile", "manager"]
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    for setting in image.config["Env"]:
+        assert f"ENV {setting}\n" in dockerfile
+    assert f"ENTRYPOINT {json.dumps(image.config['Entrypoint'])}" in dockerfile
+
+
+def test_what_is_installed_is_what_is_locked(image, built):
+    packages = image.root / "usr/local/lib/python3.13/dist-packages"
+    found = {}
+    for folder in packages.glob("*.dist-info"):
+        name, _, version = folder.name.removesuffix(".dist-info").rpartition("-")
+        found[name.lower().replace("_", "-").replace(".", "-")] = version
+    assert found.pop("asoreconcile")
+    assert found == locked()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for group in ("dependencies", "optional-dependencies"):
+        asked = project[group] if group == "dependencies" else project[group]["cel"]
+        for requirement in asked:
+            assert re.split(r"[<>=]", requirement)[0].lower() in found
+    bill = json.loads(built[1].read_text())
+    named = {
+        c["name"].lower().replace("_", "-"): c["version"] for c in bill["components"]
+    }
+    assert found.items() <= named.items()
+    for line in (DEPLOY / "image" / "debian-amd64.lock").read_text().splitlines()[1:]:
+        assert re.search(r"/([^/_]+)_[^/]+\.deb$", line)[1] in named
+
+
+def test_the_same_sources_make_the_same_archive(built, tmp_path):
+    environment = f"SOURCE_DATE_EPOCH=0 {ROOT / 'hack' / 'image'} {tmp_path}"
+    again = Path(run("bash", "-c", environment).strip())
+    assert again.read_bytes() == built[0].read_bytes()
+
+
+def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
+    """As a pod of operator.yaml: its user, its mounts, its arguments, its role.
+
+    Each way to sign in once: the settings say workload identity, by the token that the
+    Deployment projects; three namespaces have credentials of their own. The machine's
+    identity is asked at another address than in Azure, as Azure's library allows.
+    """
+    if reason := why_not():
+        pytest.skip(reason)
+    if not HAS_REAL:
+        pytest.skip("KUBEBUILDER_ASSETS names no kube-apiserver")
+    with Operation(tmp_path, cluster=cluster("real")) as operation:
+        kubeconfig = operation.folder / "kubeconfig"
+        kubectl = [program("envtest", "kubectl"), "--kubeconfig", str(kubeconfig)]
+        for name in ("operator", "rbac"):
+            run(*kubectl, "apply", "--server-side", "-f", DEPLOY / f"{name}.yaml")
+        with operation.azure.machine(own="machine") as machine:
+            credentials = ways_to_sign_in(operation.azure)
+            signed_in = noted_sign_ins(operation.azure.entra)
+            container = start(operation, kubectl, image, machine)
+            operation.manager = container
+            group = resource_group()
+            group["spec"]["operatorSpec"] = {
+                "configMapExpressions": [
+                    {
+                        "name": "made",
+                        "key": "id",
+                        "value": "self.status.id.lowerAscii()",
+                    }
+                ]
+            }
+            operation.wait_served(group)
+            operation.apply(group)
+            operation.wait_ready(group)
+            made = operation.client.get(CONFIG_MAPS, ObjectKey("default", "made"))
+            assert made["data"]["id"].endswith("/resourcegroups/rg")
+            for name, data in credentials.items():
+                operation.client.create(NAMESPACES, {"metadata": {"name": name}})
+                secret = {
+                    "metadata": {"name": "aso-credential", "namespace": name},
+                    "stringData": {
+                        "AZURE_SUBSCRIPTION_ID": operation.azure.subscription_id,
+                        "AZURE_TENANT_ID": operation.azure.tenant_id,
+                        **data,
+                    },
+                }
+                operation.client.create(SECRETS, secret)
+                other = resource_group(name)
+                other["metadata"]["namespace"] = name
+                operation.apply(other)
+                operation.wait_ready(other)
+        machines = operation.azure.client_id
+        assert signed_in == {"federated", "by-secret", "by-certificate", machines}
+        status = container.status()
+        assert status["Uid"].split() == ["65532"] * 4
+        assert status["Gid"].split() == ["65532"] * 4
+        assert (int(status["CapEff"], 16), status["NoNewPrivs"].strip()) == (0, "1")
+        mounts = container.mounts()
+        assert "ro" in mounts["/"]
+        assert "rw" in mounts["/tmp"]
+        assert container.end() == 0
+        assert " is forbidden: " not in operation.logs()
+
+
+def ways_to_sign_in(azure):
+    """What each namespace's credential says; Azure knows the applications."""
+    key = pem(rsa_key())
+    certificate = key[key.index(b"-----BEGIN CERTIFICATE") :]
+    subject = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+    for application in (
+        Application("federated", federated=(Federated("https://localhost", subject),)),
+        Application("by-secret", "s3cret"),
+        Application("by-certificate", certificates=(certificate,)),
+    ):
+        azure.entra.register(application)
+    return {
+        "by-secret": {"AZURE_CLIENT_ID": "by-secret", "AZURE_CLIENT_SECRET": "s3cret"},
+        "by-certificate": {
+            "AZURE_CLIENT_ID": "by-certificate",
+            "AZURE_CLIENT_CERTIFICATE": key.decode(),
+        },
+        "by-machine": {"AZURE_CLIENT_ID": azure.client_id, "AUTH_MODE": "podidentity"},
+    }
+
+
+def noted_sign_ins(entra):
+    """The client ids that got a token, from now on."""
+    found, issue = set(), entra.issue
+
+    def noting(client_id, **details):
+        found.add(client_id)
+        return issue(client_id, **details)
+
+    entra.issue = noting
+    return found
+
+
+def start(operation, kubectl, image, machine):
+    """The manager in the image, as the stored Deployment's pod would have it."""
+    stored = run(*kubectl, "get", "deployment", "-n", NAMESPACE, "-o", "json")
+    (deployment,) = json.loads(stored)["items"]
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    settings = operation.azure.settings()
+    del settings["AZURE_CLIENT_SECRET"]
+    environment = {**settings, "AZURE_CLIENT_ID": "federated"}
+    environment |= {"USE_WORKLOAD_IDENTITY_AUTH": "true", "POD_NAMESPACE": NAMESPACE}
+    environment |= machine.environment
+    environment["REQUESTS_CA_BUNDLE"] = "/var/run/azure/ca.pem"
+    mounted = {
+        "/var/run/azure/ca.pem": operation.azure.ca_pem.decode(),
+        **in_cluster(operation, kubectl, environment),
+    }
+    token = (*kubectl, "create", "token", ACCOUNT, "-n", NAMESPACE)
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    temporary = []
+    for mount in container["volumeMounts"]:
+        volume = volumes[mount["name"]]
+        if "emptyDir" in volume:
+            temporary.append(mount["mountPath"])
+            continue
+        for source in volume["projected"]["sources"]:
+            projected = source["serviceAccountToken"]
+            mounted[f"{mount['mountPath']}/{projected['path']}"] = run(
+                *token,
+                f"--audience={projected['audience']}",
+                f"--duration={projected['expirationSeconds']}s",
+            )
+    arguments = [
+        re.sub(r"(-addr=|-port=).*", lambda m: m[1] + address(m[1]), argument)
+        for argument in container["args"]
+    ]
+    return Container(
+        image,
+        arguments,
+        environment=environment,
+        mounted=mounted,
+        temporary=temporary,
+        log_path=operation.folder / "manager-box.log",
+    )
+
+
+def address(option):
+    return f"127.0.0.1:{free_port()}" if option == "-addr=" else str(free_port())
+
+
+def in_cluster(operation, kubectl, environment):
+    """The files of a pod's service account; where the API server is."""
+    config = yaml.safe_load((operation.folder / "kubeconfig").read_text())
+    at = config["clusters"][0]["cluster"]
+    server = urlsplit(at["server"])
+    environment["KUBERNETES_SERVICE_HOST"] = server.hostname
+    environment["KUBERNETES_SERVICE_PORT"] = str(server.port)
+    authority = base64.b64decode(at["certificate-authority-data"]).decode()
+    return {
+        f"{ACCOUNT_FILES}/ca.crt": authority,
+        f"{ACCOUNT_FILES}/namespace": NAMESPACE,
+        f"{ACCOUNT_FILES}/token": run(
+            *kubectl, "create", "token", ACCOUNT, "-n", NAMESPACE
+        ),
+    }
