@@ -10,6 +10,7 @@ that reading an object at one version and writing it back loses nothing.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -158,23 +159,34 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
     for part, value in (("spec", spec), ("status", obj.get("status"))):
         if isinstance(value, dict):
             beside = brought.tree.fields.get(part, EMPTY)
-            projection = _projection(source, target, part, lenient=lenient)
-            made[part], rest = projection.project(
-                value, target.schema(part), source.schema(part), beside
+            way = _way(source, target, part, lenient=lenient)
+            made[part], rest = way.projection.project(
+                value, way.schema, way.own, beside
             )
             if rest:
                 left[part] = rest
     return _annotated(made, target, brought.authored, Tree(fields=left))
 
 
-def _projection(source: Form, target: Form, part: str, *, lenient: bool) -> Projection:
+@attrs.frozen
+class _Way:
+    """From one form to another, for the spec or the status."""
+
+    projection: Projection
+    own: JsonObject
+    schema: JsonObject
+
+
+@lru_cache(maxsize=1024)
+def _way(source: Form, target: Form, part: str, *, lenient: bool) -> _Way:
     renamed = field_renames(source.version, target.version) if part == "spec" else {}
-    return Projection(
+    projection = Projection(
         renamed,
         from_stored=source.stored,
         to_stored=target.stored,
         lenient=lenient or part == "status",
     )
+    return _Way(projection, source.schema(part), target.schema(part))
 
 
 def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:

@@ -28,6 +28,7 @@ from asoreconcile.catalogue.property_bag import (
     read_entry,
     write_entry,
 )
+from asoreconcile.catalogue.unchanged import Check, unchanged
 from asoreconcile.objects import JsonObject
 
 _JSON: JsonObject = {ANY: True}
@@ -39,6 +40,7 @@ class Projection:
 
     moves: of a spec, the fields that have another name there.
     from_stored: the value has its property bags in it. to_stored: so will the answer.
+    Safe from any thread, and worth keeping: it learns where two schemas are alike.
     lenient: an entry of a bag that cannot be read stays in the bag.
     """
 
@@ -46,6 +48,9 @@ class Projection:
     from_stored: bool = False
     to_stored: bool = False
     lenient: bool = False
+    _checks: "dict[tuple[int, int, SpecPath], _Checked]" = attrs.field(
+        factory=dict, init=False, repr=False, eq=False
+    )
 
     def project(
         self,
@@ -63,6 +68,8 @@ class Projection:
         and may share parts with it. The tree is empty when `to_stored`. Raises
         ConversionDataError for a property bag nobody can read.
         """
+        if own and not tree and self._stays(value, schema, own, at):
+            return value, EMPTY
         if isinstance(value, dict) and not schema.get(ANY):
             if "additionalProperties" in schema:
                 return self._map(value, schema, own, tree, at)
@@ -72,6 +79,17 @@ class Projection:
         if isinstance(value, str) and not self.to_stored:
             return _in_case(value, schema), EMPTY
         return (tree.whole(value) if tree else value), EMPTY
+
+    def _stays(
+        self, value: Any, schema: JsonObject, own: JsonObject, at: SpecPath
+    ) -> bool:
+        """Whether nothing about a value changes, as is mostly so: see `unchanged`."""
+        key = (id(own), id(schema), at)
+        known = self._checks.get(key)
+        if known is None:
+            check = unchanged(own, schema, self.moves, to_stored=self.to_stored, at=at)
+            known = self._checks.setdefault(key, _Checked(check, own, schema))
+        return known.check(value)
 
     def _object(
         self,
@@ -181,7 +199,7 @@ class Projection:
             yield name, given, EMPTY, self._of_stored()
 
     def _of_stored(self) -> "Projection":
-        return attrs.evolve(self, from_stored=True)
+        return self if self.from_stored else attrs.evolve(self, from_stored=True)
 
     def _keep(
         self,
@@ -280,6 +298,15 @@ class Projection:
             if left
         )
         return made, Tree(length=len(made) if items else 0, items=items)
+
+
+@attrs.frozen
+class _Checked:
+    """A check for two schemas, which live as long as it: it is found by their ids."""
+
+    check: Check
+    own: JsonObject
+    schema: JsonObject
 
 
 @attrs.frozen

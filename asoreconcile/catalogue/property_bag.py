@@ -12,6 +12,7 @@ map sorted, and the characters escaped that mean something in HTML.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from asoreconcile import jsontext
@@ -34,6 +35,7 @@ class ConversionDataError(AsoreconcileError):
     """A property bag or annotation that cannot be read: somebody edited it."""
 
 
+@lru_cache(maxsize=8192)
 def entry_name(field: str) -> str:
     """A field's name in a bag: `osDisk` is `OsDisk`."""
     return "".join(_capitalised(_WORD.split(field))) or field

@@ -4,6 +4,7 @@ What a client may take of us is bounded: time both ways, heads, bodies. Rule: MG
 """
 
 import io
+import re
 import socket
 import socketserver
 import time
@@ -28,6 +29,14 @@ _IDLE_SECONDS = 90.0
 _LINGER_SECONDS = 2.0
 _HEAD_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
+_MOST_HEADERS = 100
+_LINE_BYTES = 1 << 16
+_REQUEST_LINE = re.compile(rb"([A-Z]+) (/(?!/)[!-~]*) HTTP/1\.1\r\n")
+_HEADER = re.compile(
+    rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*\r\n", re.MULTILINE
+)
+# They change how the connection goes on.
+_RARE_HEADERS = frozenset({"connection", "expect"})
 
 
 @attrs.frozen
@@ -89,12 +98,45 @@ class Handler(BaseHTTPRequestHandler):
         self._input.allow(self._terms.read_seconds, _HEAD_BYTES)
         self._output.allow(self._terms.read_seconds)
         self.raw_requestline = self.rfile.readline(_HEAD_BYTES)
-        if not self.parse_request():
+        headers = self._head()
+        if headers is None:
             return
         self._places.headed(self._counted)
-        request = self._request()
+        request = self._request(headers)
         if request is not None:
             self._answer(request)
+
+    def _head(self) -> dict[str, str] | None:
+        """The headers, names in lower case; None if the head was refused.
+
+        What every client sends is read here, in a tenth of the time that the base class
+        takes for the rest.
+        """
+        lines: list[bytes] = []
+        while len(lines) <= _MOST_HEADERS:
+            line = self.rfile.readline(_HEAD_BYTES)
+            lines.append(line)
+            if line in {b"\r\n", b"\n", b""}:
+                break
+        request = _REQUEST_LINE.fullmatch(self.raw_requestline)
+        found = _HEADER.findall(b"".join(lines[:-1]))
+        usual = lines[-1] == b"\r\n" and len(max(lines, key=len)) <= _LINE_BYTES
+        if request and usual and len(found) == len(lines) - 1:
+            headers = {n.decode().lower(): v.decode("latin-1") for n, v in found}
+            if headers.keys().isdisjoint(_RARE_HEADERS):
+                self.requestline = request[0].decode().rstrip()
+                self.request_version = self.protocol_version
+                self.command, self.path = (word.decode() for word in request.groups())
+                self.close_connection = False
+                return headers
+        reader, self.rfile = self.rfile, io.BytesIO(b"".join(lines))
+        try:
+            accepted = self.parse_request()
+        finally:
+            self.rfile = reader
+        if not accepted:
+            return None
+        return {name.lower(): value for name, value in self.headers.items()}
 
     def _answer(self, request: Request) -> None:
         urgent = self._terms.is_urgent(request.target)
@@ -110,9 +152,8 @@ class Handler(BaseHTTPRequestHandler):
         except TimeoutError:
             return False
 
-    def _request(self) -> Request | None:
+    def _request(self, headers: dict[str, str]) -> Request | None:
         """The request; None if it was refused."""
-        headers = {name.lower(): value for name, value in self.headers.items()}
         if self.command not in self._terms.methods:
             self._refuse(405)
             return None

@@ -4,8 +4,11 @@ The operator, the API server and Azure's simulator are processes of their own, a
 sandbox. Prints one JSON line for each figure:
 
     hack/bench main-job [--pairs N] [--latency SECONDS] [--lro SECONDS] [--every-kind]
+                        [--stored-forms] [--repeat N]
 
-CPU and memory are the manager's alone, read from /proc.
+CPU and memory are the manager's alone, read from /proc. With --stored-forms the CRDs are
+as Azure Service Operator has them: every version, each with its stored form beside it,
+and the manager converts, also for the watches of this program.
 """
 
 import json
@@ -25,14 +28,17 @@ import click
 from asoreconcile.azure.conditions import is_ready
 from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informers import Informers
+from asoreconcile.catalogue.crd import crd
 from asoreconcile.clock import SystemClock
 from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.objects import GroupKind, key_of
+from asoreconcile.testing.certificates import certificate_authority
 
 GROUPS = GroupKind("resources.azure.com", "ResourceGroup")
 NETWORKS = GroupKind("network.azure.com", "VirtualNetwork")
@@ -100,11 +106,15 @@ def wait_until_ready(port, check):
             time.sleep(0.02)
 
 
-def reconciles(port):
+def counted(port, metric):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         text = answer.read().decode()
-    pattern = r"^controller_runtime_reconcile_total\{.*\} ([\d.]+)"
+    pattern = rf"^{metric}\{{.*\}} ([\d.e+]+)"
     return sum(float(n) for n in re.findall(pattern, text, re.MULTILINE))
+
+
+def reconciles(port):
+    return counted(port, "controller_runtime_reconcile_total")
 
 
 def free_port():
@@ -133,9 +143,16 @@ def manifests(count):
         }
 
 
-def install(client, kinds):
+def definition(kind, conversion):
+    if conversion is None:
+        return crds.manifest(kind)
+    forms = [*kind.versions, *(f"{name}storage" for name in kind.versions)]
+    return crd(kind, versions=forms, conversion=conversion)
+
+
+def install(client, kinds, conversion=None):
     for kind in kinds:
-        document = crds.manifest(kind)
+        document = definition(kind, conversion)
         client.patch(
             CUSTOM_RESOURCE_DEFINITIONS,
             key_of(document),
@@ -150,6 +167,22 @@ def report(figure, value, unit, **more):
     click.echo(json.dumps({"figure": figure, "value": value, "unit": unit, **more}))
 
 
+def webhooks(folder):
+    """Where the API server finds the manager's, and the manager's options for it."""
+    authority = certificate_authority()
+    certificate, key = authority.issue(["127.0.0.1"])
+    for name, pem in (
+        ("tls.crt", certificate),
+        ("tls.key", key),
+        ("ca.crt", authority.pem),
+    ):
+        (folder / name).write_bytes(pem)
+    port = free_port()
+    url = f"https://127.0.0.1:{port}"
+    served = WebhookOptions(address=f":{port}", cert_dir=folder, url=url)
+    return served.client(), (f"--webhook-port={port}", f"--webhook-cert-dir={folder}")
+
+
 @click.command()
 @click.option("--pairs", default=100, show_default=True, help="Groups, and networks.")
 @click.option("--latency", default=0.05, show_default=True, help="Of ARM, seconds.")
@@ -158,8 +191,15 @@ def report(figure, value, unit, **more):
     "--kinds", default=20, show_default=True, help="Kinds that are installed."
 )
 @click.option("--every-kind", is_flag=True, help="Install all kinds of the catalogue.")
-def main(pairs, latency, lro, kinds, every_kind):
+@click.option("--stored-forms", is_flag=True, help="CRDs as ASO's, with conversion.")
+@click.option("--repeat", default=1, show_default=True, help="Runs after each other.")
+def main(repeat, **options):
     """The main job, measured."""
+    for _ in range(repeat):
+        measure(**options)
+
+
+def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
     catalogue = builtin()
     wanted = [catalogue.kind(GROUPS), catalogue.kind(NETWORKS)]
     others = [k for k in catalogue.kinds() if k.is_arm and k not in wanted]
@@ -167,15 +207,19 @@ def main(pairs, latency, lro, kinds, every_kind):
     metrics, health = free_port(), free_port()
     azure = AzureOptions(latency=latency, lro=lro, retry_after=1)
     with LocalCluster(azure) as world:
-        install(world.client, wanted)
+        conversion, more = webhooks(world.folder) if stored_forms else (None, ())
+        install(world.client, wanted, conversion)
         manager = world.start_manager(
-            *("--metrics-addr", f"127.0.0.1:{metrics}", "--secure-metrics=false"),
+            *("--metrics-addr", f"127.0.0.1:{metrics}"),
+            "--secure-metrics=false",
             *("--health-addr", f"127.0.0.1:{health}"),
+            *more,
         )
         synced = wait_until_ready(health, world.check)
         report(
             "start to all informers synced", round(synced, 2), "s", kinds=len(wanted)
         )
+        report("CPU until then", cpu_seconds(manager.pid), "s", kinds=len(wanted))
         report("RSS after start", memory_mib(manager.pid, "VmRSS"), "MiB")
         resources = {
             kind.group_kind.kind: resource_of(kind.version()) for kind in wanted[:2]
@@ -202,6 +246,9 @@ def main(pairs, latency, lro, kinds, every_kind):
         used = cpu_seconds(manager.pid) - cpu
         report("CPU per lifecycle", round(1000 * used / len(objs), 1), "ms/resource")
         report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB")
+        if stored_forms:
+            asked = counted(metrics, "controller_runtime_webhook_requests_total")
+            report("webhook requests", round(asked / len(objs), 1), "1/resource")
         counts = Counter(world.azure("counts")["byMethod"])
         for method, count in sorted(counts.items()):
             figure = f"ARM {method} requests"

@@ -82,6 +82,54 @@ def test_a_request_has_its_headers_in_lower_case_and_its_body(listen):
     assert "12345" not in repr(request)
 
 
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("GET / HTTP/1.1\r\nA: b\r\n\r\n", 200),
+        ("GET / HTTP/1.1\nA: b\n\n", 200),
+        ("GET / HTTP/1.1\r\nA: b\r\n  folded\r\n\r\n", 200),
+        ("GET / HTTP/1.0\r\n\r\n", 200),
+        ("GET //a HTTP/1.1\r\n\r\n", 200),
+        ("GET /\r\n", 200),
+        ("GET / / HTTP/1.1\r\n\r\n", 400),
+        (f"GET / HTTP/1.1\r\nA: {'b' * 70000}\r\n\r\n", 431),
+        ("GET / HTTP/1.1\r\n" + "A: b\r\n" * 101 + "\r\n", 431),
+        ("GET / HTTP/1.1\r\nContent-Length: 0x\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 200),
+    ],
+)
+def test_a_head_that_few_clients_send_is_read_as_python_s_server_does(
+    listen, head, status
+):
+    """Only the usual one is read in a quicker way."""
+    listener = listen(lambda request: Response(200, b"read"))
+    with socket.create_connection(listener.reachable_at, timeout=5.0) as client:
+        client.sendall(head.encode())
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+
+    if head == "GET /\r\n":  # HTTP/0.9 has no head
+        assert answer == b"read"
+    else:
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.parametrize("line", ["bad name: v", ": v", " a: v", "a : v", "a"])
+def test_what_is_no_header_is_not_taken_for_one(listen, line):
+    heard = []
+
+    def answer(request):
+        heard.append(request.headers)
+        return Response(200)
+
+    listener = listen(answer)
+    with socket.create_connection(listener.reachable_at, timeout=5.0) as client:
+        client.sendall(f"GET / HTTP/1.1\r\nx: y\r\n{line}\r\n\r\n".encode())
+        client.recv(1 << 16)
+
+    assert all("name" not in headers and "a" not in headers for headers in heard)
+
+
 def test_what_an_answer_raises_is_a_500_that_says_nothing(listen, caplog):
     def broken(request):
         raise ValueError("inner details")

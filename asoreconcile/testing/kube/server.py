@@ -104,6 +104,7 @@ class KubeServer(Server):
         with self._restarting:
             self._storage.close()
             self._server.close()
+            self._services.close()
 
     def restart(self, outage_seconds: float = 0.0) -> None:
         """Go away and come back at the same address. Blocking; by the server's clock.

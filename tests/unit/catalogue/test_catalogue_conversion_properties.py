@@ -15,7 +15,9 @@ from asoreconcile.catalogue.conversion import (
     form,
     stored_name,
 )
+from asoreconcile.catalogue.field_renames import field_renames
 from asoreconcile.catalogue.field_types import fits
+from asoreconcile.catalogue.projection import Projection
 from asoreconcile.controllers.catalogue import builtin
 
 # The profile `explore` looks further.
@@ -143,3 +145,28 @@ def unknown(schema, value, at=""):
 def test_there_are_versions_to_convert_between():
     assert len(KINDS) == 199
     assert sum(len(kind.versions) - 1 for kind in KINDS) == 483
+
+
+class Thorough(Projection):
+    """Takes every value apart."""
+
+    def _stays(self, value, schema, own, at):
+        return False
+
+
+@pytest.mark.parametrize("kind", KINDS[::5], ids=str)
+def test_what_stays_as_it_is_would_have_been_taken_apart_for_nothing(kind):
+    for own, other in pairwise([*kind.versions, *reversed(kind.versions)]):
+        obj = drawn(kind, own, other, "stays")
+        for source, target in (
+            (form(kind, own), form(kind, other)),
+            (form(kind, own), form(kind, stored_name(kind))),
+            (form(kind, own + "storage"), form(kind, other)),
+        ):
+            how = {"from_stored": source.stored, "to_stored": target.stored}
+            moves = field_renames(source.version, target.version)
+            for part in ("spec", "status"):
+                here, there = source.schema(part), target.schema(part)
+                assert Projection(moves, **how).project(
+                    obj[part], there, here
+                ) == Thorough(moves, **how).project(obj[part], there, here)

@@ -1,6 +1,7 @@
 """Calling webhooks: one POST over TLS, trusted by its caBundle, within its time.
 
-What goes wrong is HookError, worded as the API server's HTTP client words it.
+Connections are kept for the next call, as the API server does; for each webhook and
+caBundle there are others. What goes wrong is HookError, worded as its HTTP client does.
 """
 
 import base64
@@ -21,6 +22,7 @@ from asoreconcile.tls import client_context
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _DEFAULT_PORT = 443
+_KEPT_CONNECTIONS = 25
 _STATUSES = {
     401: "the server has asked for the client to provide credentials",
     404: "the server could not find the requested resource",
@@ -41,6 +43,16 @@ class HookError(Exception):
 
 
 @attrs.frozen
+class _Peer:
+    """Who is called, and how it is known. host: that its certificate is for."""
+
+    address: str
+    port: int
+    host: str
+    bundle: str = attrs.field(repr=False)
+
+
+@attrs.frozen
 class Services:
     """Where Services of webhooks are: {"namespace/name": "host:port"}.
 
@@ -48,6 +60,14 @@ class Services:
     """
 
     addresses: Mapping[str, str] = attrs.field(factory=dict)
+    _pools: "dict[_Peer, urllib3.HTTPSConnectionPool]" = attrs.field(
+        factory=dict, init=False, repr=False, eq=False
+    )
+
+    def close(self) -> None:
+        """End the connections that are kept; later calls open new ones."""
+        while self._pools:
+            self._pools.popitem()[1].close()
 
     def call(
         self, config: Mapping[str, Any], review: JsonObject, timeout_seconds: float
@@ -58,16 +78,16 @@ class Services:
         """
         url, host = self._address(config, timeout_seconds)
         shown = f"{url}?timeout={timeout_seconds:g}s"
-        bundle = str(config.get("caBundle") or "")
+        parts = urllib.parse.urlsplit(shown)
+        peer = _Peer(
+            address=parts.hostname or "",
+            port=parts.port or _DEFAULT_PORT,
+            host=host,
+            bundle=str(config.get("caBundle") or ""),
+        )
+        target = f"{parts.path or '/'}?{parts.query}"
         try:
-            with _pool(url, host, bundle, timeout_seconds) as pool:
-                target = urllib.parse.urlsplit(shown)
-                answer = pool.request(
-                    "POST",
-                    f"{target.path or '/'}?{target.query}",
-                    body=deepjson.dumps(review),
-                    headers=_HEADERS,
-                )
+            answer = self._posted(peer, target, deepjson.dumps(review), timeout_seconds)
         except (urllib3.exceptions.HTTPError, OSError, binascii.Error) as error:
             why = _reason(error, url)
             raise HookError(f'failed to call webhook: Post "{shown}": {why}') from error
@@ -82,6 +102,28 @@ class Services:
                 f"{error}"
             ) from error
         return found if isinstance(found, dict) else {}
+
+    def _posted(
+        self, peer: "_Peer", target: str, body: bytes, timeout_seconds: float
+    ) -> urllib3.BaseHTTPResponse:
+        """Once more when the other side ended a kept connection meanwhile."""
+        pool = self._pools.get(peer)
+        if pool is None:
+            pool = self._pools.setdefault(peer, _pool(peer))
+
+        def post() -> urllib3.BaseHTTPResponse:
+            timeout = urllib3.Timeout(total=timeout_seconds)
+            return pool.request(
+                "POST", target, body=body, headers=_HEADERS, timeout=timeout
+            )
+
+        opened = pool.num_connections
+        try:
+            return post()
+        except urllib3.exceptions.ProtocolError:
+            if pool.num_connections > opened:
+                raise
+            return post()
 
     def _address(
         self, config: Mapping[str, Any], timeout_seconds: float
@@ -104,17 +146,14 @@ class Services:
         return f"https://{known}{path}", host
 
 
-def _pool(
-    url: str, host: str, bundle: str, timeout_seconds: float
-) -> urllib3.HTTPSConnectionPool:
-    parts = urllib.parse.urlsplit(url)
+def _pool(peer: _Peer) -> urllib3.HTTPSConnectionPool:
     return urllib3.HTTPSConnectionPool(
-        parts.hostname or "",
-        parts.port or _DEFAULT_PORT,
-        ssl_context=_context(bundle),
-        assert_hostname=host,
-        server_hostname=None if _is_address(host) else host,
-        timeout=urllib3.Timeout(total=timeout_seconds),
+        peer.address,
+        peer.port,
+        maxsize=_KEPT_CONNECTIONS,
+        ssl_context=_context(peer.bundle),
+        assert_hostname=peer.host,
+        server_hostname=None if _is_address(peer.host) else peer.host,
         retries=False,
     )
 
