@@ -5,6 +5,7 @@ import click
 from asoreconcile.cmd.broken_pipe import QuietGroup
 from asoreconcile.cmd.convert import convert
 from asoreconcile.cmd.import_azure import import_group
+from asoreconcile.cmd.plan import plan
 from asoreconcile.cmd.render import render
 from asoreconcile.version import __version__
 
@@ -16,6 +17,7 @@ def main() -> None:
 
 
 main.add_command(convert)
+main.add_command(plan)
 main.add_command(render)
 main.add_command(import_group)
 

@@ -19,7 +19,7 @@ _NEWEST = "newest"
 
 
 @click.command()
-@sharedoptions.manifest_files
+@sharedoptions.manifest_files()
 @click.option(
     "--to",
     "to",

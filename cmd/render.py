@@ -6,33 +6,21 @@ from pathlib import Path
 from typing import Never
 
 import click
-import yaml
 
 from asoreconcile import jsontext
-from asoreconcile.catalogue.manifests import ManifestError, load_yaml, read_manifests
+from asoreconcile.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.catalogue.render import RenderError, Request
 from asoreconcile.catalogue.render import render as rendered
-from asoreconcile.catalogue.resolution import Answers, ResolutionError, answers_of
 from asoreconcile.cmd import sharedoptions
+from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
 
 
 @click.command()
-@sharedoptions.manifest_files
-@click.option(
-    "--resolve",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="JSON or YAML with what the manifests name and do not define.",
-)
-@click.option(
-    "--subscription",
-    envvar="AZURE_SUBSCRIPTION_ID",
-    default="",
-    metavar="ID",
-    help="Where resource groups are. Default: AZURE_SUBSCRIPTION_ID.",
-)
+@sharedoptions.manifest_files()
+@sharedoptions.resolve_file
+@sharedoptions.subscription
 @click.option(
     "--show-secrets",
     is_flag=True,
@@ -70,7 +58,7 @@ def render(
     file and line, and nothing is printed. What only Azure knows, such as child
     resources that a PUT has to keep, is not part of the body.
     """  # noqa: D301 -- click wants the character
-    answers = _answers(resolve)
+    answers = answers_in(resolve)
     try:
         result = rendered(
             builtin(),
@@ -89,17 +77,6 @@ def render(
     if not result.requests:
         _fail(["there is no Azure resource in these manifests"])
     click.echo(_text(result.requests, output), nl=False)
-
-
-def _answers(path: Path | None) -> Answers | None:
-    if path is None:
-        return None
-    try:
-        return answers_of(load_yaml(path.read_text(encoding="utf-8")) or {})
-    except ResolutionError as error:
-        _fail([f"{path}: {error}"])
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        _fail([f"{path}: cannot be read: {error}"])
 
 
 def _text(requests: Iterable[Request], output: str) -> str:

@@ -1,15 +1,39 @@
 """Options that several commands have, said once."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
 import click
 
-manifest_files = click.option(
-    "-f",
-    "--filename",
-    "paths",
-    multiple=True,
-    required=True,
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def manifest_files(*, required: bool = True) -> Callable[[F], F]:
+    """`-f FILE...`, as `paths`."""
+    return click.option(
+        "-f",
+        "--filename",
+        "paths",
+        multiple=True,
+        required=required,
+        metavar="FILE",
+        help="A manifest file, a folder of them, or - for standard input; repeatable.",
+    )
+
+
+resolve_file = click.option(
+    "--resolve",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A manifest file, a folder of them, or - for standard input; repeatable.",
+    help="JSON or YAML with what the manifests name and do not define.",
+)
+subscription = click.option(
+    "--subscription",
+    envvar="AZURE_SUBSCRIPTION_ID",
+    default="",
+    metavar="ID",
+    help="Where resource groups are. Default: AZURE_SUBSCRIPTION_ID.",
 )
 documents_output = click.option(
     "-o",

@@ -1,0 +1,213 @@
+"""`asoctl plan`: what would change in the simulator's Azure, from files and a cluster."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from kubeapi import kube_server
+
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.cmd.asoctl import main
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind
+from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.clock import FakeClock
+
+VAULT_TENANT = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.fixture
+def azure(tmp_path, monkeypatch):
+    with ArmServer(clock=FakeClock()) as server:
+        server.write_ca(tmp_path / "ca.pem")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+        for name, value in server.settings().items():
+            monkeypatch.setenv(name, value)
+        group = f"/subscriptions/{server.subscription_id}/resourceGroups/rg"
+        server.seed(group, {"location": "westeurope", "tags": {"team": "shop"}})
+        space = {"addressPrefixes": ["10.0.0.0/16"]}
+        server.seed(
+            f"{group}/providers/Microsoft.Network/virtualNetworks/net",
+            {"location": "West Europe", "properties": {"addressSpace": space}},
+        )
+        yield server
+
+
+def group(**spec):
+    return {
+        "apiVersion": "resources.azure.com/v1api20200601",
+        "kind": "ResourceGroup",
+        "metadata": {"name": "rg"},
+        "spec": {"location": "westeurope", "tags": {"team": "shop"}, **spec},
+    }
+
+
+def network(name="net", **spec):
+    return {
+        "apiVersion": "network.azure.com/v20250301",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": name},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
+            **spec,
+        },
+    }
+
+
+def plan(*objs, arguments=()):
+    text = yaml.safe_dump_all(objs)
+    return CliRunner().invoke(main, ["plan", "-f", "-", *arguments], input=text)
+
+
+def planned(*objs):
+    done = plan(*objs, arguments=["-o", "json"])
+    assert done.exit_code in (0, 1, 2), done.output
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_what_azure_has_already_changes_nothing(azure):
+    done = plan(group(), network())
+    assert done.exit_code == 0, done.output
+    assert "Plan: 2 no change" in done.stdout
+    assert {exchange.method for exchange in azure.journal} == {"GET"}
+
+
+def test_a_resource_that_is_not_there_is_created(azure):
+    done = plan(group(), network("other"))
+    assert done.exit_code == 2
+    assert "create          VirtualNetwork default/other" in done.stdout
+    assert "Plan: 1 create, 1 no change" in done.stdout
+
+
+def test_each_change_is_shown_by_field_with_its_rule(azure):
+    wider = {"addressPrefixes": ["10.0.0.0/16", "10.1.0.0/16"]}
+    _, made = planned(group(), network(addressSpace=wider, tags={"a": "b"}))
+    assert made["action"] == "update"
+    changes = {change["path"]: change for change in made["changes"]}
+    added = changes["properties/addressSpace/addressPrefixes"]
+    assert (added["rule"], added["want"]) == ("the list lacks it", "10.1.0.0/16")
+    assert changes["tags/a"]["rule"] == "Azure does not have it"
+    rules = {
+        c["path"]: c["rule"] for c in planned(group(tags={"a": "b"}))[0]["changes"]
+    }
+    assert rules == {
+        "tags/a": "Azure does not have it",
+        "tags/team": "the map has it and the manifest does not",
+    }
+
+
+def test_another_location_needs_another_resource(azure):
+    done = plan(group(), network(location="northeurope"))
+    assert done.exit_code == 2
+    assert "replace needed" in done.stdout
+    assert '"northeurope"' in done.stdout
+
+
+def test_what_azure_never_shows_is_not_compared_and_said(azure):
+    arm_id = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg/providers"
+    properties = {"tenantId": VAULT_TENANT, "sku": {"family": "A", "name": "standard"}}
+    azure.seed(
+        f"{arm_id}/Microsoft.KeyVault/vaults/shop",
+        {"location": "westeurope", "properties": properties},
+    )
+    vault = {
+        "apiVersion": "keyvault.azure.com/v1api20230701",
+        "kind": "Vault",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "properties": {**properties, "createMode": "default"},
+        },
+    }
+    _, made = planned(group(), vault)
+    shown = {"no change": ["properties/createMode"], "update": []}
+    assert made["writeOnly"] == shown[made["action"]]
+
+
+def test_an_object_that_is_only_to_be_looked_at_is_not_read(azure):
+    skipped = network()
+    skipped["metadata"]["annotations"] = {
+        "serviceoperator.azure.com/reconcile-policy": "skip"
+    }
+    _, made = planned(group(), skipped)
+    assert (made["action"], made["why"]) == (
+        "no change",
+        "its reconcile policy is skip",
+    )
+
+
+def test_what_nobody_can_tell_is_said_with_the_reason(azure):
+    done = plan(network())
+    assert done.exit_code == 1
+    assert "cannot tell" in done.stdout
+    assert "ResourceGroup 'rg' is not among the manifests" in done.stdout
+    body = {"error": {"code": "AuthorizationFailed", "message": "no"}}
+    azure.faults.answer("GET", "/virtualNetworks/", 403, body=body)
+    _, made = planned(group(), network())
+    assert made["action"] == "cannot tell"
+    assert made["why"] == "403 AuthorizationFailed: no"
+
+
+def test_values_of_secrets_are_neither_needed_nor_shown(azure):
+    server = {
+        "apiVersion": "dbforpostgresql.azure.com/v20250801",
+        "kind": "FlexibleServer",
+        "metadata": {"name": "db"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "administratorLogin": "me",
+            "administratorLoginPassword": {"name": "nowhere", "key": "password"},
+        },
+    }
+    _, made = planned(group(), server)
+    assert made["action"] == "create"
+    arm_id = made["armId"]
+    azure.seed(
+        arm_id,
+        {"location": "westeurope", "properties": {"administratorLogin": "you"}},
+    )
+    _, made = planned(group(), server)
+    assert [c["path"] for c in made["changes"]] == ["properties/administratorLogin"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "use either --filename or --cluster"),
+        (["--cluster", "-f", "-"], "use either --filename or --cluster"),
+    ],
+)
+def test_a_wrong_call_says_what_to_write(arguments, message):
+    done = CliRunner().invoke(main, ["plan", *arguments], input="")
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_no_azure_resource_is_an_error(azure):
+    done = plan({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}})
+    assert done.exit_code == 1
+    assert "no Azure resource" in done.stderr
+
+
+def test_the_objects_of_a_cluster_are_planned(azure, tmp_path, monkeypatch):
+    with kube_server() as (kube, client):
+        kube.write_kubeconfig(tmp_path / "kubeconfig")
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+        paths = {}
+        for obj in (group(), network("other")):
+            api_group, _, version = obj["apiVersion"].partition("/")
+            kind = builtin().kind(GroupKind(api_group, obj["kind"]))
+            client.post(
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                crd(kind, versions=[version]),
+            ).expect(201)
+            paths[kind] = f"/apis/{obj['apiVersion']}/namespaces/default/{kind.plural}"
+            client.post(paths[kind], obj).expect(201)
+        done = CliRunner().invoke(main, ["plan", "--cluster"])
+        assert done.exit_code == 2, done.output
+        assert "Plan: 1 create, 1 no change" in done.stdout
