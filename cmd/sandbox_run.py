@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+import asoreconcile
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.cmd.local_cluster import LocalCluster
 from asoreconcile.cmd.manifests import AppliedManifests, Row, read
@@ -17,8 +18,7 @@ from asoreconcile.cmd.status_view import view
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoreconcileError
 
-_SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
-_PACKAGED = Path(__file__).resolve().parent.parent / "samples"
+_SAMPLES = Path(asoreconcile.__file__).with_name("samples")
 _LOOK_SECONDS = 0.25
 _START_SECONDS = 30.0
 # All kinds are installed then at the latest, whatever is not Ready.
@@ -115,10 +115,7 @@ class SandboxRun:
 
 
 def _manifests(files: Sequence[str], *, all_versions: bool) -> AppliedManifests:
-    samples = next((f for f in (_SAMPLES, _PACKAGED) if f.is_dir()), None)
-    if not files and samples is None:
-        raise click.UsageError("there are no samples beside this installation: use -f")
     try:
-        return read(builtin(), files or (str(samples),), all_versions=all_versions)
+        return read(builtin(), files or (_SAMPLES,), all_versions=all_versions)
     except AsoreconcileError as error:
         raise click.UsageError(str(error)) from error

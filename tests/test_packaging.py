@@ -83,6 +83,8 @@ def test_the_wheel_holds_the_kinds_and_the_licence(wheel):
     assert (wheel / "asoreconcile" / "controllers" / "kinds" / "index.json").exists()
     assert (wheel / "asoreconcile" / "py.typed").exists()
     assert list(wheel.glob("*.dist-info/licenses/LICENSE"))
+    samples = {path.name for path in (wheel / "asoreconcile" / "samples").iterdir()}
+    assert samples == {path.name for path in (ROOT / "deploy" / "samples").iterdir()}
 
 
 @pytest.mark.parametrize("room", ["asoreconcile", "controllers", "extensions", "cmd"])
@@ -107,7 +109,7 @@ def _imported(path):
 
 
 @pytest.mark.parametrize(
-    ("lock", "extras"), [("tests", {"dev", "cel", "cli"}), ("deploy", {"cel"})]
+    ("lock", "extras"), [("tests", {"dev", "cel"}), ("deploy", {"cel"})]
 )
 def test_what_is_locked_is_what_is_asked_for(lock, extras):
     """Each dependency stands in the lock at a version that pyproject.toml takes, with
