@@ -12,7 +12,7 @@ import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.azure.delete import delete_resource
+from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.dependency_index import DependencyIndex
 from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET
 from asoreconcile.azure.scope import SharedDependencies

@@ -14,8 +14,8 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.conditions import find_ready
-from asoreconcile.azure.delete import delete_resource
-from asoreconcile.azure.outcome import BEGUN_PRIORITY
+from asoreconcile.azure.decisions import BEGUN_PRIORITY
+from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.reconciler import ArmReconciler

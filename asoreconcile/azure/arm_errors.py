@@ -8,7 +8,7 @@ from asoreconcile.arm.condition_error import ConditionError, RetryClass, Severit
 from asoreconcile.arm.error_body import NO_MESSAGE
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Restart
-from asoreconcile.azure.outcome import LOST_SECONDS
+from asoreconcile.azure.decisions import LOST_SECONDS
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.errors import RetryError

@@ -1,190 +1,201 @@
-"""The first step of a create or update: check, convert, PUT.
+"""Before a PUT and after it (reconcile-semantics 1e): what to do. Pure."""
 
-The order is the contract of reconcile-semantics 1e.
-"""
-
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 import attrs
 
-from asoreconcile.arm import outcomes
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Done, Failed, Pending
+from asoreconcile.arm.outcomes import Done, Failed, Outcome, Pending, PollState
+from asoreconcile.arm.tokens import dumps
 from asoreconcile.azure.annotations import (
     INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
+    POLLER_ID,
+    POLLER_TOKEN,
     PUT_POLLER,
     label_value,
 )
-from asoreconcile.azure.arm_errors import put_failed
-from asoreconcile.azure.claim import go_on_written, restore_owner
 from asoreconcile.azure.conditions import reconciling
-from asoreconcile.azure.drift import note_of_put, without_put
-from asoreconcile.azure.duplicates import require_sole
+from asoreconcile.azure.decisions import (
+    Decision,
+    Effect,
+    Follows,
+    Log,
+    Note,
+    Poll,
+    Put,
+    Read,
+    Record,
+    Refused,
+    Remember,
+    Requeue,
+    Show,
+    Tell,
+)
 from asoreconcile.azure.external_deletion import RECREATED, is_recreated, what_to_do
-from asoreconcile.azure.identity import Identity, identify
-from asoreconcile.azure.monitor import monitor
-from asoreconcile.azure.outcome import Outcome, Requeue
-from asoreconcile.azure.payload import payload_of
-from asoreconcile.azure.poller import clear_poller, store_poller
-from asoreconcile.azure.prechecks import run_prechecks
-from asoreconcile.azure.put_ledger import PutRecord, digest
-from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.azure.success import finish
-from asoreconcile.azure.turns import Reading
-from asoreconcile.azure.validate import require_valid
-from asoreconcile.middleware.requests import Postpone
-from asoreconcile.objects import JsonObject, status
+from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.objects import JsonObject
 
 # In a row: so often only a busy neighbour can be the reason.
 _MOST_OVERTAKEN = 5
 
 
-def begin(work: ReconcileScope) -> Outcome:
-    """PUT the resource, unless a check says not now. One PUT at most (R1.12).
+def resumed(accepted: PutRecord | None, *, now: float, build: str) -> Decision | None:
+    """The operation of a PUT that was accepted, and is not recorded, or no more. It
+    runs, whatever the spec says: it is ended first (L27). None: there is none.
 
-    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError, StaleError;
-    RetryError when a write of a parent or a child comes in between.
+    now: `Clock.monotonic` seconds. build: the operator's.
     """
-    # What is read from here on must still hold when it is put.
-    with work.operator.turns.reading(work.arm_id) as reading:
-        return _begin(work, reading)
+    if accepted is None or accepted.running is None:
+        return None
+    # Asked at once: it may be another process that saw its end and cleared it.
+    running = attrs.evolve(accepted.running, delay_seconds=0.0)
+    return Decision(_recorded(accepted, running, now=now, build=build), Poll())
 
 
-def _begin(work: ReconcileScope, reading: Reading) -> Outcome:
-    accepted = work.memory.accepted
-    if accepted is not None and accepted.running is not None:
-        # Not recorded, or no more. It runs, whatever the spec says: end it first (L27).
-        # Asked at once: it may be another process that saw its end and cleared it.
-        _record(work, accepted, attrs.evolve(accepted.running, delay_seconds=0.0))
-        return monitor(work)
-    require_valid(work)
-    owner = work.owner()
-    if restore_owner(work, owner):
-        return go_on_written(work)
-    postponed = run_prechecks(work, owner)
-    if isinstance(postponed, Postpone):
-        work.session.restore_ready()
-        return Requeue(postponed.after_seconds)
-    identity = identify(work, owner)
-    work.require_subscription(identity.arm_id)
-    require_sole(work, identity.arm_id)
-    body = payload_of(work, identity)
-    put = digest(identity.arm_id, work.version.api_version, body)
-    work.session.set_ready(reconciling(work.session.generation), reason_aware=True)
-    if accepted is not None and accepted.digest == put:
-        generation = work.session.generation
-        return _go_on(work, attrs.evolve(accepted, generation=generation))
-    have = without_put(work, identity, body) if accepted is None else None
-    if have is not None:
-        return finish(work, have)
-    return _put(work, identity, body, put, reading)
+@attrs.frozen
+class PutFacts:
+    """What is known when everything is ready for a PUT.
+
+    put: the request that would be sent. accepted: the PUT that Azure accepted last and
+    that has not settled. in_order: the resource, where it was read and a PUT would
+    change nothing.
+    """
+
+    put: Put
+    generation: int
+    accepted: PutRecord | None
+    in_order: JsonObject | None
+    now: float
+    build: str
 
 
-def _put(
-    work: ReconcileScope,
-    identity: Identity,
-    body: JsonObject,
-    put: bytes,
-    reading: Reading,
-) -> Outcome:
-    work.session.confirm()
-    if work.memory.use_credential(work.connection.source):
-        work.credential_event()
-    work.log.info("Putting resource", armId=identity.arm_id)
-    try:
-        outcome = _send(work, identity, body, reading)
-    except ArmError as error:
-        if _is_overtaken(work, error):
-            return Requeue()
-        outcome = Failed(error)
-    if isinstance(outcome, Failed):
-        clear_poller(work, notes=_generation_note(work.session.generation))
-        raise put_failed(work, outcome.error)
-    work.memory.overtaken = 0
+def before_put(facts: PutFacts) -> Decision:
+    """PUT, unless Azure has accepted the same already (D15) or has it (D11)."""
+    show = Show(reconciling(facts.generation), reason_aware=True)
+    accepted = facts.accepted
+    if accepted is not None and accepted.digest == facts.put.digest:
+        accepted = attrs.evolve(accepted, generation=facts.generation)
+        return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
+    if facts.in_order is not None:
+        return Decision((show,), Read(Follows.PUT, facts.in_order))
+    return Decision((show,), facts.put)
+
+
+@attrs.frozen
+class PutAnswer:
+    """What is known after a PUT.
+
+    answer: Azure's, or its refusal. stored: the object's annotations. before: its
+    status. inputs: which Secrets and ConfigMaps the body was made of. rests_on: the
+    ETag that the PUT went out under. was_absent: a read before the PUT found nothing.
+    overtaken: PUTs in a row that somebody else's write had overtaken before.
+    """
+
+    put: Put
+    answer: Outcome | ArmError
+    generation: int
+    stored: Mapping[str, str]
+    before: JsonObject
+    arm_type: str
+    inputs: str
+    rests_on: str | None
+    was_absent: bool
+    overtaken: int
+    now: float
+    build: str
+
+
+def after_put(facts: PutAnswer) -> Decision:
+    """Record the operation, go on to read the resource, or fail."""
+    match facts.answer:
+        case ArmError() as error:
+            times = facts.overtaken + 1
+            if not _is_overtaken(error, facts.rests_on):
+                return _refused(facts, error)
+            if times > _MOST_OVERTAKEN:
+                return _refused(facts, error, Remember(overtaken=times))
+            # Somebody else's write came in between: read and put again at once. Who is
+            # overtaken again and again gets a condition, and backs off.
+            why = f"{times} in a row"
+            log = Log("info", "Resource changed since it was read; beginning anew", why)
+            return Decision((Remember(overtaken=times), log), Requeue())
+        case Failed(error=error):
+            return _refused(facts, error)
+        case answer:
+            return _accepted(facts, answer)
+
+
+def _is_overtaken(error: ArmError, rests_on: str | None) -> bool:
+    return error.status == HTTPStatus.PRECONDITION_FAILED and bool(rests_on)
+
+
+def _refused(facts: PutAnswer, error: ArmError, *effects: Effect) -> Decision:
+    note = Note(_generation_note(facts.generation))
+    failed = Refused(error, "CreateOrUpdate")
+    return Decision((*effects, *forgotten(facts.stored), note), failed)
+
+
+def _accepted(facts: PutAnswer, answer: Outcome) -> Decision:
+    put = facts.put
     accepted = PutRecord(
-        put,
-        work.session.generation,
-        running=outcome if isinstance(outcome, Pending) else None,
-        inputs=work.references.mark(),
-        notes=note_of_put(work, identity, body),
+        put.digest,
+        facts.generation,
+        running=answer if isinstance(answer, Pending) else None,
+        inputs=facts.inputs,
+        notes=put.notes,
         recreated=is_recreated(
-            status(work.obj),
-            arm_type=work.version.arm_type,
-            is_absent=work.context.is_known_absent,
-            created=isinstance(outcome, Done | Pending) and outcome.created,
+            facts.before,
+            arm_type=facts.arm_type,
+            is_absent=facts.was_absent,
+            created=isinstance(answer, Done | Pending) and answer.created,
         ),
     )
-    work.memory.accepted = accepted
-    work.event(
-        "Normal",
-        "BeginCreateOrUpdate",
-        f'Azure accepted the create or update of "{identity.arm_id}"',
-    )
+    effects: list[Effect] = [
+        Remember(overtaken=0, accepted=accepted),
+        Tell(
+            "Normal",
+            "BeginCreateOrUpdate",
+            f'Azure accepted the create or update of "{put.arm_id}"',
+        ),
+    ]
     if accepted.recreated:
-        work.event("Warning", RECREATED, what_to_do(identity.arm_id))
-    return _go_on(work, accepted)
+        effects.append(Tell("Warning", RECREATED, what_to_do(put.arm_id)))
+    return _after_accepted(effects, accepted, now=facts.now, build=facts.build)
 
 
-def _send(
-    work: ReconcileScope, identity: Identity, body: JsonObject, reading: Reading
-) -> outcomes.Outcome:
-    """The PUT itself. Where the body carries what was read, it goes out only while
-    that holds: by the ETag of what was read, else by turns.
-    """
-    rests_on = work.context.rests_on
-    headers = {"If-Match": rests_on} if rests_on else {}
-    turns = work.operator.turns
-    with ExitStack() as stack:
-        if rests_on == "":
-            stack.enter_context(turns.alone(reading))
-        stack.enter_context(turns.writing(identity.arm_id))
-        # From here on Azure may have this body, whatever its answer and what it had
-        # before.
-        work.memory.accepted = None
-        return work.connection.client.put(
-            identity.arm_id, work.version.api_version, body, headers=headers
-        )
-
-
-def _is_overtaken(work: ReconcileScope, error: ArmError) -> bool:
-    """Whether only somebody else's write came in between, so that the next reconcile
-    reads and puts at once. Who is overtaken again and again gets a condition, and backs
-    off.
-    """
-    if error.status != HTTPStatus.PRECONDITION_FAILED or not work.context.rests_on:
-        return False
-    work.memory.overtaken += 1
-    if work.memory.overtaken > _MOST_OVERTAKEN:
-        return False
-    work.log.info(
-        "Resource changed since it was read; beginning anew",
-        times=work.memory.overtaken,
-    )
-    return True
-
-
-def _go_on(work: ReconcileScope, accepted: PutRecord) -> Outcome:
-    """What follows an accepted PUT: record its operation, or finish."""
-    if accepted.running is not None:
-        _record(work, accepted, accepted.running)
-        return Requeue(accepted.running.delay_seconds)
+def _after_accepted(
+    effects: Sequence[Effect], accepted: PutRecord, *, now: float, build: str
+) -> Decision:
+    """What follows an accepted PUT: record its operation, or read the resource."""
+    running = accepted.running
+    if running is not None:
+        recorded = _recorded(accepted, running, now=now, build=build)
+        return Decision((*effects, *recorded), Requeue(running.delay_seconds))
     notes = {**_generation_note(accepted.generation), **accepted.notes}
-    work.session.annotate(notes, labelled=_build(work))
-    return finish(work)
+    return Decision((*effects, Note(notes, _build_label(build))), Read(Follows.PUT))
 
 
-def _record(work: ReconcileScope, accepted: PutRecord, running: Pending) -> None:
+def _recorded(
+    accepted: PutRecord, running: Pending, *, now: float, build: str
+) -> tuple[Effect, ...]:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
-    notes = _generation_note(accepted.generation)
-    noted = {**notes, **accepted.notes, INPUTS: accepted.inputs or None}
-    store_poller(work, PUT_POLLER, running, notes=noted, labelled=_build(work))
+    notes = {
+        POLLER_TOKEN: dumps(running.token),
+        POLLER_ID: PUT_POLLER,
+        **_generation_note(accepted.generation),
+        **accepted.notes,
+        INPUTS: accepted.inputs or None,
+    }
+    due = PollState(running.progress, now + running.delay_seconds)
+    return Remember(poll=due), Record(notes, _build_label(build))
 
 
-def _build(work: ReconcileScope) -> dict[str, str]:
-    return {LAST_RECONCILED_VERSION: label_value(work.operator.build)}
+def _build_label(build: str) -> dict[str, str]:
+    return {LAST_RECONCILED_VERSION: label_value(build)}
 
 
 def _generation_note(generation: int) -> dict[str, str | None]:

@@ -21,7 +21,6 @@ from asoreconcile.azure.annotations import (
     label_value,
 )
 from asoreconcile.azure.identity import identify, is_from_config
-from asoreconcile.azure.outcome import BEGUN_PRIORITY, Requeue
 from asoreconcile.azure.owner import (
     Owner,
     owner_labels,
@@ -102,14 +101,6 @@ def _write(work: ReconcileScope, meta: JsonObject) -> None:
     if arm_id:
         work.memory.use_credential(work.connection.source)
         work.credential_event()
-
-
-def go_on_written(work: ReconcileScope) -> Requeue:
-    """The end of a reconcile that made its object fit to be begun: the next one begins
-    at once, from what was written just now.
-    """
-    work.memory.begun.note(work.obj, at=work.operator.clock.monotonic())
-    return Requeue(priority=BEGUN_PRIORITY)
 
 
 def restore_id(work: ReconcileScope) -> None:

@@ -1,136 +1,208 @@
-"""One poll of a running PUT (reconcile-semantics 1g)."""
+"""The polls of a recorded operation, a PUT's or a DELETE's: what to do (1g). Pure.
 
+Trouble while asking says nothing of an operation: its token stays (D3).
+"""
+
+from collections.abc import Mapping
 from urllib.parse import parse_qs, urlsplit
 
+import attrs
+
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
-from asoreconcile.arm.tokens import Shape, Token, TokenError
+from asoreconcile.arm.outcomes import (
+    Done,
+    Failed,
+    Outcome,
+    Pending,
+    PollState,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.arm.tokens import Shape, Token, TokenError, dumps
 from asoreconcile.azure.annotations import (
-    INPUTS,
+    DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
+    POLLER_ID,
+    POLLER_TOKEN,
     PUT_POLLER,
 )
-from asoreconcile.azure.arm_errors import operation_lost, put_failed
-from asoreconcile.azure.outcome import Outcome, Requeue
-from asoreconcile.azure.poller import clear_poller, load_poller, poll, store_poller
-from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.azure.success import finish
-from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.middleware.context import Pending as SubOperation
-from asoreconcile.objects import JsonObject, spec
+from asoreconcile.azure.decisions import (
+    Decision,
+    Effect,
+    Fail,
+    Follows,
+    Judge,
+    Log,
+    Lost,
+    Read,
+    Record,
+    Refused,
+    Release,
+    Remember,
+    Requeue,
+    SpeakOf,
+    Tell,
+    TellUnreadable,
+)
+from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.azure.stored_operation import forgotten, stored_token
+from asoreconcile.objects import JsonObject
 
 _UNAUTHENTICATED = 401
 
 
-def monitor(work: ReconcileScope) -> Outcome:
-    """Poll the operation once. Never waits (R1.12).
+@attrs.frozen
+class Watched:
+    """What is known of an object whose operation is polled.
 
-    Trouble while asking says nothing of the operation: the token stays (D3). Raises
-    ConditionError when the operation failed, GoneError.
+    stored: its annotations. deleting: whether the operation is a DELETE's.
+    poll: what is remembered of the operation. generation: of the spec.
+    accepted: the PUT that Azure accepted last, if the process remembers it.
+    now: `Clock.monotonic` seconds.
+    """
+
+    arm_id: str
+    api_version: str
+    stored: Mapping[str, str]
+    deleting: bool
+    generation: int
+    poll: PollState
+    accepted: PutRecord | None
+    now: float
+
+    def token(self) -> Token:
+        """Raises TokenError."""
+        return stored_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
+
+
+def before_poll(facts: Watched) -> Decision | None:
+    """What to do in place of a poll: the token is unreadable, or it is not yet time
+    (D4, L17), as an event may have brought the reconcile forward. None: poll.
     """
     try:
-        token = load_poller(work)
+        facts.token()
     except TokenError as error:
-        work.memory.accepted = None
-        clear_poller(work)
-        raise ConditionError(
-            f"the recorded Azure operation cannot be read ({error}); it is dropped and "
-            "the resource is put again",
-            reason="Failed",
-        ) from error
-    outcome = poll(work, token)
+        return _unreadable(facts, error)
+    early = facts.poll.due - facts.now
+    return Decision((), Requeue(early)) if early > 0 else None
+
+
+def _unreadable(facts: Watched, error: TokenError) -> Decision:
+    forget = forgotten(facts.stored)
+    if facts.deleting:
+        log = Log("warning", "Dropping unreadable operation token", str(error))
+        return Decision((log, *forget), Requeue())
+    failure = ConditionError(
+        f"the recorded Azure operation cannot be read ({error}); it is dropped and "
+        "the resource is put again",
+        reason="Failed",
+    )
+    return Decision((Remember(accepted=None), *forget), Fail(failure))
+
+
+def after_poll(facts: Watched, outcome: Outcome) -> Decision:
+    """What the monitor said. One that is gone or cannot be asked is replaced by reading
+    the resource, in the same reconcile (L16).
+    """
+    decided = (
+        Decision((), Judge(outcome))
+        if isinstance(outcome, ReadResource)
+        else _after(facts, outcome)
+    )
+    if facts.deleting and not facts.poll.progress.polls:
+        # Once a deletion: its further polls are no news.
+        text = f'Asking Azure whether "{facts.arm_id}" went'
+        told = Tell("Normal", "MonitorDelete", text)
+        return attrs.evolve(decided, effects=(told, *decided.effects))
+    return decided
+
+
+def after_judging(
+    facts: Watched, undecided: ReadResource, outcome: Outcome
+) -> Decision:
+    """What the resource says of an operation whose monitor does not. What a monitor
+    refused with is shown whatever comes of it, never only logged (L16).
+    """
+    refusal = undecided.error
+    if refusal is None:
+        return _after(facts, outcome)
+    if not isinstance(outcome, Restart):
+        decided = _after(facts, outcome)
+        effects = (TellUnreadable(refusal), *decided.effects)
+        return attrs.evolve(decided, effects=effects)
+    if refusal.status == _UNAUTHENTICATED:
+        return Decision((), Refused(refusal, "Monitor"))
+    return _after(facts, attrs.evolve(outcome, error=refusal))
+
+
+def _after(facts: Watched, outcome: Outcome) -> Decision:
     match outcome:
         case Pending():
-            work.memory.follow(outcome)
-            store_poller(work, PUT_POLLER, outcome)
-            return Requeue(outcome.delay_seconds)
-        case Failed(error=fault):
-            _came_to_nothing(work)
-            raise put_failed(work, fault)
+            return _running(facts, outcome)
+        case Failed(error=error):
+            effects = _came_to_nothing(facts)
+            if facts.deleting:
+                return Decision(effects, Refused(error, "Delete"))
+            return Decision(effects, Refused(error, "CreateOrUpdate"))
         case Restart():
-            # The operation left nothing behind: the next reconcile puts again (L16).
-            _came_to_nothing(work)
-            raise operation_lost(work, outcome)
+            # The operation left nothing behind: its write is sent again (L16, R5.6).
+            return Decision(_came_to_nothing(facts), Lost(outcome))
+        case Done() if facts.deleting:
+            return Decision((), Release())
+        case ReadResource() if facts.deleting:
+            return Decision(forgotten(facts.stored), Requeue(outcome.delay_seconds))
         case Done() | ReadResource():
-            work.memory.follow(None)
-            return _ended(work, _resource_read(work, token, outcome))
+            read = Read(Follows.OPERATION, _resource_read(facts, outcome))
+            return Decision((*_followed(facts, None),), read)
 
 
-def _resource_read(
-    work: ReconcileScope, token: Token, outcome: Done | ReadResource
-) -> JsonObject | None:
+def _running(facts: Watched, running: Pending) -> Decision:
+    effects: list[Effect] = []
+    if running.trouble is not None:
+        text = "Cannot read the operation"
+        effects.append(Log("warning", text, str(running.trouble)))
+    if not facts.deleting:
+        effects += _followed(facts, running)
+    due = facts.now + running.delay_seconds
+    poller = DELETE_POLLER if facts.deleting else PUT_POLLER
+    effects += [
+        Remember(poll=PollState(running.progress, due)),
+        Record({POLLER_TOKEN: dumps(running.token), POLLER_ID: poller}),
+    ]
+    return Decision((*effects,), Requeue(running.delay_seconds))
+
+
+def _followed(facts: Watched, running: Pending | None) -> list[Effect]:
+    """The accepted PUT's operation goes on as this, or with None has ended well."""
+    if facts.accepted is None:
+        return []
+    return [Remember(accepted=attrs.evolve(facts.accepted, running=running))]
+
+
+def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
+    """The end of an operation that ended badly.
+
+    A PUT's speaks of the spec that it was begun with, not of later edits.
+    """
+    if facts.deleting:
+        return *forgotten(facts.stored), Remember(bad_end_of=facts.generation)
+    text = facts.stored.get(LATEST_RECONCILED_GENERATION) or ""
+    begun = int(text) if text.isdecimal() else facts.generation
+    return (
+        *forgotten(facts.stored),
+        Remember(accepted=None, bad_end_of=begun),
+        SpeakOf(begun),
+    )
+
+
+def _resource_read(facts: Watched, outcome: Done | ReadResource) -> JsonObject | None:
     """The resource, if what was polled was the resource itself: no need to read it
     again. None for another monitor, and for a poll at another api-version.
     """
+    token = facts.token()
     if not isinstance(outcome, Done) or token.shape is not Shape.BODY:
         return None
     query = parse_qs(urlsplit(token.url).query)
-    asked_at_ours = query.get("api-version") == [work.version.api_version]
+    asked_at_ours = query.get("api-version") == [facts.api_version]
     body = outcome.body if asked_at_ours else None
     return body if isinstance(body, dict) else None
-
-
-def _came_to_nothing(work: ReconcileScope) -> None:
-    """Forget an operation that ended badly."""
-    work.inputs_changed = _inputs_changed(work)
-    work.memory.accepted = None
-    clear_poller(work)
-    _blame_begun_generation(work)
-    work.memory.ended_badly(work.session.generation)
-
-
-def _blame_begun_generation(work: ReconcileScope) -> None:
-    """A failed operation speaks of the spec it was begun with, not of later edits."""
-    begun = work.session.annotation(LATEST_RECONCILED_GENERATION)
-    if begun.isdecimal():
-        work.session.generation = int(begun)
-
-
-def _inputs_changed(work: ReconcileScope) -> bool:
-    """Whether a Secret or ConfigMap is another than when the PUT was made.
-
-    The event of that change was spent on a poll, and the spec's generation does not
-    tell. What cannot be read now is another too: the next PUT says so.
-    """
-    begun = work.session.annotation(INPUTS)
-    if not begun:
-        return False
-    try:
-        to_arm(work.version, spec(work.obj), name="", inputs=work.references)
-    except ConditionError:
-        return True
-    return work.references.mark() != begun
-
-
-def _ended(work: ReconcileScope, body: JsonObject | None) -> Outcome:
-    """The operation is over. Its token goes once the resource was read: until then a
-    failed read must come back here, not to another PUT.
-    """
-    try:
-        outcome = finish(work, body)
-    except AsoreconcileError as error:
-        if _is_about_the_resource(error):
-            clear_poller(work)
-        raise
-    changed = _inputs_changed(work)
-    clear_poller(work)
-    return Requeue() if changed else outcome
-
-
-def _is_about_the_resource(error: AsoreconcileError) -> bool:
-    """Whether the resource was read and found wanting, so that its PUT is over.
-
-    Throttling, sign-in, transport and our own shutdown say nothing of it (L15, D3).
-    """
-    match error:
-        case ArmError():
-            return not error.is_transient and error.status != _UNAUTHENTICATED
-        case CredentialError():
-            return False
-        case ConditionError() | SubOperation():
-            return True
-        case _:
-            return False

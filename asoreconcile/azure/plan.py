@@ -1,12 +1,8 @@
-"""What a reconcile of one object will do, decided before anything is done. Pure.
+"""What a reconcile of one object does first, decided before anything is done. Pure.
 
 The order of the questions is the contract (reconcile-semantics 1a, 1b and 5): whose
 object is it, is it going away, is it ours already, may we write, is something running.
 """
-
-from enum import Enum, auto
-
-import attrs
 
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
@@ -17,84 +13,98 @@ from asoreconcile.azure.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
+from asoreconcile.azure.conditions import deleting, reconciling
+from asoreconcile.azure.decisions import (
+    Claim,
+    Decision,
+    Effect,
+    Follows,
+    Log,
+    Look,
+    Mark,
+    Poll,
+    Prepare,
+    PrepareDelete,
+    Read,
+    Release,
+    RestoreId,
+    Show,
+    Stop,
+    Tell,
+)
 from asoreconcile.azure.policy import Policy
-from asoreconcile.objects import JsonObject, annotations, finalizers, is_deleting
-
-
-class Step(Enum):
-    """The one thing a reconcile does."""
-
-    IGNORE_FOREIGN = auto()  # another operator's object: an event, nothing else (R1.2)
-    # One write that must be there before Azure is asked; the next reconcile goes on.
-    MARK = auto()  # whose it is (R1.3)
-    CLAIM = auto()  # that it is ours, and which resource it stands for (R1.4)
-    RESTORE_ID = auto()  # which resource, when that was removed after the claim (D10)
-    BEGIN = auto()  # PUT
-    MONITOR = auto()  # one poll of the running PUT
-    OBSERVE = auto()  # policy skip: read, export, no write (R1.8)
-    REMOVE_FINALIZER = (
-        auto()
-    )  # deletion needs nothing of us: the finalizer goes, if it is there
-    BEGIN_DELETE = auto()
-    MONITOR_DELETE = auto()
-    AWAIT_PARENT_DELETION = auto()  # Azure has no DELETE for this kind
-
-
-@attrs.frozen
-class Plan:
-    """A step.
-
-    claim: at MARK: the claim is due, too.
-    drop_poller: the stored operation is no PUT's, or is half there; it is cleared and
-    the reconcile starts again (D16, R2.1).
-    """
-
-    step: Step
-    claim: bool = False
-    drop_poller: bool = False
+from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.objects import (
+    JsonObject,
+    annotations,
+    finalizers,
+    generation,
+    is_deleting,
+)
 
 
 def plan(
     obj: JsonObject, *, policy: Policy, operator_namespace: str, can_delete: bool
-) -> Plan:
-    """Decide a reconcile.
+) -> Decision:
+    """Decide how a reconcile begins.
 
     obj: reads metadata only. can_delete: whether Azure offers DELETE for the kind.
     """
     notes = annotations(obj)
     owner = notes.get(OPERATOR_NAMESPACE)
     if owner and owner != operator_namespace:
-        return Plan(Step.IGNORE_FOREIGN)
+        return _foreign(owner, operator_namespace)
     if is_deleting(obj):
         return _plan_delete(obj, policy=policy, can_delete=can_delete)
     claim = FINALIZER not in finalizers(obj)
+    # Each is one write that must be there before Azure is asked, and the end of its
+    # reconcile; the next one goes on.
     if not owner:
-        return Plan(Step.MARK, claim=claim)
+        return Decision((), Mark(claim=claim))
     if claim:
-        return Plan(Step.CLAIM)
+        return Decision((), Claim())
     if not notes.get(RESOURCE_ID):
-        return Plan(Step.RESTORE_ID)
+        return Decision((), RestoreId())
+    show = Show(reconciling(generation(obj)))
     if not policy.writes:
-        return Plan(Step.OBSERVE)
+        return Decision((show,), Read(Follows.NOTHING))
     if _has_poller(obj) and notes[POLLER_ID] == PUT_POLLER:
-        return Plan(Step.MONITOR)
-    leftover = bool(notes.get(POLLER_TOKEN) or notes.get(POLLER_ID))
-    return Plan(Step.BEGIN, drop_poller=leftover)
+        return Decision((show,), Poll())
+    return Decision((show, *_without_leftover(obj)), Prepare())
 
 
-def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Plan:
+def _foreign(owner: str, operator_namespace: str) -> Decision:
+    """Another operator's object: an event, nothing else (R1.2)."""
+    text = (
+        f"Operator in namespace {operator_namespace!r} leaves this object alone: it "
+        f"belongs to the operator in namespace {owner!r}"
+    )
+    return Decision((Tell("Warning", "Overlap", text),), Stop())
+
+
+def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
+    """An operation that is no PUT's, or is half there, is cleared (D16, R2.1)."""
+    notes = annotations(obj)
+    if not (notes.get(POLLER_TOKEN) or notes.get(POLLER_ID)):
+        return ()
+    log = Log("warning", "Dropping an operation token that is not ours")
+    return (log, *forgotten(notes))
+
+
+def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decision:
     notes = annotations(obj)
     if FINALIZER not in finalizers(obj) or not policy.deletes:
-        return Plan(Step.REMOVE_FINALIZER)
+        return Decision((), Release())
     # Never created: nothing to delete, and no credential is needed to say so (D18).
     if not notes.get(RESOURCE_ID):
-        return Plan(Step.REMOVE_FINALIZER)
+        return Decision((), Release())
     if not can_delete:
-        return Plan(Step.AWAIT_PARENT_DELETION)
+        return Decision((), Look())
+    show = Show(deleting(generation(obj)))
     if _has_poller(obj) and notes[POLLER_ID] == DELETE_POLLER:
-        return Plan(Step.MONITOR_DELETE)
+        return Decision((show,), Poll())
     # A running create is not waited for (R5.7).
-    return Plan(Step.BEGIN_DELETE)
+    return Decision((show,), PrepareDelete())
 
 
 def _has_poller(obj: JsonObject) -> bool:

@@ -1,10 +1,9 @@
-"""The reconciler of one Azure kind: load, plan, do one step, write the status.
+"""The reconciler of one Azure kind: load, plan, execute, write the status.
 
 Runs on worker threads, several at once, never two for one object. A reconcile makes at
 most one write to Azure or one poll, and never waits.
 """
 
-from collections.abc import Callable
 from typing import Protocol
 
 import attrs
@@ -12,20 +11,8 @@ import attrs
 from asoreconcile import reconcile_context
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.correlation import correlated
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
-from asoreconcile.azure.begin import begin
-from asoreconcile.azure.claim import claim, go_on_written, mark, restore_id
-from asoreconcile.azure.conditions import Ready, find_ready, reconciling, succeeded
-from asoreconcile.azure.delete import (
-    await_parent_deletion,
-    begin_delete,
-    monitor_delete,
-    remove_finalizer,
-)
-from asoreconcile.azure.failures import event_text, failure_of, is_worth_an_event
-from asoreconcile.azure.misunderstood import tell_misunderstood
-from asoreconcile.azure.monitor import monitor
-from asoreconcile.azure.outcome import (
+from asoreconcile.azure.conditions import find_ready, succeeded
+from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
     BEGUN_PRIORITY,
     Outcome,
@@ -33,13 +20,16 @@ from asoreconcile.azure.outcome import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.effects import apply
+from asoreconcile.azure.execute import execute
+from asoreconcile.azure.failure_report import after_failure, shown
+from asoreconcile.azure.failures import facts_of, failure_of
+from asoreconcile.azure.misunderstood import tell_misunderstood
 from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
-from asoreconcile.azure.plan import Plan, Step, plan
+from asoreconcile.azure.plan import plan
 from asoreconcile.azure.policy import Policy, policy_of
-from asoreconcile.azure.poller import clear_poller
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
-from asoreconcile.azure.success import observe_skipped
 from asoreconcile.azure.unreadable import tell_unreadable
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import ConversionError
@@ -51,8 +41,6 @@ from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
     annotations,
-    generation,
-    is_deleting,
     key_of,
     status,
     uid_of,
@@ -63,15 +51,6 @@ from asoreconcile.runtime.reconciler import Request, Result
 _log = Logger(__name__)
 
 _BREAKS_THE_SCHEMA = 422
-_STEPS: dict[Step, Callable[[ReconcileScope], Outcome]] = {
-    Step.BEGIN: begin,
-    Step.MONITOR: monitor,
-    Step.OBSERVE: observe_skipped,
-    Step.REMOVE_FINALIZER: remove_finalizer,
-    Step.BEGIN_DELETE: begin_delete,
-    Step.MONITOR_DELETE: monitor_delete,
-    Step.AWAIT_PARENT_DELETION: await_parent_deletion,
-}
 
 
 class Reader(Protocol):
@@ -132,8 +111,6 @@ class ArmReconciler:
     def _pass(self, work: ReconcileScope) -> Result:
         try:
             outcome = self._run(work)
-            if not isinstance(outcome, Stop):
-                work.session.flush()
         except GoneError:
             self._operator.forget(self._kind, work.key)
             return self._finish(work, Stop())
@@ -184,29 +161,12 @@ class ArmReconciler:
             operator_namespace=self._operator.namespace,
             can_delete="Delete" in work.version.operations,
         )
-        if decided.step is Step.IGNORE_FOREIGN:
-            return self._leave_alone(work)
-        tell_misunderstood(work)
-        match decided.step:
-            case Step.MARK:
-                mark(work, claim=decided.claim)
-                return go_on_written(work)
-            case Step.CLAIM:
-                claim(work)
-                return go_on_written(work)
-            case Step.RESTORE_ID:
-                restore_id(work)
-                return go_on_written(work)
-        self._prepare(work, decided)
-        return _STEPS[decided.step](work)
-
-    def _prepare(self, work: ReconcileScope, decided: Plan) -> None:
-        if is_deleting(work.obj):
-            return
-        work.session.set_ready(reconciling(work.session.generation))
-        if decided.drop_poller:
-            work.log.warning("Dropping an operation token that is not ours")
-            clear_poller(work)
+        if not isinstance(decided.then, Stop):
+            tell_misunderstood(work)
+        outcome = execute(work, decided)
+        if not isinstance(outcome, Stop):
+            work.session.flush()
+        return outcome
 
     def _policy(self, work: ReconcileScope) -> Policy:
         policy, _ = policy_of(
@@ -216,20 +176,12 @@ class ArmReconciler:
         )
         return policy
 
-    def _leave_alone(self, work: ReconcileScope) -> Outcome:
-        other = annotations(work.obj)[OPERATOR_NAMESPACE]
-        work.event(
-            "Warning",
-            "Overlap",
-            f"Operator in namespace {self._operator.namespace!r} leaves this object "
-            f"alone: it belongs to the operator in namespace {other!r}",
-        )
-        return Stop()
-
     def _finish(self, work: ReconcileScope, outcome: Outcome) -> Result:
-        intervals = self._kind.intervals
-        intervals.succeeded(work.memory)
+        self._kind.intervals.succeeded(work.memory)
         work.memory.trouble.ends()
+        return self._end(work, outcome)
+
+    def _end(self, work: ReconcileScope, outcome: Outcome) -> Result:
         match outcome:
             case Stop():
                 return Result()
@@ -238,7 +190,7 @@ class ArmReconciler:
                 return self._commit(work, result)
             case Succeeded():
                 work.session.set_ready(succeeded(work.session.generation))
-                resync = intervals.resync()
+                resync = self._kind.intervals.resync()
                 result = self._commit(
                     work, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )
@@ -250,38 +202,18 @@ class ArmReconciler:
     def _fail(self, work: ReconcileScope, error: ConditionError) -> Result:
         """Show the failure, and try again as its class says. Rules: 3c, 4d."""
         before = find_ready(status(work.obj).get("conditions"))
-        work.session.set_ready(
-            Ready(
-                "False",
-                error.reason,
-                error.severity,
-                str(error),
-                work.session.generation,
-            )
-        )
+        apply(work, shown(error, work.session.generation))
         after = find_ready(work.session.status["conditions"])
-        trouble = work.memory.trouble
-        seconds = trouble.goes_on(self._operator.clock.monotonic())
-        if is_worth_an_event(work, error, seconds=seconds):
-            # Each time: the event's count and last time are where a person reads of the
-            # latest attempt. The condition keeps the time of the first.
-            action = "Delete" if is_deleting(work.obj) else "CreateOrUpdate"
-            text = event_text(work, error, again=after == before)
-            work.event("Warning", f"{action}ActionError", text)
+        facts = facts_of(work, error, is_repeated=after == before)
         work.log.warning(
             "Reconcile failed",
             reason=error.reason,
             severity=error.severity,
             condition=str(error),
-            attempt=trouble.attempts,
-            failingSeconds=round(seconds, 1),
+            attempt=work.memory.trouble.attempts,
+            failingSeconds=round(facts.seconds, 1),
         )
-        delay = self._kind.intervals.failed(work.memory, error)
-        edited = work.session.generation != generation(work.obj)
-        if edited or work.inputs_changed:
-            # The failure speaks of an older spec (D5), or of older values in it.
-            delay = min(delay, AT_ONCE_SECONDS)
-        return self._commit(work, Result(requeue_after_seconds=delay))
+        return self._end(work, execute(work, after_failure(facts)))
 
     def _commit(self, work: ReconcileScope, result: Result) -> Result:
         try:

@@ -1,144 +1,161 @@
-"""What follows once Azure has what we want: read, check, export (1h)."""
+"""What follows once Azure has what we want: read, check, export (1h). Pure."""
+
+from collections.abc import Mapping
+
+import attrs
 
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.arm.errors import ArmError, is_resource, stated_resource
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.azure.annotations import (
     LATEST_RECONCILED_GENERATION,
     RECONCILE_POLICY,
-    RESOURCE_ID,
 )
-from asoreconcile.azure.drift import learn
-from asoreconcile.azure.export import export
+from asoreconcile.azure.decisions import (
+    Action,
+    Check,
+    Decision,
+    Effect,
+    Export,
+    Fail,
+    Follows,
+    PatchStatus,
+    Read,
+    Remember,
+    Requeue,
+    Succeeded,
+    Tell,
+)
 from asoreconcile.azure.external_deletion import RECREATED, is_another, what_to_do
-from asoreconcile.azure.identity import is_own
-from asoreconcile.azure.outcome import Outcome, Requeue, Succeeded
-from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.catalogue.status import status_of
-from asoreconcile.kube.patch import apply_merge_patch
-from asoreconcile.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
-from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready, Success
-from asoreconcile.objects import JsonObject, generation, status
+from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.middleware.context import Pending as SubOperation
+from asoreconcile.middleware.requests import NotReady, PostResult, Ready
+from asoreconcile.objects import JsonObject
+
+_UNAUTHENTICATED = 401
 
 
-def finish(work: ReconcileScope, body: JsonObject | None = None) -> Outcome:
-    """Settle an object whose PUT was accepted and has ended.
+@attrs.frozen
+class ReadFacts:
+    """What is known once the resource was read.
 
-    body: the resource, if it has just been read; else it is read here.
-    Succeeded, or Requeue at once when the spec was edited since the PUT (R1.13, D5).
-    Raises ConditionError, ArmError, ArmTransportError, Pending, GoneError.
+    is_there: whether Azure has it. before, after: the status as it was stored, and as
+    Azure says it is. stored: the object's annotations. accepted: the PUT that Azure
+    accepted last.
     """
-    before = status(work.obj)
-    _show(work, body)
-    _say_if_made_again(work, before)
-    _post_check(work)
-    learn(work)
-    _export(work)
-    latest = work.session.annotation(LATEST_RECONCILED_GENERATION)
-    if latest != str(generation(work.obj)):
-        return Requeue()
-    return Succeeded()
+
+    arm_id: str
+    follows: Follows
+    is_there: bool
+    before: JsonObject
+    after: JsonObject
+    stored: Mapping[str, str]
+    accepted: PutRecord | None
 
 
-def _show(work: ReconcileScope, body: JsonObject | None = None) -> None:
-    """Read the resource into the status."""
-    work.require_subscription(work.arm_id)
-    if not is_own(work):
-        # The status is believed when the owner is gone: nothing else may get there.
-        raise ConditionError(
-            f"annotation {RESOURCE_ID} is {work.arm_id}, which is not what spec.owner "
-            "and the Azure name of this object make: remove it, and it is written anew",
-            reason="Failed",
-            severity="Error",
-        )
-    work.session.replace_status(_observed(work, body))
+def after_read(facts: ReadFacts) -> Decision:
+    """Check it; say once where the read shows another resource at this id."""
+    if not facts.is_there:
+        return _absent(facts)
+    effects: list[Effect] = []
+    said = facts.accepted is not None and facts.accepted.recreated
+    asked = facts.follows is not Follows.NOTHING
+    if asked and not said and is_another(facts.before, facts.after):
+        effects.append(Tell("Warning", RECREATED, what_to_do(facts.arm_id)))
+    return Decision((*effects,), Check(facts.follows))
 
 
-def _say_if_made_again(work: ReconcileScope, before: JsonObject) -> None:
-    """Record the Warning once where the read shows another resource at this id."""
-    accepted = work.memory.accepted
-    if accepted is not None and accepted.recreated:
-        return
-    if is_another(before, work.session.status):
-        work.event("Warning", RECREATED, what_to_do(work.arm_id))
-
-
-def _export(work: ReconcileScope) -> None:
-    """Export from the resource. The last that may fail: what was exported is noted
-    with the next write, and would be fetched again without that.
-    """
-    current = {**work.obj, "status": work.session.status}
-    export(work, current)
-    success = work.operator.extensions.chain(EVERY_SUCCESS, work.kind.group_kind)
-    work.session.annotate(success(Success(ctx=work.context, obj=current)))
-
-
-def observe_skipped(work: ReconcileScope) -> Outcome:
-    """The reconcile of an object whose policy is `skip` (1f, R1.8)."""
-    try:
-        _show(work)
-    except _AbsentError as error:
-        raise ConditionError(
-            f"the resource {work.arm_id} does not exist in Azure, and the policy skip "
+def _absent(facts: ReadFacts) -> Decision:
+    if facts.follows is Follows.NOTHING:
+        error = ConditionError(
+            f"the resource {facts.arm_id} does not exist in Azure, and the policy skip "
             f"keeps it from being created: set {RECONCILE_POLICY} to manage, or delete "
             "this object; if the resource was moved to another resource group, apply "
             "it anew under that owner",
             reason="AzureResourceNotFound",
-        ) from error
-    _post_check(work)
-    _export(work)
-    return Succeeded()
-
-
-class _AbsentError(ConditionError):
-    """The resource is not in Azure."""
-
-
-def _observed(work: ReconcileScope, body: JsonObject | None) -> JsonObject:
-    if "Get" not in work.version.operations:
-        # Azure offers HEAD alone for the kind: there is no status to show (V4).
-        if work.connection.client.head(work.arm_id, work.version.api_version):
-            return {}
-        raise _absent(work)
-    if body is None or not is_resource(body):
-        body = _read(work)
-    work.context.observed(body)
-    return status_of(work.version, body)
-
-
-def _read(work: ReconcileScope) -> JsonObject:
-    try:
-        body = work.connection.client.get(work.arm_id, work.version.api_version)
-    except ArmError as error:
-        if error.is_not_found:
-            raise _absent(work) from error
-        raise
-    return stated_resource(body, url=work.arm_id)
-
-
-def _absent(work: ReconcileScope) -> _AbsentError:
+        )
+    else:
+        error = ConditionError(
+            f"Azure accepted the resource {facts.arm_id} but does not show it; it is "
+            "put again",
+            reason="Failed",
+        )
     # Whatever was accepted is not there: the next reconcile must PUT.
-    work.memory.accepted = None
-    return _AbsentError(
-        f"Azure accepted the resource {work.arm_id} but does not show it; it is put "
-        "again",
-        reason="Failed",
-    )
+    forget = Remember(accepted=None)
+    over = over_for(facts.follows, facts.stored)
+    return Decision((forget, *over), Fail(error))
 
 
-def _post_check(work: ReconcileScope) -> None:
-    extensions, gk = work.operator.extensions, work.kind.group_kind
-    if not extensions.has(POST_RECONCILE, gk):
-        return
-    current = {**work.obj, "status": work.session.status}
-    owner = work.owner()
-    request = PostReconcile(
-        ctx=work.context, obj=current, owner=None if owner is None else owner.obj
-    )
-    match extensions.chain(POST_RECONCILE, gk)(request):
+def after_check(
+    result: PostResult, *, follows: Follows, stored: Mapping[str, str]
+) -> Decision:
+    """Export, unless an extension says that the resource is not usable yet."""
+    match result:
         case NotReady(message=message):
-            raise ConditionError(message, reason="PostReconciliationFailure")
+            error = ConditionError(message, reason="PostReconciliationFailure")
+            return Decision(over_for(follows, stored), Fail(error))
         case Ready(status_patch=status_patch):
-            if status_patch:
-                work.session.replace_status(
-                    apply_merge_patch(work.session.status, status_patch)
-                )
+            patch = (PatchStatus(status_patch),) if status_patch else ()
+            return Decision(patch, Export(follows))
+
+
+@attrs.frozen
+class EndFacts:
+    """What is known once everything is read, checked and exported.
+
+    stored: the object's annotations. generation: of the spec, now. inputs_changed:
+    whether a Secret or ConfigMap is another than when the operation was begun.
+    """
+
+    follows: Follows
+    stored: Mapping[str, str]
+    generation: int
+    inputs_changed: bool
+
+
+def after_export(facts: EndFacts) -> Decision:
+    """Succeeded, or once more at once: the spec was edited since the PUT (R1.13, D5),
+    or what it takes from Secrets and ConfigMaps was.
+    """
+    if facts.follows is Follows.NOTHING:
+        return Decision((), Succeeded())
+    put = facts.stored.get(LATEST_RECONCILED_GENERATION)
+    is_latest = put == str(facts.generation) and not facts.inputs_changed
+    over = over_for(facts.follows, facts.stored)
+    return Decision(over, Succeeded() if is_latest else Requeue())
+
+
+def after_error(
+    action: Action, error: AsoreconcileError, stored: Mapping[str, str]
+) -> tuple[Effect, ...]:
+    """What an exception leaves to do. The token of an operation goes once the resource
+    was read: until then a failed read must come back here, not to another PUT.
+    """
+    if isinstance(action, Read | Check | Export) and _is_about_the_resource(error):
+        return over_for(action.follows, stored)
+    return ()
+
+
+def over_for(follows: Follows, stored: Mapping[str, str]) -> tuple[Effect, ...]:
+    """An operation that was followed to its end is forgotten."""
+    if follows is not Follows.OPERATION:
+        return ()
+    return forgotten(stored)
+
+
+def _is_about_the_resource(error: AsoreconcileError) -> bool:
+    """Whether the resource was read and found wanting, so that its PUT is over.
+
+    Throttling, sign-in, transport and our own shutdown say nothing of it (L15, D3).
+    """
+    match error:
+        case ArmError():
+            return not error.is_transient and error.status != _UNAUTHENTICATED
+        case CredentialError():
+            return False
+        case ConditionError() | SubOperation():
+            return True
+        case _:
+            return False

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from asoreconcile.arm import ids
-from asoreconcile.azure.outcome import AT_ONCE_SECONDS
+from asoreconcile.azure.decisions import AT_ONCE_SECONDS
 from asoreconcile.errors import RetryError
 
 _BUSY_SECONDS = 1.0

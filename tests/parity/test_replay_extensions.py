@@ -19,7 +19,7 @@ from replaysets import (
 )
 from world import World
 
-from asoreconcile.azure.delete import delete_resource
+from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_registry import resource_of

@@ -1,4 +1,4 @@
-"""What a pass does, as a table over metadata."""
+"""How a reconcile begins, as a table over metadata."""
 
 import pytest
 
@@ -11,17 +11,46 @@ from asoreconcile.azure.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
-from asoreconcile.azure.plan import Plan, Step, plan
+from asoreconcile.azure.conditions import deleting, reconciling
+from asoreconcile.azure.decisions import (
+    Claim,
+    Decision,
+    Follows,
+    Log,
+    Look,
+    Mark,
+    Note,
+    Poll,
+    Prepare,
+    PrepareDelete,
+    Read,
+    Release,
+    Remember,
+    RestoreId,
+    Show,
+    Stop,
+)
+from asoreconcile.azure.plan import plan
 from asoreconcile.azure.policy import Policy
 
 OURS = {OPERATOR_NAMESPACE: "ops"}
 CLAIMED = {**OURS, RESOURCE_ID: "/subscriptions/s/resourceGroups/g"}
 PUTTING = {**CLAIMED, POLLER_TOKEN: "{}", POLLER_ID: PUT_POLLER}
 DELETING = {**CLAIMED, POLLER_TOKEN: "{}", POLLER_ID: DELETE_POLLER}
+SKIP, DETACH = Policy.SKIP, Policy.DETACH_ON_DELETE
+UNCLAIMED, GOING, STUCK = (
+    {"finalizer": False},
+    {"deleting": True},
+    {"deleting": True, "can": False},
+)
+HALF = [
+    {name: value for name, value in PUTTING.items() if name != missing}
+    for missing in (POLLER_ID, POLLER_TOKEN)
+]
 
 
 def decide(notes, *, policy=Policy.MANAGE, finalizer=True, deleting=False, can=True):
-    meta = {"name": "a", "namespace": "n", "annotations": notes}
+    meta = {"name": "a", "namespace": "n", "annotations": notes, "generation": 7}
     if finalizer:
         meta["finalizers"] = ["other/finalizer", FINALIZER]
     if deleting:
@@ -31,81 +60,77 @@ def decide(notes, *, policy=Policy.MANAGE, finalizer=True, deleting=False, can=T
     )
 
 
-def test_r1_2_foreign_object_is_left_alone():
+@pytest.mark.parametrize(
+    ("notes", "given", "action"),
+    [
+        # R1.3: an unmarked object is marked first, and claimed with it.
+        ({}, UNCLAIMED, Mark(claim=True)),
+        ({OPERATOR_NAMESPACE: ""}, UNCLAIMED, Mark(claim=True)),
+        ({RESOURCE_ID: "/subscriptions/s"}, {}, Mark(claim=False)),
+        # R1.4: the claim comes before anything else, and not again.
+        (OURS, UNCLAIMED, Claim()),
+        (PUTTING, UNCLAIMED, Claim()),
+        (OURS, {**UNCLAIMED, "policy": SKIP}, Claim()),
+        (CLAIMED, {}, Prepare()),
+        # D10: a lost id is written before anything is asked.
+        (OURS, {}, RestoreId()),
+        (OURS, {"policy": SKIP}, RestoreId()),
+        # R1.8: skip reads.
+        (CLAIMED, {"policy": SKIP}, Read(Follows.NOTHING)),
+        (PUTTING, {"policy": SKIP}, Read(Follows.NOTHING)),
+        # R1.12: a running PUT is polled.
+        (PUTTING, {}, Poll()),
+        (PUTTING, {"policy": DETACH}, Poll()),
+        # R2.1, D16: half an operation, or another's, is none.
+        (HALF[0], {}, Prepare()),
+        (HALF[1], {}, Prepare()),
+        ({**PUTTING, POLLER_ID: "Somebody.Else"}, {}, Prepare()),
+        # R5.1: a detached deletion asks Azure nothing.
+        (CLAIMED, {**GOING, "policy": SKIP}, Release()),
+        (CLAIMED, {**GOING, "policy": DETACH}, Release()),
+        # R5.2, D18: never claimed; and without our finalizer none of ours.
+        (OURS, GOING, Release()),
+        (CLAIMED, {**GOING, **UNCLAIMED}, Release()),
+        # R5.7: a deletion does not wait for a running create.
+        (CLAIMED, GOING, PrepareDelete()),
+        (PUTTING, GOING, PrepareDelete()),
+        (DELETING, GOING, Poll()),
+        # R5.9: a kind without DELETE is held.
+        (CLAIMED, STUCK, Look()),
+        (OURS, STUCK, Release()),
+        (CLAIMED, {**STUCK, "policy": DETACH}, Release()),
+    ],
+)
+def test_what_a_reconcile_begins_with(notes, given, action):
+    assert decide(notes, **given).then == action
+
+
+def test_r1_2_a_foreign_object_gets_an_event_and_nothing_else():
     notes = {OPERATOR_NAMESPACE: "elsewhere"}
-    assert decide(notes) == Plan(Step.IGNORE_FOREIGN)
-    assert decide(notes, deleting=True) == Plan(Step.IGNORE_FOREIGN)
+    for given in ({}, GOING):
+        decided = decide(notes, **given)
+        assert [(told.type, told.reason) for told in decided.effects] == [
+            ("Warning", "Overlap")
+        ]
+        assert decided.then == Stop()
 
 
-def test_r1_3_unmarked_object_is_marked_first():
-    marked_and_claimed = Plan(Step.MARK, claim=True)
-    assert decide({}, finalizer=False) == marked_and_claimed
-    assert decide({OPERATOR_NAMESPACE: ""}, finalizer=False) == marked_and_claimed
+def test_what_is_under_way_is_shown_with_its_generation():
+    assert decide(CLAIMED).effects == (Show(reconciling(7)),)
+    assert decide(PUTTING).effects == (Show(reconciling(7)),)
+    assert decide(DELETING, **GOING).effects == (Show(deleting(7)),)
+    for notes, given in ((OURS, UNCLAIMED), (OURS, {}), ({}, {}), (CLAIMED, STUCK)):
+        assert decide(notes, **given).effects == ()
 
 
-def test_r1_4_what_lost_its_mark_alone_is_not_claimed_again():
-    assert decide({RESOURCE_ID: "/subscriptions/s"}) == Plan(Step.MARK)
+def test_d16_an_operation_that_is_not_ours_is_forgotten():
+    notes = {**PUTTING, POLLER_ID: "Somebody.Else"}
+    shown, logged, memory, note = decide(notes).effects
+    assert isinstance(shown, Show)
+    assert isinstance(logged, Log)
+    assert isinstance(memory, Remember)
+    assert note == Note({POLLER_TOKEN: None, POLLER_ID: None})
 
 
-def test_r1_4_claim_comes_before_the_first_put_and_not_again():
-    assert decide(OURS, finalizer=False) == Plan(Step.CLAIM)
-    assert decide(CLAIMED) == Plan(Step.BEGIN)
-    assert decide(PUTTING, finalizer=False) == Plan(Step.CLAIM)
-
-
-def test_d10_a_lost_id_is_written_before_anything_is_asked():
-    assert decide(OURS) == Plan(Step.RESTORE_ID)
-    assert decide(OURS, policy=Policy.SKIP) == Plan(Step.RESTORE_ID)
-
-
-def test_r1_8_skip_claims_and_observes():
-    assert decide(OURS, policy=Policy.SKIP, finalizer=False) == Plan(Step.CLAIM)
-    assert decide(CLAIMED, policy=Policy.SKIP) == Plan(Step.OBSERVE)
-    assert decide(PUTTING, policy=Policy.SKIP) == Plan(Step.OBSERVE)
-
-
-def test_r1_12_running_put_is_polled():
-    assert decide(PUTTING) == Plan(Step.MONITOR)
-    assert decide(PUTTING, policy=Policy.DETACH_ON_DELETE) == Plan(Step.MONITOR)
-
-
-@pytest.mark.parametrize("missing", [POLLER_ID, POLLER_TOKEN])
-def test_r2_1_one_poller_key_alone_counts_as_none(missing):
-    half = {name: value for name, value in PUTTING.items() if name != missing}
-    assert decide(half) == Plan(Step.BEGIN, drop_poller=True)
-
-
-def test_d16_poller_of_another_kind_is_dropped():
-    wrong = {**PUTTING, POLLER_ID: "Somebody.Else"}
-    assert decide(wrong) == Plan(Step.BEGIN, drop_poller=True)
-
-
-@pytest.mark.parametrize("policy", [Policy.SKIP, Policy.DETACH_ON_DELETE])
-def test_r5_1_detached_deletion_asks_azure_nothing(policy):
-    assert decide(CLAIMED, policy=policy, deleting=True) == Plan(Step.REMOVE_FINALIZER)
-
-
-def test_r5_2_d18_never_claimed_is_let_go():
-    assert decide(OURS, deleting=True) == Plan(Step.REMOVE_FINALIZER)
-
-
-def test_deletion_without_our_finalizer_is_none_of_ours():
-    assert decide(CLAIMED, finalizer=False, deleting=True) == Plan(
-        Step.REMOVE_FINALIZER
-    )
-
-
-def test_r5_7_delete_does_not_wait_for_a_running_create():
-    assert decide(PUTTING, deleting=True) == Plan(Step.BEGIN_DELETE)
-
-
-def test_running_delete_is_polled():
-    assert decide(DELETING, deleting=True) == Plan(Step.MONITOR_DELETE)
-
-
-def test_r5_9_kind_without_delete_is_held():
-    assert decide(CLAIMED, deleting=True, can=False) == Plan(Step.AWAIT_PARENT_DELETION)
-    assert decide(OURS, deleting=True, can=False) == Plan(Step.REMOVE_FINALIZER)
-    assert decide(
-        CLAIMED, policy=Policy.DETACH_ON_DELETE, deleting=True, can=False
-    ) == Plan(Step.REMOVE_FINALIZER)
+def test_what_is_decided_is_a_value():
+    assert decide(PUTTING) == Decision((Show(reconciling(7)),), Poll())

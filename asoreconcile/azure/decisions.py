@@ -1,0 +1,314 @@
+"""What a reconcile does, as values: decided by pure functions, done by `execute`.
+
+A reconcile is a conversation. An action is done, which talks to Azure or to the
+cluster; what is known then are facts; a pure function makes of them the next Decision:
+
+    facts -> decide -> Decision(effects, then) -> execute -> facts -> ... -> an ending
+
+`plan` makes the first one; `begin`, `monitor`, `success` and `delete` the others.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Literal
+
+import attrs
+
+from asoreconcile.arm.condition_error import ConditionError
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.arm.outcomes import PollState, ReadResource, Restart
+from asoreconcile.azure.conditions import Ready
+from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.objects import JsonObject
+
+# Long enough to be a delay, too short to be one: the next reconcile runs at once, and
+# the queue may serve others in between.
+AT_ONCE_SECONDS = 0.001
+# Above what waits for its first reconcile: what is begun is finished before more is
+# begun, or many objects applied at once would all be late by the time of marking them
+# all.
+BEGUN_PRIORITY = 1
+# Before a lost operation is begun again: Azure may lose the next one too.
+LOST_SECONDS = 5.0
+
+Notes = Mapping[str, str | None]  # annotations; None removes one
+
+
+# Effects: what is kept and told. None of them asks anything.
+
+
+@attrs.frozen
+class Note:
+    """Annotations and labels to write with the next write of metadata."""
+
+    annotations: Notes
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Record:
+    """As Note, and durable before anything else is done."""
+
+    annotations: Notes
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Show:
+    """A Ready condition for the status that is written at the end.
+
+    reason_aware: it may take the place of one of lower rank (3b).
+    """
+
+    ready: Ready
+    reason_aware: bool = False
+
+
+@attrs.frozen
+class KeepReady:
+    """Ready stays as it was read, whatever was shown before."""
+
+
+@attrs.frozen
+class PatchStatus:
+    """A merge patch for the status, from an extension."""
+
+    patch: JsonObject
+
+
+@attrs.frozen
+class SpeakOf:
+    """The conditions from here on speak of this generation of the spec."""
+
+    generation: int
+
+
+@attrs.frozen
+class Tell:
+    """An event."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@attrs.frozen
+class TellUnreadable:
+    """A Warning event with the words of a monitor that refuses to speak (L16)."""
+
+    refusal: ArmError
+
+
+@attrs.frozen
+class Log:
+    """A line for the operator's log; reason: why."""
+
+    level: Literal["info", "warning"]
+    message: str
+    reason: str = ""
+
+
+class Keep(Enum):
+    """No change."""
+
+    KEEP = auto()
+
+
+@attrs.frozen
+class Remember:
+    """Changes of the object's memory (`memory.ObjectMemory`).
+
+    bad_end_of: one more operation on the spec of this generation came to nothing.
+    """
+
+    accepted: PutRecord | Keep | None = Keep.KEEP
+    poll: PollState | Keep = Keep.KEEP
+    overtaken: int | Keep = Keep.KEEP
+    bad_end_of: int | Keep = Keep.KEEP
+
+
+Effect = (
+    Note
+    | Record
+    | Show
+    | KeepReady
+    | PatchStatus
+    | SpeakOf
+    | Tell
+    | TellUnreadable
+    | Log
+    | Remember
+)
+
+
+# Actions: each asks Azure, the cluster or the extensions, once.
+
+
+@attrs.frozen
+class Mark:
+    """Write whose the object is (R1.3). claim: with its claim, where it can be made."""
+
+    claim: bool
+
+
+@attrs.frozen
+class Claim:
+    """Write that it is ours, and which resource it stands for (R1.4)."""
+
+
+@attrs.frozen
+class RestoreId:
+    """Write which resource, when that was removed after the claim (D10)."""
+
+
+@attrs.frozen
+class Prepare:
+    """Ask the checks whether the PUT may go out, and make its body."""
+
+
+@attrs.frozen
+class Put:
+    """PUT. digest: of the request, as `put_ledger` makes it."""
+
+    arm_id: str
+    body: JsonObject = attrs.field(repr=False)
+    digest: bytes = attrs.field(repr=False)
+    notes: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Poll:
+    """Ask for the recorded operation, unless it is too early."""
+
+
+@attrs.frozen
+class Judge:
+    """Read the resource in place of the monitor of its operation (L16)."""
+
+    undecided: ReadResource
+
+
+class Follows(Enum):
+    """What the reading of a resource follows."""
+
+    NOTHING = auto()  # the policy is skip
+    PUT = auto()
+    OPERATION = auto()  # of a PUT; its token goes once the resource was read
+
+
+@attrs.frozen
+class Read:
+    """Read the resource into the status. body: if it has just been read."""
+
+    follows: Follows
+    body: JsonObject | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen
+class Check:
+    """Have the extensions look at the resource, and learn what the PUT mended."""
+
+    follows: Follows
+
+
+@attrs.frozen
+class Export:
+    """Write the Secrets and ConfigMaps that are made from the resource."""
+
+    follows: Follows
+
+
+@attrs.frozen
+class PrepareDelete:
+    """Find out whether the resource is this object's to delete."""
+
+
+@attrs.frozen
+class Delete:
+    """DELETE."""
+
+
+@attrs.frozen
+class Look:
+    """Find out whether a resource is there that Azure cannot delete alone (R5.9)."""
+
+
+@attrs.frozen
+class Release:
+    """Remove our finalizer, if it is there: Kubernetes may end the object."""
+
+
+Action = (
+    Mark
+    | Claim
+    | RestoreId
+    | Prepare
+    | Put
+    | Poll
+    | Judge
+    | Read
+    | Check
+    | Export
+    | PrepareDelete
+    | Delete
+    | Look
+    | Release
+)
+
+
+# Endings.
+
+
+@attrs.frozen
+class Succeeded:
+    """The object is as wanted: Ready becomes True, the next look is the resync."""
+
+
+@attrs.frozen
+class Requeue:
+    """Something is under way: look again after a delay. Ready stays as it was shown.
+
+    priority: of that look; None keeps the one this reconcile was queued with.
+    """
+
+    after_seconds: float = AT_ONCE_SECONDS
+    priority: int | None = None
+
+
+@attrs.frozen
+class Stop:
+    """Nothing is left to do: the object is not ours, or gone."""
+
+
+@attrs.frozen
+class Fail:
+    """Ready says what is wrong; the error's class says when to try again."""
+
+    error: ConditionError
+
+
+@attrs.frozen
+class Refused:
+    """As Fail, for a refusal of Azure's that is still to be classified (4b)."""
+
+    error: ArmError
+    action: Literal["CreateOrUpdate", "Delete", "Monitor"]
+
+
+@attrs.frozen
+class Lost:
+    """As Fail, for an operation of which nothing is left (L16)."""
+
+    operation: Restart
+
+
+Outcome = Succeeded | Requeue | Stop
+Ending = Outcome | Fail | Refused | Lost
+
+
+@attrs.frozen
+class Decision:
+    """Effects in their order, and after them an action or the end."""
+
+    effects: tuple[Effect, ...]
+    then: Action | Ending

@@ -1,0 +1,27 @@
+"""The end of the DELETE chain, and whether a resource is there at all. Blocking."""
+
+from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.middleware import default_handlers
+from asoreconcile.middleware.context import ReconcileContext
+from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult
+
+
+def delete_resource(request: Delete) -> DeleteResult:
+    """One GET, one DELETE (R5.3, R5.4).
+
+    Raises ArmError, ArmTransportError.
+    """
+    if is_absent(request.ctx):
+        return Deleted()
+    return default_handlers.delete_resource(request)
+
+
+def is_absent(ctx: ReconcileContext) -> bool:
+    """Whether Azure says the resource is not there; doubt is no."""
+    try:
+        if "Get" not in ctx.version.operations:
+            return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
+        return ctx.raw_get() is None
+    except (ArmError, ArmTransportError) as error:
+        ctx.log.info("Cannot tell whether the resource exists", reason=str(error))
+        return False

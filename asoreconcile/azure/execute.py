@@ -1,0 +1,67 @@
+"""Doing what was decided, action after action, until there is an ending."""
+
+from contextlib import ExitStack
+
+from asoreconcile.arm.condition_error import ConditionError
+from asoreconcile.azure.actions import Actions
+from asoreconcile.azure.arm_errors import (
+    delete_failed,
+    monitor_refused,
+    operation_lost,
+    put_failed,
+)
+from asoreconcile.azure.decisions import (
+    Decision,
+    Fail,
+    Lost,
+    Outcome,
+    Refused,
+    Requeue,
+    Stop,
+    Succeeded,
+)
+from asoreconcile.azure.effects import apply
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.success import after_error
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.objects import annotations
+
+
+def execute(work: ReconcileScope, decision: Decision) -> Outcome:
+    """Do a decision and those that come of it. One PUT, DELETE or poll at most (R1.12).
+
+    Raises ConditionError for endings that are failures; ArmError, ArmTransportError,
+    Pending, GoneError, StaleError, ConflictError; RetryError when a write of a parent
+    or a child comes in between.
+    """
+    with ExitStack() as stack:
+        actions = Actions(work, stack)
+        while True:
+            for effect in decision.effects:
+                apply(work, effect)
+            match decision.then:
+                case Succeeded() | Requeue() | Stop() as outcome:
+                    return outcome
+                case Fail() | Refused() | Lost() as failure:
+                    raise _error_of(work, failure)
+                case action:
+                    try:
+                        decision = actions.do(action)
+                    except AsoreconcileError as error:
+                        for effect in after_error(action, error, annotations(work.obj)):
+                            apply(work, effect)
+                        raise
+
+
+def _error_of(work: ReconcileScope, failure: Fail | Refused | Lost) -> ConditionError:
+    match failure:
+        case Fail(error):
+            return error
+        case Refused(refusal, "CreateOrUpdate"):
+            return put_failed(work, refusal)
+        case Refused(refusal, "Delete"):
+            return delete_failed(work, refusal)
+        case Refused(refusal):
+            return monitor_refused(work, refusal)
+        case Lost(operation):
+            return operation_lost(work, operation)

@@ -1,0 +1,147 @@
+"""What is done before and after a DELETE, as tables over facts."""
+
+import attrs
+import pytest
+
+from asoreconcile.arm.condition_error import RetryClass
+from asoreconcile.arm.error_body import ErrorBody
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.arm.outcomes import PollState, Progress
+from asoreconcile.arm.tokens import DELETE, Shape, Token, dumps
+from asoreconcile.azure.annotations import (
+    DELETE_POLLER,
+    POLLER_ID,
+    POLLER_TOKEN,
+)
+from asoreconcile.azure.decisions import (
+    Decision,
+    Delete,
+    Fail,
+    Note,
+    Record,
+    Refused,
+    Release,
+    Remember,
+    Requeue,
+    Tell,
+)
+from asoreconcile.azure.delete import (
+    DeleteFacts,
+    after_delete,
+    after_look,
+    before_delete,
+    before_release,
+)
+from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.middleware.requests import Deleted, InProgress
+from asoreconcile.objects import GroupKind, ObjectKey
+
+GROUP = "/subscriptions/s/resourceGroups/rg"
+ID = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
+OLDER = ObjectReference(
+    GroupKind("network.azure.com", "VirtualNetwork"), ObjectKey("ns", "first")
+)
+FACTS = DeleteFacts(
+    arm_id=ID,
+    arm_type="Microsoft.Network/virtualNetworks",
+    is_own=True,
+    older=None,
+    seen="",
+)
+TOKEN = Token(Shape.LOCATION, DELETE, "https://arm.test/op/1", "InProgress")
+PUTTING = {POLLER_TOKEN: "a create's", POLLER_ID: "x"}
+
+
+def test_what_is_ones_own_is_deleted():
+    assert before_delete(FACTS) == Decision((), Delete())
+    loud = attrs.evolve(FACTS, arm_type=FACTS.arm_type.upper())
+    assert before_delete(loud) == Decision((), Delete())
+
+
+@pytest.mark.parametrize("arm_id", [GROUP, "no id", f"{ID}/subnets/a"])
+def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
+    decided = before_delete(attrs.evolve(FACTS, arm_id=arm_id, is_own=False))
+    assert decided.effects == ()
+    assert isinstance(decided.then, Fail)
+    assert (decided.then.error.reason, decided.then.error.severity) == (
+        "Failed",
+        "Warning",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"is_own": False}, "do not make that id"),
+        ({"is_own": False, "seen": "/another"}, "/another, which its status names"),
+        ({"older": OLDER}, "VirtualNetwork ns/first, which is older"),
+    ],
+)
+def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
+    decided = before_delete(attrs.evolve(FACTS, **given))
+    _, told = decided.effects
+    assert (told.type, told.reason) == ("Warning", "NotDeletedInAzure")
+    assert words in told.message
+    assert decided.then == Release()
+
+
+def test_r5_3_what_is_gone_is_let_go():
+    decided = after_delete(Deleted(), arm_id=ID, stored={}, now=100.0)
+    assert decided == Decision((), Release())
+
+
+def test_r5_5_a_delete_that_takes_its_time_is_recorded_before_it_is_told():
+    progress = Progress(client_request_id="one")
+    answer = InProgress(token=TOKEN, after_seconds=10.0, progress=progress)
+    decided = after_delete(answer, arm_id=ID, stored=PUTTING, now=100.0)
+    assert decided == Decision(
+        (
+            Remember(poll=PollState(progress, 110.0)),
+            Record({POLLER_TOKEN: dumps(TOKEN), POLLER_ID: DELETE_POLLER}),
+            Tell("Normal", "BeginDelete", f'Azure is deleting "{ID}"'),
+        ),
+        Requeue(10.0),
+    )
+
+
+def test_a_delete_without_a_token_is_asked_for_again():
+    decided = after_delete(
+        InProgress(after_seconds=5.0), arm_id=ID, stored={}, now=100.0
+    )
+    assert [type(one) for one in decided.effects] == [Tell]
+    assert decided.then == Requeue(5.0)
+
+
+def test_a_refused_delete_forgets_any_operation():
+    error = ArmError(ErrorBody("InUse", "No."), status=409)
+    decided = after_delete(error, arm_id=ID, stored=PUTTING, now=100.0)
+    assert decided == Decision(
+        (
+            Remember(poll=PollState()),
+            Note({POLLER_TOKEN: None, POLLER_ID: None}),
+        ),
+        Refused(error, "Delete"),
+    )
+
+
+def test_r5_9_what_azure_cannot_delete_alone_waits_for_its_parent():
+    assert after_look(is_absent=True, kind="Setting") == Decision((), Release())
+    decided = after_look(is_absent=False, kind="Setting")
+    assert [one.reason for one in decided.effects] == ["NotPossibleInAzure"]
+    error = decided.then.error
+    assert error.reason == "DeletionNotSupportedInAzure"
+    assert error.retry is RetryClass.VERY_SLOW
+    assert "detach-on-delete" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("arm_id", "seen", "told"),
+    [
+        ("", ID, ["NotDeletedInAzure"]),  # D10
+        (ID, ID, []),
+        ("", "", []),
+    ],
+)
+def test_r5_2_what_stays_for_want_of_the_annotation_is_told(arm_id, seen, told):
+    effects = before_release(arm_id=arm_id, seen=seen)
+    assert [one.reason for one in effects] == told

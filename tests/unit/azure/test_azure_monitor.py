@@ -1,0 +1,244 @@
+"""What the polls of an operation come to, as tables over facts."""
+
+import attrs
+import pytest
+
+from asoreconcile.arm.error_body import ErrorBody
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.arm.outcomes import (
+    Done,
+    Failed,
+    Pending,
+    PollState,
+    Progress,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, dumps
+from asoreconcile.azure.annotations import (
+    DELETE_POLLER,
+    LATEST_RECONCILED_GENERATION,
+    POLLER_ID,
+    POLLER_TOKEN,
+    PUT_POLLER,
+)
+from asoreconcile.azure.decisions import (
+    Decision,
+    Fail,
+    Follows,
+    Judge,
+    Log,
+    Lost,
+    Note,
+    Read,
+    Record,
+    Refused,
+    Release,
+    Remember,
+    Requeue,
+    SpeakOf,
+    Tell,
+    TellUnreadable,
+)
+from asoreconcile.azure.monitor import (
+    Watched,
+    after_judging,
+    after_poll,
+    before_poll,
+)
+from asoreconcile.azure.put_ledger import PutRecord
+
+ID = "/subscriptions/s/resourceGroups/rg"
+URL = f"https://arm.test{ID}?api-version=2024-01-01"
+BODY = Token(Shape.BODY, RESOURCE, URL, "Updating")
+LOCATION = Token(Shape.LOCATION, RESOURCE, "https://arm.test/op/1", "InProgress")
+GOING = Token(Shape.LOCATION, DELETE, "https://arm.test/op/2", "InProgress")
+ERROR = ArmError(ErrorBody("Conflict", "No."), status=409)
+NOT_IN = ArmError(ErrorBody("Unauthorized", "No."), status=401)
+TROUBLE = ArmError(ErrorBody("Busy", "Later."), status=503)
+CLEARED = (
+    Remember(poll=PollState()),
+    Note({POLLER_TOKEN: None, POLLER_ID: None}),
+)
+POLLED = PollState(Progress(polls=1), 90.0)
+
+
+def watched(token=BODY, **given):
+    deleting = token.type == DELETE
+    stored = {
+        POLLER_TOKEN: dumps(token),
+        POLLER_ID: DELETE_POLLER if deleting else PUT_POLLER,
+    }
+    facts = {
+        "arm_id": ID,
+        "api_version": "2024-01-01",
+        "stored": stored,
+        "deleting": deleting,
+        "generation": 7,
+        "poll": POLLED,
+        "accepted": None,
+        "now": 100.0,
+    }
+    return Watched(**{**facts, **given})
+
+
+def undecided(error=None, *, deleting=False):
+    return ReadResource("monitor gone", deleting=deleting, error=error)
+
+
+def test_d4_nothing_is_asked_before_its_time():
+    poll = PollState(due=103.5)
+    assert before_poll(watched(poll=poll)) == Decision((), Requeue(3.5))
+    assert before_poll(watched()) is None
+
+
+@pytest.mark.parametrize("text", ["", "no token", dumps(GOING)])
+def test_r1_14_an_unreadable_token_is_dropped_and_told(text):
+    stored = {POLLER_TOKEN: text, POLLER_ID: PUT_POLLER}
+    decided = before_poll(watched(stored=stored))
+    assert decided.effects[0] == Remember(accepted=None)
+    assert Remember(poll=PollState()) in decided.effects
+    assert isinstance(decided.then, Fail)
+    assert text not in str(decided.then.error) or not text
+
+
+def test_an_unreadable_token_of_a_delete_begins_it_again():
+    stored = {POLLER_TOKEN: "no token", POLLER_ID: DELETE_POLLER}
+    decided = before_poll(watched(GOING, stored=stored))
+    assert isinstance(decided.effects[0], Log)
+    assert decided.effects[1:] == CLEARED
+    assert decided.then == Requeue()
+
+
+RUNNING = Pending(LOCATION, 10.0, Progress(polls=2))
+KEPT = Remember(poll=PollState(RUNNING.progress, 110.0))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (
+            RUNNING,
+            Decision(
+                (KEPT, Record({POLLER_TOKEN: dumps(LOCATION), POLLER_ID: PUT_POLLER})),
+                Requeue(10.0),
+            ),
+        ),
+        (Done({"id": ID}), Decision((), Read(Follows.OPERATION, {"id": ID}))),
+        (Done(None), Decision((), Read(Follows.OPERATION))),
+        (
+            Failed(ERROR),
+            Decision(
+                (*CLEARED, Remember(accepted=None, bad_end_of=7), SpeakOf(7)),
+                Refused(ERROR, "CreateOrUpdate"),
+            ),
+        ),
+        (
+            Restart("gone"),
+            Decision(
+                (*CLEARED, Remember(accepted=None, bad_end_of=7), SpeakOf(7)),
+                Lost(Restart("gone")),
+            ),
+        ),
+        (undecided(ERROR), Decision((), Judge(undecided(ERROR)))),
+    ],
+    ids=["runs", "body", "no body", "failed", "lost", "undecided"],
+)
+def test_a_poll_of_a_put(outcome, expected):
+    assert after_poll(watched(), outcome) == expected
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (
+            attrs.evolve(RUNNING, token=GOING),
+            Decision(
+                (KEPT, Record({POLLER_TOKEN: dumps(GOING), POLLER_ID: DELETE_POLLER})),
+                Requeue(10.0),
+            ),
+        ),
+        (Done(None), Decision((), Release())),
+        (
+            Failed(ERROR),
+            Decision((*CLEARED, Remember(bad_end_of=7)), Refused(ERROR, "Delete")),
+        ),
+        (
+            Restart("there"),
+            Decision((*CLEARED, Remember(bad_end_of=7)), Lost(Restart("there"))),
+        ),
+    ],
+    ids=["runs", "gone", "failed", "still there"],
+)
+def test_a_poll_of_a_delete(outcome, expected):
+    assert after_poll(watched(GOING), outcome) == expected
+
+
+def test_only_the_first_poll_of_a_delete_is_told():
+    first = after_poll(watched(GOING, poll=PollState()), Done(None))
+    assert [one.reason for one in first.effects] == ["MonitorDelete"]
+    assert isinstance(first.effects[0], Tell)
+    assert after_poll(watched(GOING), Done(None)).effects == ()
+    assert after_poll(watched(poll=PollState()), Done(None)).effects == ()
+
+
+def test_d3_trouble_while_asking_keeps_the_operation_and_is_logged():
+    decided = after_poll(watched(), attrs.evolve(RUNNING, trouble=TROUBLE))
+    assert isinstance(decided.effects[0], Log)
+    assert decided.then == Requeue(10.0)
+
+
+def test_d5_an_operation_that_failed_speaks_of_the_spec_it_was_begun_with():
+    stored = {**watched().stored, LATEST_RECONCILED_GENERATION: "5"}
+    effects = after_poll(watched(stored=stored), Failed(ERROR)).effects
+    assert effects[-2:] == (Remember(accepted=None, bad_end_of=5), SpeakOf(5))
+
+
+def test_an_accepted_put_is_followed_to_its_end():
+    accepted = PutRecord(b"digest", 7, running=RUNNING)
+    further = attrs.evolve(RUNNING, delay_seconds=20.0)
+    runs = after_poll(watched(accepted=accepted), further)
+    assert runs.effects[0] == Remember(accepted=attrs.evolve(accepted, running=further))
+    ended = after_poll(watched(accepted=accepted), Done(None))
+    assert ended.effects == (Remember(accepted=attrs.evolve(accepted, running=None)),)
+
+
+@pytest.mark.parametrize(
+    ("token", "api_version", "is_used"),
+    [
+        (BODY, "2024-01-01", True),
+        (BODY, "2020-01-01", False),
+        (LOCATION, "2024-01-01", False),
+    ],
+)
+def test_what_was_polled_is_not_read_again_if_it_was_the_resource(
+    token, api_version, is_used
+):
+    facts = watched(token, api_version=api_version)
+    read = after_poll(facts, Done({"id": ID})).then
+    assert (read.body is not None) == is_used
+
+
+@pytest.mark.parametrize(
+    ("refusal", "outcome", "told", "then"),
+    [
+        (None, Done(None), (), Read(Follows.OPERATION)),
+        (ERROR, Done(None), (TellUnreadable(ERROR),), Read(Follows.OPERATION)),
+        (ERROR, Restart("gone"), None, Lost(Restart("gone", error=ERROR))),
+        # Who is not let in cannot say that nothing is there.
+        (NOT_IN, Restart("gone"), (), Refused(NOT_IN, "Monitor")),
+        (NOT_IN, Done(None), (TellUnreadable(NOT_IN),), Read(Follows.OPERATION)),
+    ],
+    ids=["no word", "it is there", "it is not", "who knows", "it is there to see"],
+)
+def test_l16_the_resource_judges_in_place_of_its_monitor(refusal, outcome, told, then):
+    decided = after_judging(watched(), undecided(refusal), outcome)
+    assert decided.then == then
+    if told is not None:
+        assert decided.effects == told
+
+
+def test_a_resource_that_is_still_going_is_asked_to_go_again():
+    going = ReadResource("no monitor", deleting=True, delay_seconds=4.0)
+    decided = after_judging(watched(GOING), undecided(deleting=True), going)
+    assert decided == Decision(CLEARED, Requeue(4.0))
