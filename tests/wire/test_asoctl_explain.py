@@ -1,0 +1,223 @@
+"""`asoctl explain`: an object's condition, what it leans on, and what to do."""
+
+import base64
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from kubeapi import kube_server
+
+import asoreconcile
+from asoreconcile.azure.explanation import ADVICE
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.cmd.asoctl import main
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind
+
+POLICY = "serviceoperator.azure.com/reconcile-policy"
+TOKEN = "serviceoperator.azure.com/poller-resume-token"
+TOKEN_ID = "serviceoperator.azure.com/poller-resume-id"
+VERSIONS = {
+    "ResourceGroup": "resources.azure.com/v1api20200601",
+    "VirtualNetwork": "network.azure.com/v20250301",
+    "VirtualNetworksSubnet": "network.azure.com/v20250301",
+    "FlexibleServer": "dbforpostgresql.azure.com/v20250801",
+}
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def kind_of(name):
+    group = VERSIONS[name].partition("/")[0]
+    return builtin().kind(GroupKind(group, name))
+
+
+@pytest.fixture(scope="module")
+def server():
+    with kube_server() as (kube, client):
+        for name, api_version in VERSIONS.items():
+            version = api_version.partition("/")[2]
+            client.post(CRDS, crd(kind_of(name), versions=[version])).expect(201)
+        yield kube, client
+
+
+@pytest.fixture
+def cluster(server, tmp_path, monkeypatch, request):
+    """Writes objects into a namespace of the test's own."""
+    kube, client = server
+    kube.write_kubeconfig(tmp_path / "kubeconfig")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    namespace = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:60].strip("-")
+    client.post("/api/v1/namespaces", {"metadata": {"name": namespace}}).expect(201)
+
+    class Cluster:
+        def __init__(self):
+            self.namespace = namespace
+
+        def path(self, kind):
+            return (
+                f"/apis/{VERSIONS[kind]}/namespaces/{namespace}/{kind_of(kind).plural}"
+            )
+
+        def add(self, kind, name, condition=None, annotations=None, **spec):
+            meta = {"name": name, "annotations": annotations or {}}
+            obj = {"apiVersion": VERSIONS[kind], "kind": kind, "metadata": meta}
+            made = client.post(self.path(kind), {**obj, "spec": spec}).expect(201).json
+            if condition:
+                now = datetime.now(UTC) - timedelta(minutes=7)
+                stated = {
+                    "type": "Ready",
+                    "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    "observedGeneration": 1,
+                    **condition,
+                }
+                body = {"status": {"conditions": [stated]}}
+                client.patch(f"{self.path(kind)}/{name}/status", body).expect(200)
+            return made
+
+        def core(self, plural, body):
+            path = f"/api/v1/namespaces/{namespace}/{plural}"
+            return client.post(path, body).expect(201).json
+
+        def explain(self, name, *arguments, code=0):
+            words = ["explain", name, "-n", namespace, *arguments]
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code == code, done.output
+            return done.stdout if code == 0 else done.stderr
+
+    return Cluster()
+
+
+def not_ready(reason, message="why", severity="Warning"):
+    return {
+        "status": "False",
+        "reason": reason,
+        "severity": severity,
+        "message": message,
+    }
+
+
+READY = {"status": "True", "reason": "Succeeded"}
+
+
+def test_an_object_in_order_needs_nothing(cluster):
+    cluster.add("ResourceGroup", "rg", READY, location="westeurope")
+    shown = cluster.explain("ResourceGroup/rg")
+    assert f"ResourceGroup {cluster.namespace}/rg (resources.azure.com/" in shown
+    assert "Ready:      True, Succeeded, 7 min ago" in shown
+    assert "To do" not in shown
+    assert "Next try" not in shown
+    assert "the operator's settings" in shown
+
+
+def test_who_waits_is_told_for_whom_along_the_chain(cluster):
+    waiting = not_ready("WaitingForOwner", "Owner is not Ready")
+    cluster.add("VirtualNetwork", "net", waiting, owner={"name": "rg"}, location="x")
+    cluster.add("VirtualNetworksSubnet", "web", waiting, owner={"name": "net"})
+    shown = cluster.explain("virtualnetworkssubnets/web")
+    space = cluster.namespace
+    assert f"VirtualNetwork {space}/net: not Ready: WaitingForOwner" in shown
+    assert f"ResourceGroup {space}/rg: missing" in shown
+    assert "Owner is not Ready" in shown
+    assert "To do:      Create the owner" in shown
+    assert f"{space}/rg is missing" in shown
+    assert "by itself within three minutes" in shown
+
+
+def test_a_key_that_lacks_in_a_secret_is_named_beside_those_there(cluster):
+    secret = {
+        "metadata": {"name": "db"},
+        "data": {"passwrd": base64.b64encode(b"hunter2").decode()},
+    }
+    cluster.core("secrets", secret)
+    cluster.add(
+        "FlexibleServer",
+        "db",
+        not_ready("SecretNotFound"),
+        owner={"armId": "/subscriptions/s/resourceGroups/rg"},
+        location="x",
+        administratorLoginPassword={"name": "db", "key": "password"},
+    )
+    shown = cluster.explain("FlexibleServer.dbforpostgresql.azure.com/db")
+    assert "spec.administratorLoginPassword Secret" in shown
+    assert "it has no key password (its keys: passwrd)" in shown
+    assert "/subscriptions/s/resourceGroups/rg: by its ARM id" in shown
+    assert "hunter2" not in shown
+    assert base64.b64encode(b"hunter2").decode() not in shown
+
+
+def test_operation_policy_and_credential_are_shown(cluster):
+    cluster.core("secrets", {"metadata": {"name": "aso-credential"}})
+    cluster.add(
+        "ResourceGroup",
+        "rg",
+        not_ready("Reconciling", severity="Info"),
+        annotations={
+            POLICY: "detach-on-delete",
+            TOKEN: "{}",
+            TOKEN_ID: "GenericClient.CreateOrUpdateByID",
+        },
+        location="x",
+    )
+    shown = cluster.explain("resourcegroup/rg")
+    assert "Policy:     detach-on-delete (of the object)" in shown
+    assert "Azure was asked to create or update; the operation runs" in shown
+    assert f"Secret {cluster.namespace}/aso-credential, of the namespace" in shown
+
+
+def test_events_are_shown_the_newest_last(cluster):
+    made = cluster.add("ResourceGroup", "rg", location="x")
+    about = {
+        "apiVersion": made["apiVersion"],
+        "kind": "ResourceGroup",
+        "name": "rg",
+        "namespace": cluster.namespace,
+        "uid": made["metadata"]["uid"],
+    }
+    for number in range(7):
+        at = datetime.now(UTC) - timedelta(minutes=20 - number)
+        cluster.core(
+            "events",
+            {
+                "metadata": {"name": f"e{number}"},
+                "involvedObject": about,
+                "type": "Warning",
+                "reason": "Refused",
+                "message": f"message {number}",
+                "lastTimestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "count": number + 1,
+            },
+        )
+    shown = cluster.explain("resourcegroup/rg")
+    assert re.findall(r"message (\d)", shown) == ["2", "3", "4", "5", "6"]
+    assert "Warning Refused, 14 min ago: message 6 (7 times)" in shown
+    assert "no condition yet" in shown
+
+
+def test_json_says_the_same(cluster):
+    cluster.add("ResourceGroup", "rg", READY, location="x")
+    found = json.loads(cluster.explain("resourcegroup/rg", "-o", "json"))
+    assert found["ready"].startswith("True, Succeeded")
+
+
+def test_a_wrong_name_is_told_with_the_nearest(cluster):
+    cluster.add("ResourceGroup", "shop", location="x")
+    assert "did you mean shop?" in cluster.explain("resourcegroup/shp", code=1)
+    said = cluster.explain("resourcegrup/shop", code=2)
+    assert "did you mean ResourceGroup?" in said
+    assert "write KIND/NAME" in cluster.explain("resourcegroup", code=2)
+    several = cluster.explain("FlexibleServer/db", code=2)
+    assert "FlexibleServer.dbformysql.azure.com/db" in several
+
+
+def test_there_is_advice_for_every_reason_that_the_operator_gives():
+    root = Path(asoreconcile.__file__).parent
+    found = set()
+    for folder in ("arm", "azure", "middleware", "controllers", "extensions"):
+        for path in (root / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            found |= set(re.findall(r'reason="([A-Z][A-Za-z]+)"', text))
+    assert len(found) > 10
+    assert found - ADVICE.keys() == set()
