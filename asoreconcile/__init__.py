@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
     from asoreconcile.kube.conditions import condition_of, set_condition
     from asoreconcile.kube.create_or_patch import (
-        ConflictBackoff,
         create_or_patch,
         patch_object,
         retry_on_conflict,
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
         key_of,
     )
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
+    from asoreconcile.retry import Backoff
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.builder import ControllerBuilder
     from asoreconcile.runtime.controller import Controller
@@ -171,6 +171,7 @@ __all__ = [
     "ApiResource",
     "Application",
     "AsoreconcileError",
+    "Backoff",
     "CacheOptions",
     "CachedClient",
     "Check",
@@ -178,7 +179,6 @@ __all__ = [
     "ClientOptions",
     "Clock",
     "ClusterConfig",
-    "ConflictBackoff",
     "ConflictError",
     "Controller",
     "ControllerBuilder",
@@ -308,7 +308,6 @@ _HOMES = {
     "kube.cluster": ("ClusterConfig", "KubeConfigError"),
     "kube.conditions": ("condition_of", "set_condition"),
     "kube.create_or_patch": (
-        "ConflictBackoff",
         "patch_object",
         "create_or_patch",
         "retry_on_conflict",
@@ -358,6 +357,7 @@ _HOMES = {
         "key_of",
     ),
     "queue.workqueue": ("LOW_PRIORITY", "Item", "WorkQueue"),
+    "retry": ("Backoff",),
     "runtime.application": ("Application",),
     "runtime.builder": ("ControllerBuilder",),
     "runtime.controller": ("Controller",),

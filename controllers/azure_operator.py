@@ -7,6 +7,7 @@ here decides anything about a resource.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -57,6 +58,7 @@ from asoreconcile.controllers.rate_limiter import retries, turns
 from asoreconcile.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks, certificates
+from asoreconcile.errors import StoppedError
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import KubeClient
@@ -68,6 +70,7 @@ from asoreconcile.kube.resources import (
     NAMESPACES,
     SECRETS,
 )
+from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.log import Logger
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.middleware.chain import Extensions
@@ -75,6 +78,7 @@ from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.discovery import load_sets
 from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.retry import retry
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.endpoints import OFF, Endpoints, ListenersAlive
 from asoreconcile.runtime.health import (
@@ -189,7 +193,7 @@ class AzureOperator:
         """
         self._serve()
         if self._elector is None:
-            self._install_crds()
+            self._at_start("install CRDs", self._install_crds)
         else:
             self._manager.add(
                 RunnableHooks("CRDs", self._install_crds, on_stop=self._stopping.set),
@@ -199,7 +203,7 @@ class AzureOperator:
         if self._settings.mode.watches:
             self._watch_others()
             self._watch_credentials()
-        self._supervisor.bring_in_line()
+        self._at_start("discover kinds", self._supervisor.bring_in_line)
         # Without objects to watch, no Secret is listed either.
         watches = self._settings.mode.watches
         caches = self._informers if watches else self._crds
@@ -287,6 +291,20 @@ class AzureOperator:
             clock=self._clock,
             folder=options.metrics_certificates,
         )
+
+    def _at_start(self, what: str, call: Callable[[], None]) -> None:
+        """Ask the cluster, which may be starting as well: several times, for a quarter
+        of a minute. Once this process is to stop, `run` goes on to its end.
+        """
+        with suppress(StoppedError):
+            retry(
+                call,
+                backoff=START_UP,
+                when=is_passing,
+                clock=self._clock,
+                stop=self._manager.stopping,
+                what=what,
+            )
 
     def _install_crds(self) -> None:
         options = self._options

@@ -36,7 +36,7 @@ def secured(
     nobody can verify, as ASO does. Raises MetricsCertificateError.
     """
     if folder:
-        tls = _from_files(folder)
+        tls = _from_files(folder, clock)
     else:
         tls = SelfSignedCertificate("asoreconcile metrics", clock=clock).context
     return Endpoints(
@@ -46,9 +46,9 @@ def secured(
     )
 
 
-def _from_files(folder: str) -> Callable[[], ssl.SSLContext]:
+def _from_files(folder: str, clock: Clock) -> Callable[[], ssl.SSLContext]:
     try:
-        return FileCertificates(folder).context
+        return FileCertificates(folder, clock=clock).context
     except OSError as error:
         message = f"--metrics-cert-dir {folder}: {error}"
         raise MetricsCertificateError(message) from error

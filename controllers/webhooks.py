@@ -151,7 +151,7 @@ def certificates(
             threads=threads,
         )
     try:
-        return FileCertificates(folder, metrics=metrics)
+        return FileCertificates(folder, clock=clock, metrics=metrics)
     except OSError as error:
         raise WebhookOptionsError(
             f"cannot use the certificate in {folder}: {error}"

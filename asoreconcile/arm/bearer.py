@@ -20,11 +20,13 @@ from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import HTTPPolicy
 from azure.core.pipeline.transport import HttpRequest, HttpResponse
 
-from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.credentials import CredentialError, passes
 from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import know
+from asoreconcile.retry import Backoff, retry
 from asoreconcile.single_flight import PatienceError, SingleFlight
 
 # Fetched again when less than this of its time is left; one thread does so, others go
@@ -34,6 +36,8 @@ _RENEW_SECONDS = 300.0
 _MARGIN_SECONDS = 30.0
 # No sign-in of ours may take so long; a credential that somebody else wrote may.
 _SIGN_IN_SECONDS = 120.0
+# Pauses of 0.5 and 1 s; the third failure is shown, and objects back off on their own.
+_FIRST_SIGN_IN = Backoff(attempts=3, first_seconds=0.5, factor=2.0, jitter=0.2)
 # How long a request waits for a newer token while its own is still good.
 _PATIENCE_SECONDS = 5.0
 # The key of sign-ins that no refused token is the reason for.
@@ -57,8 +61,14 @@ class TokenCache:
     """
 
     def __init__(
-        self, credential: TokenCredential, scope: str, *, tenant_id: str = ""
+        self,
+        credential: TokenCredential,
+        scope: str,
+        *,
+        clock: Clock,
+        tenant_id: str = "",
     ) -> None:
+        self._clock = clock
         self._credential = credential
         self._scope = scope
         self._tenant_id = tenant_id
@@ -111,7 +121,18 @@ class TokenCache:
 
     def _fresh(self, margin_seconds: float) -> AccessToken:
         token = self._token
-        if token is None or _left(token) < margin_seconds:
+        if token is None:
+            # Nobody has a token to go on with, and every object would show a failure.
+            return retry(
+                lambda: self._fetch(""),
+                backoff=_FIRST_SIGN_IN,
+                when=lambda error: (
+                    isinstance(error, CredentialError) and error.is_passing
+                ),
+                clock=self._clock,
+                what="sign in to Azure",
+            )
+        if _left(token) < margin_seconds:
             token = self._fetch("")
         return token
 
@@ -135,15 +156,16 @@ class TokenCache:
         except CredentialError as error:
             if not self._tenant_id:
                 raise
-            message = str(error)
+            message, is_passing = str(error), error.is_passing
         except AzureError as error:
             message = f"no token for Azure: {error.message}"
+            is_passing = passes(error)
         else:
             self._token = token
             return token
         if self._tenant_id:
             message = f"{message} (of the additional tenant {self._tenant_id})"
-        raise CredentialError(message)
+        raise CredentialError(message, is_passing=is_passing)
 
     def __repr__(self) -> str:
         return f"TokenCache({self._scope!r})"

@@ -11,7 +11,11 @@ from urllib.parse import urlsplit
 import attrs
 import certifi
 from azure.core.credentials import AccessToken, TokenCredential
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import (
+    AzureError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
 
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.arm.transport import ArmTransport, ca_bundle
@@ -49,13 +53,23 @@ SignInTransport = ArmTransport | None
 class CredentialError(ConditionError):
     """No token: the credential is missing, malformed, or Entra refuses it (D12)."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+        """is_passing: the authority did not answer, or is in trouble."""
         super().__init__(
             message,
             reason="CredentialError",
             severity="Warning",
             retry=RetryClass.SLOW,
         )
+        self.is_passing = is_passing
+
+
+def passes(error: AzureError) -> bool:
+    """Whether a failed sign-in may succeed in a moment: no answer, a 429, a 5xx."""
+    if isinstance(error, ServiceRequestError | ServiceResponseError):
+        return True
+    status = getattr(error, "status_code", None) or 0
+    return status == 429 or status >= 500
 
 
 def _authority_host(text: str) -> str:
@@ -266,8 +280,11 @@ class Explained:
                 raise stopped from None
             # Not chained: azure-identity's exceptions hold the request and its form.
             message = self._vault.redact(redact(error.message))
+            is_passing = passes(error)
         advice = f": {self._advice}" if self._advice else ""
-        raise CredentialError(f"no token for {self._who}: {message}{advice}")
+        raise CredentialError(
+            f"no token for {self._who}: {message}{advice}", is_passing=is_passing
+        )
 
     def __repr__(self) -> str:
         return f"credential of {self._who}"

@@ -70,10 +70,10 @@ class ArmPipeline:
         self._budget = budget
         self._user_agent = _user_agent(user_agent)
         bearer = BearerPolicy(
-            TokenCache(credential, scope),
+            TokenCache(credential, scope, clock=clock),
             endpoint,
             auxiliary=[
-                TokenCache(credential, scope, tenant_id=tenant)
+                TokenCache(credential, scope, clock=clock, tenant_id=tenant)
                 for tenant in auxiliary_tenants
             ],
         )

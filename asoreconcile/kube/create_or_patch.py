@@ -8,10 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
-import attrs
-
 from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import ConflictError, NotFoundError
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import ApiResource
@@ -22,6 +19,7 @@ from asoreconcile.objects import (
     key_of,
     resource_version,
 )
+from asoreconcile.retry import Backoff, retry
 
 _Value = TypeVar("_Value")
 
@@ -30,20 +28,13 @@ Outcome = Literal[
 ]
 
 
-@attrs.frozen
-class ConflictBackoff:
-    """How often, and how long in between: first_seconds * factor**n, +- jitter."""
-
-    count: int = 5
-    first_seconds: float = 0.01
-    factor: float = 1.0
-    jitter: float = 0.1
-
-
-DEFAULT_TRIES = ConflictBackoff()
+DEFAULT_BACKOFF = Backoff()
 """For conflicts with other writers of the same fields, which are rare and short."""
 
-PATIENT_TRIES = ConflictBackoff(count=4, factor=5.0)
+AT_ONCE = Backoff(first_seconds=0.0)
+"""Where nothing is lost by trying at once: a few writers, who seldom write."""
+
+PATIENT_BACKOFF = Backoff(attempts=4, factor=5.0)
 """Where several processes write one object."""
 
 
@@ -72,7 +63,7 @@ def retry_on_conflict(
     attempt: Callable[[], _Value],
     *,
     clock: Clock,
-    tries: ConflictBackoff = DEFAULT_TRIES,
+    backoff: Backoff = DEFAULT_BACKOFF,
     stop: threading.Event | None = None,
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> _Value:
@@ -81,16 +72,14 @@ def retry_on_conflict(
     attempt: reads the object from the server, changes it and writes it. Blocks for the
     pauses. stop: ends a pause with StoppedError. Rule: CL-5.
     """
-    stop = stop or threading.Event()
-    pause = tries.first_seconds
-    for _ in range(tries.count - 1):
-        try:
-            return attempt()
-        except ConflictError:
-            if clock.wait(stop, pause * uniform(1 - tries.jitter, 1 + tries.jitter)):
-                raise StoppedError("stopped between two tries of a write") from None
-            pause *= tries.factor
-    return attempt()
+    return retry(
+        attempt,
+        backoff=backoff,
+        when=lambda error: isinstance(error, ConflictError),
+        clock=clock,
+        stop=stop,
+        uniform=uniform,
+    )
 
 
 def create_or_patch(

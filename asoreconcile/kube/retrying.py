@@ -5,13 +5,31 @@ Retry-After, and a read whose connection was lost. Anything else is the caller's
 retry, on its own schedule. Rule: CL-6.
 """
 
-from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.kube.errors import ApiError, CredentialError, TransportError
+from asoreconcile.retry import Backoff
+
+START_UP = Backoff(
+    attempts=6, first_seconds=0.5, factor=2.0, max_seconds=4.0, jitter=0.2
+)
+"""For what a process asks before it runs, beside a server that may be starting too:
+pauses of 0.5, 1, 2, 4 and 4 seconds, with jitter 13.8 s together at most.
+"""
 
 MAX_RETRIES = 10
 # A worker waits here. Beyond this its object goes back into the queue instead, with
 # what the server asked for in the error.
 PATIENCE_SECONDS = 15.0
 _LOST_AGAIN_SECONDS = 1.0
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a failure may be over in a moment: no answer, a throttling, a 5xx.
+
+    What the server refuses, and a missing credential, wait for a person.
+    """
+    if isinstance(error, ApiError):
+        return error.status == 429 or error.status >= 500
+    return isinstance(error, TransportError) and not isinstance(error, CredentialError)
 
 
 def pause_seconds(

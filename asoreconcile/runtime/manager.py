@@ -12,8 +12,10 @@ from functools import partial
 from typing import Protocol
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.errors import AsoreconcileError, StoppedError
+from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.log import Logger
+from asoreconcile.retry import retry
 from asoreconcile.runtime.runnable import (
     STOP_ORDER,
     AfterCaches,
@@ -163,6 +165,11 @@ class Manager:
         """
         self._stop.set()
 
+    @property
+    def stopping(self) -> threading.Event:
+        """Set once it is to stop; for what waits before or while services start."""
+        return self._stop
+
     def _check_new(self, service: Runnable) -> None:
         if self._phase is _Phase.STOPPING:
             raise ManagerError("the manager is stopping")
@@ -224,7 +231,16 @@ class Manager:
                 return False
             self._started[group].append(service)
         try:
-            service.start()
+            retry(
+                service.start,
+                backoff=START_UP,
+                when=is_passing,
+                clock=self._clock,
+                stop=self._stop,
+                what=f"start {_name(service)}",
+            )
+        except StoppedError:
+            return False
         except Exception as error:  # noqa: BLE001 - becomes the manager's failure
             _log.exception("Service failed to start", service=_name(service))
             self._fail(error)

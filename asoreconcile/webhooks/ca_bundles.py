@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from asoreconcile.clock import Clock
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.create_or_patch import AT_ONCE, retry_on_conflict
+from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -28,8 +30,6 @@ from asoreconcile.objects import (
     resource_version,
     spec,
 )
-
-_TRIES = 5
 
 
 def _configuration(verb: str) -> ApiResource:
@@ -108,6 +108,7 @@ def inject_ca_bundle(
     authorities: bytes,
     *,
     address: Address,
+    clock: Clock,
     write: bool = True,
 ) -> tuple[Trust, str]:
     """Have the API server trust these (PEM); what holds now, and at which version.
@@ -117,12 +118,11 @@ def inject_ca_bundle(
     Blocking. Raises ApiError, TransportError.
     """
     bundle = base64.b64encode(authorities).decode()
-    for _ in range(_TRIES - 1):
-        try:
-            return _tell_once(client, caller, bundle, address, write=write)
-        except ConflictError:
-            continue  # somebody else writes it, such as our other replica
-    return _tell_once(client, caller, bundle, address, write=write)
+    return retry_on_conflict(  # somebody else writes it, such as our other replica
+        lambda: _tell_once(client, caller, bundle, address, write=write),
+        clock=clock,
+        backoff=AT_ONCE,
+    )
 
 
 def _tell_once(

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Protocol
 
 from asoreconcile.certificates import Authority
-from asoreconcile.clock import Clock
+from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.log import Logger
+from asoreconcile.retry import Backoff, retry
 from asoreconcile.tls import FileContext, load_pair
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
 
 _SELF_SIGNED_DAYS = 3650.0
+# Pauses of 0.1, 0.2, 0.4 and 0.8 s: a certificate and its key are two files, and the
+# one is there before the other.
+_WRITTEN = Backoff(attempts=5, first_seconds=0.1, factor=2.0, jitter=0.0)
 
 
 class Certificates(Protocol):
@@ -40,12 +44,16 @@ class FileCertificates:
         certificate: str = "tls.crt",
         key: str = "tls.key",
         client_authority: str | Path | None = None,
+        clock: Clock | None = None,
         metrics: WebhookMetrics | None = None,
     ) -> None:
         """folder: holds the two files, PEM.
         client_authority: PEM file; only clients with a certificate of it are served.
 
-        Raises OSError (ssl.SSLError is one) for files that cannot be used.
+        clock: for the pauses between the first looks.
+
+        Files that cannot be used are looked at again for 1.5 s (`_WRITTEN`): somebody
+        may be writing them. Raises OSError (ssl.SSLError is one) if they stay so.
         """
         self._metrics = metrics
         context = server_context()
@@ -53,10 +61,13 @@ class FileCertificates:
             context.verify_mode = ssl.CERT_REQUIRED
             client_authority = Path(client_authority)
         self._count_read()
-        self._files = FileContext(
-            context,
-            authority=client_authority,
-            pair=(Path(folder, certificate), Path(folder, key)),
+        pair = (Path(folder, certificate), Path(folder, key))
+        self._files = retry(
+            lambda: FileContext(context, authority=client_authority, pair=pair),
+            backoff=_WRITTEN,
+            when=lambda error: isinstance(error, OSError),
+            clock=clock or SystemClock(),
+            what=f"load the certificate in {folder}",
         )
         self._certificate = Path(folder, certificate)
         self._tell_end()

@@ -15,6 +15,7 @@ import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.create_or_patch import AT_ONCE
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -25,6 +26,7 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
+from asoreconcile.retry import retry
 from asoreconcile.threads import Threads
 from asoreconcile.tls import load_pair
 from asoreconcile.webhooks.ca_bundles import (
@@ -43,7 +45,6 @@ _ROUND_SECONDS = 600.0
 _RETRY_SECONDS = 10.0
 _SETTLE_SECONDS = 0.5
 _SETTLING_ROUNDS = 3
-_TRIES = 5
 
 
 class ManagedCertificates:
@@ -121,7 +122,7 @@ class ManagedCertificates:
     def start(self) -> None:
         """Make or find the certificate, then look after it. Blocks for some requests.
 
-        Raises ApiError, TransportError.
+        Raises ApiError, TransportError; the manager tries again while that may help.
         """
         self._keep()
         self._ended.clear()
@@ -178,6 +179,7 @@ class ManagedCertificates:
                 caller,
                 authorities,
                 address=self._address,
+                clock=self._clock,
                 write=self._may_write(),
             )
         except (ApiError, TransportError) as error:
@@ -189,26 +191,29 @@ class ManagedCertificates:
 
     def _keep(self) -> None:
         """One look at the Secret, and what follows. Raises what the client raises."""
-        for _ in range(_TRIES):
-            secret = self._read()
-            kept = _decoded(secret)
-            wanted = renewed(
-                kept,
-                self._hosts,
-                now=self._clock.now(),
-                settling=timedelta(seconds=_SETTLING_ROUNDS * self._round_seconds),
-            )
-            if wanted is None:
-                self._show(kept)
-                return
-            try:
-                self._write(secret, wanted)
-            except (ConflictError, AlreadyExistsError):
-                continue  # another replica was faster: take what it has made
-            _log.info("Webhook certificate renewed", secret=str(self._secret))
-            self._show(wanted)
+        retry(
+            self._keep_once,
+            backoff=AT_ONCE,
+            # Another replica was faster: take what it has made.
+            when=lambda error: isinstance(error, ConflictError | AlreadyExistsError),
+            clock=self._clock,
+        )
+
+    def _keep_once(self) -> None:
+        secret = self._read()
+        kept = _decoded(secret)
+        wanted = renewed(
+            kept,
+            self._hosts,
+            now=self._clock.now(),
+            settling=timedelta(seconds=_SETTLING_ROUNDS * self._round_seconds),
+        )
+        if wanted is None:
+            self._show(kept)
             return
-        raise TransportError(f"Secret {self._secret} is written by others all the time")
+        self._write(secret, wanted)
+        _log.info("Webhook certificate renewed", secret=str(self._secret))
+        self._show(wanted)
 
     def _read(self) -> JsonObject | None:
         if self._metrics is not None:

@@ -12,8 +12,13 @@ import pytest
 import requests
 import responses
 from azure.core.credentials import AccessToken
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import (
+    ClientAuthenticationError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
 from prometheus_client import CollectorRegistry
+from quickclock import QuickClock
 
 from asoreconcile.arm.bearer import ForeignHostError, TokenCache
 from asoreconcile.arm.budget import Budget, ThrottledError
@@ -407,7 +412,7 @@ def test_th9_a_sign_in_that_fails_frees_all_who_wait_for_it():
         FakeClock(),
     )
     credential.slow.clear()
-    tokens, raised = TokenCache(credential, SCOPE), []
+    tokens, raised = TokenCache(credential, SCOPE, clock=clock), []
 
     def worker():
         try:
@@ -425,6 +430,47 @@ def test_th9_a_sign_in_that_fails_frees_all_who_wait_for_it():
         thread.join(10)
     assert raised == ["no token for Azure: refused"] * 12
     assert len(credential.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("errors", "asked"),
+    [
+        ([ServiceRequestError("no route")], 2),
+        ([ServiceRequestError("no route"), ServiceResponseError("cut")], 3),
+        ([ClientAuthenticationError("refused")], 1),
+        ([ServiceRequestError("no route")] * 3, 3),
+    ],
+    ids=["once", "twice", "refused", "for ever"],
+)
+def test_a_first_sign_in_outlives_a_moment_s_trouble(errors, asked):
+    clock, left = QuickClock(), list(errors)
+
+    class Struggling(Credential):
+        def get_token(self, *scopes, **options):
+            self.error = left.pop(0) if left else None
+            return super().get_token(*scopes, **options)
+
+    credential = Struggling()
+    tokens = TokenCache(credential, SCOPE, clock=clock)
+    if len(errors) < asked:
+        assert tokens.get().token.startswith(CANARY)
+    else:
+        with pytest.raises(CredentialError):
+            tokens.get()
+    assert len(credential.asked) == asked
+    assert len(clock.pauses) == asked - 1
+    assert all(pause <= 1.2 for pause in clock.pauses)
+
+
+def test_a_token_is_renewed_without_a_second_try():
+    """There is one to go on with: who waits is told at once."""
+    clock, credential = QuickClock(), Credential(lifetime_seconds=10)
+    tokens = TokenCache(credential, SCOPE, clock=clock)
+    tokens.get()
+    credential.error = ServiceRequestError("no route")
+    with pytest.raises(CredentialError):
+        tokens.get()
+    assert clock.pauses == []
 
 
 @pytest.mark.parametrize("reason", ["deadline", "stop"])

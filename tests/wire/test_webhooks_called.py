@@ -137,7 +137,11 @@ def introduce(client, url, certificates):
     ):
         address = Address(["localhost"])
         trust, _ = inject_ca_bundle(
-            client, caller, certificates.authorities, address=address
+            client,
+            caller,
+            certificates.authorities,
+            address=address,
+            clock=SystemClock(),
         )
         assert trust is Trust.TOLD
 

@@ -256,7 +256,9 @@ def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
 
 
 def tell_us(client, caller, *, address=OURS, write=True):
-    trust, _ = inject_ca_bundle(client, caller, b"PEM", address=address, write=write)
+    trust, _ = inject_ca_bundle(
+        client, caller, b"PEM", address=address, clock=FakeClock(), write=write
+    )
     return trust
 
 

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from cryptography import x509
 from prometheus_client import CollectorRegistry
+from quickclock import QuickClock
 
 from asoreconcile.certificates import Authority
 from asoreconcile.errors import AsoreconcileError
@@ -574,8 +575,25 @@ def test_wh7_a_pair_that_does_not_fit_leaves_the_old_one(make, folder, registry)
 
 
 def test_wh7_a_folder_without_a_certificate_is_an_error(tmp_path):
+    clock = QuickClock()
     with pytest.raises(OSError, match=r"tls\.crt"):
-        FileCertificates(tmp_path)
+        FileCertificates(tmp_path, clock=clock)
+    assert clock.pauses == [0.1, 0.2, 0.4, 0.8]
+
+
+def test_a_certificate_whose_key_comes_later_is_waited_for(folder, tmp_path):
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "tls.crt").write_bytes((folder / "tls.crt").read_bytes())
+
+    class Writes(QuickClock):
+        def wait(self, event, timeout_seconds):
+            (half / "tls.key").write_bytes((folder / "tls.key").read_bytes())
+            return super().wait(event, timeout_seconds)
+
+    clock = Writes()
+    assert FileCertificates(half, clock=clock).context()
+    assert clock.pauses == [0.1]
 
 
 def test_wh8_requests_are_counted_by_path_and_status(make, registry):

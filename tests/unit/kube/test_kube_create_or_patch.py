@@ -6,8 +6,8 @@ import pytest
 
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.create_or_patch import (
-    DEFAULT_TRIES,
-    PATIENT_TRIES,
+    DEFAULT_BACKOFF,
+    PATIENT_BACKOFF,
     create_or_patch,
     patch_object,
     retry_on_conflict,
@@ -66,16 +66,16 @@ def conflicts(times):
 
 
 @pytest.mark.parametrize(
-    ("tries", "pauses"),
+    ("backoff", "pauses"),
     [
-        pytest.param(DEFAULT_TRIES, [0.01] * 4, id="CL-5-default"),
-        pytest.param(PATIENT_TRIES, [0.01, 0.05, 0.25], id="CL-5-patient"),
+        pytest.param(DEFAULT_BACKOFF, [0.01] * 4, id="CL-5-default"),
+        pytest.param(PATIENT_BACKOFF, [0.01, 0.05, 0.25], id="CL-5-patient"),
     ],
 )
-def test_conflicts_are_tried_again_with_pauses(tries, pauses):
+def test_conflicts_are_tried_again_with_pauses(backoff, pauses):
     clock = Pauses()
     done = retry_on_conflict(
-        conflicts(len(pauses)), clock=clock, tries=tries, uniform=lambda _a, _b: 1.0
+        conflicts(len(pauses)), clock=clock, backoff=backoff, uniform=lambda _a, _b: 1.0
     )
     assert done == "done"
     assert clock.waited == pauses

@@ -3,9 +3,11 @@
 import threading
 
 import pytest
+from quickclock import QuickClock
 
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
+from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup, RunnableHooks
 from asoreconcile.testing.clock import FakeClock
@@ -264,6 +266,43 @@ def test_mg3_a_service_that_cannot_start_stops_everything(clock, journal):
     assert manager.run() == 1
     assert manager.failure is error
     assert journal.lines == ["start cache", "start other", "stop other", "stop cache"]
+
+
+class Struggling(Recorded):
+    """Starts once its errors are used up."""
+
+    def start(self):
+        self.journal.note(f"start {self.name}")
+        if self.error:
+            raise self.error.pop(0)
+
+
+def test_a_start_is_tried_again_while_the_api_server_may_be_starting_too(journal):
+    errors = [TransportError("refused"), ApiError("busy", status=503)]
+    clock = QuickClock()
+    manager = Manager(clock=clock)
+    manager.add(Struggling("certificates", journal, error=errors))
+    manager.add(RunnableHooks("end", manager.stop))
+    assert manager.run() == 0
+    assert journal.lines[:3] == ["start certificates"] * 3
+    assert [0.4 <= clock.pauses[0] <= 0.6, 0.8 <= clock.pauses[1] <= 1.2] == [
+        True,
+        True,
+    ]
+
+
+def test_a_start_that_waits_for_the_api_server_ends_with_the_manager(journal):
+    clock, codes = FakeClock(), []
+    manager = Manager(clock=clock)
+    manager.add(Struggling("one", journal, error=[TransportError("refused")] * 9))
+    thread = threading.Thread(target=lambda: codes.append(manager.run()))
+    thread.start()
+    clock.until_waiting()
+    manager.stop()
+    thread.join(10)
+    assert codes == [0]
+    assert manager.failure is None
+    assert journal.lines.count("start one") == 1
 
 
 def test_mg3_a_task_that_fails_stops_everything(clock, journal):

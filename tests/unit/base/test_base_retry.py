@@ -1,0 +1,147 @@
+"""Retries that end: how often, how long in between, and what ends them at once."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+from quickclock import QuickClock
+
+from asoreconcile.errors import RetryError, StoppedError
+from asoreconcile.kube.errors import ApiError, CredentialError, TransportError
+from asoreconcile.kube.retrying import START_UP, is_passing
+from asoreconcile.retry import Backoff, retry
+from asoreconcile.testing.clock import FakeClock
+
+STEPS = Backoff(attempts=4, first_seconds=1.0, factor=3.0, max_seconds=5.0, jitter=0.2)
+
+
+class Failing:
+    """Raises what it is given, one after another; then returns how often it was
+    called.
+    """
+
+    def __init__(self, *errors):
+        self.errors, self.calls = list(errors), 0
+
+    def __call__(self):
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return self.calls
+
+
+def tried(call, clock, **more):
+    more = {"uniform": lambda _low, _high: 1.0, **more}
+    return retry(call, backoff=STEPS, when=is_passing, clock=clock, **more)
+
+
+def lost():
+    return TransportError("lost")
+
+
+def test_pauses_grow_to_their_bound_and_the_answer_comes():
+    clock = QuickClock()
+    assert tried(Failing(lost(), lost(), lost()), clock) == 4
+    assert clock.pauses == [1.0, 3.0, 5.0]
+
+
+def test_the_last_error_is_raised_as_it_was():
+    last = TransportError("the last")
+    call = Failing(lost(), lost(), lost(), last, lost())
+    with pytest.raises(TransportError) as raised:
+        tried(call, QuickClock())
+    assert raised.value is last
+    assert call.calls == 4
+
+
+def test_what_no_try_would_mend_is_raised_at_once():
+    for error in (ApiError("no", status=403), ValueError("no"), CredentialError("no")):
+        clock, call = QuickClock(), Failing(error)
+        with pytest.raises(type(error)):
+            tried(call, clock)
+        assert (call.calls, clock.pauses) == (1, [])
+
+
+def test_also_after_one_that_was_worth_a_try():
+    call = Failing(lost(), ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        tried(call, QuickClock())
+    assert call.calls == 2
+
+
+def test_a_stop_ends_a_pause_at_once():
+    clock, stop, ended = FakeClock(), threading.Event(), []
+    call = Failing(lost(), lost())
+
+    def run():
+        with pytest.raises(StoppedError):
+            tried(call, clock, stop=stop)
+        ended.append(True)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    clock.until_waiting()
+    stop.set()
+    thread.join(10)
+    assert ended == [True]
+    assert call.calls == 1
+
+
+def test_jitter_is_drawn_for_each_pause():
+    asked = []
+
+    def uniform(low, high):
+        asked.append((low, high))
+        return high
+
+    clock = QuickClock()
+    tried(Failing(lost(), lost()), clock, uniform=uniform)
+    assert asked == [(0.8, 1.2)] * 2
+    assert clock.pauses == [1.2, pytest.approx(3.6)]
+
+
+def test_what_a_failure_asks_for_is_waited_for_within_the_bound():
+    clock = QuickClock()
+    passing = {"when": lambda _: True, "backoff": STEPS, "clock": clock}
+    one = {"uniform": lambda _low, _high: 1.0}
+    retry(Failing(RetryError("busy", after_seconds=4.0)), **passing, **one)
+    assert clock.pauses == [4.0]
+    with pytest.raises(RetryError):
+        retry(Failing(RetryError("busy", after_seconds=5.5)), **passing, **one)
+    assert clock.pauses == [4.0]
+
+
+def test_the_bound_is_the_sum_of_the_longest_pauses():
+    assert STEPS.bound_seconds == pytest.approx(1.2 * (1 + 3 + 5))
+    assert START_UP.bound_seconds == pytest.approx(13.8)
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (TransportError("lost"), True),
+        (CredentialError("no credential"), False),
+        (ApiError("busy", status=429), True),
+        (ApiError("starting", status=503), True),
+        (ApiError("forbidden", status=403), False),
+        (ApiError("conflict", status=409), False),
+        (OSError("disk"), False),
+    ],
+)
+def test_what_may_be_over_in_a_moment(error, passes):
+    assert is_passing(error) is passes
+
+
+def test_a_call_that_succeeds_loads_nothing():
+    program = """
+import sys
+from asoreconcile.clock import SystemClock
+from asoreconcile.retry import Backoff, retry
+retry(lambda: 1, backoff=Backoff(), when=lambda _: True, clock=SystemClock())
+print("tenacity" in sys.modules, "asyncio" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]
