@@ -41,7 +41,7 @@ from asoreconcile.azure.decisions import (
     Stop,
 )
 from asoreconcile.azure.default_delete import is_absent
-from asoreconcile.azure.drift import learn, note_of_put, without_put
+from asoreconcile.azure.drift_reads import facts_of_sync, learned, note_of_put
 from asoreconcile.azure.duplicates import holder, require_sole
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.export import export
@@ -161,7 +161,7 @@ class Actions:
             put=put,
             generation=work.session.generation,
             accepted=accepted,
-            in_order=without_put(work, identity, body) if accepted is None else None,
+            sync=facts_of_sync(work, identity, body) if accepted is None else None,
             now=now,
             build=build,
         )
@@ -300,16 +300,19 @@ class Actions:
                     owner=None if owner is None else owner.obj,
                 )
             )
-        stored = annotations(work.obj)
-        return success.after_check(result, follows=follows, stored=stored)
+        usable = isinstance(result, requests.Ready)
+        return success.after_check(
+            result,
+            follows=follows,
+            stored=annotations(work.obj),
+            learned=learned(work) if usable and follows is not Follows.NOTHING else (),
+        )
 
     def _export(self, follows: Follows) -> Decision:
         """The last that may fail: what was exported is noted with the next write, and
         would be fetched again without that.
         """
         work = self._work
-        if follows is not Follows.NOTHING:
-            learn(work)
         current = self._current()
         export(work, current)
         chain = work.operator.extensions.chain(EVERY_SUCCESS, work.kind.group_kind)

@@ -34,6 +34,7 @@ from asoreconcile.azure.decisions import (
     Show,
     Tell,
 )
+from asoreconcile.azure.drift import SyncFacts, at_sync
 from asoreconcile.azure.external_deletion import RECREATED, is_recreated, what_to_do
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.stored_operation import forgotten
@@ -61,14 +62,13 @@ class PutFacts:
     """What is known when everything is ready for a PUT.
 
     put: the request that would be sent. accepted: the PUT that Azure accepted last and
-    that has not settled. in_order: the resource, where it was read and a PUT would
-    change nothing.
+    that has not settled. sync: what was read, where a sync looks first.
     """
 
     put: Put
     generation: int
     accepted: PutRecord | None
-    in_order: JsonObject | None
+    sync: SyncFacts | None
     now: float
     build: str
 
@@ -80,9 +80,10 @@ def before_put(facts: PutFacts) -> Decision:
     if accepted is not None and accepted.digest == facts.put.digest:
         accepted = attrs.evolve(accepted, generation=facts.generation)
         return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
-    if facts.in_order is not None:
-        return Decision((show,), Read(Follows.PUT, facts.in_order))
-    return Decision((show,), facts.put)
+    if facts.sync is None:
+        return Decision((show,), facts.put)
+    decided = at_sync(facts.sync, facts.put)
+    return attrs.evolve(decided, effects=(show, *decided.effects))
 
 
 @attrs.frozen

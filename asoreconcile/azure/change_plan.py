@@ -19,7 +19,7 @@ from asoreconcile.azure.differences import (
     DifferenceKind,
     differences,
 )
-from asoreconcile.azure.drift import child_collections
+from asoreconcile.azure.drift_reads import child_collections
 from asoreconcile.azure.normalization import is_same
 from asoreconcile.azure.policy import Policy
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion

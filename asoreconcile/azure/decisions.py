@@ -19,6 +19,7 @@ from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import PollState, ReadResource, Restart
 from asoreconcile.azure.conditions import Ready
 from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.azure.repair_attempts import RepairAttempts
 from asoreconcile.objects import JsonObject
 
 # Long enough to be a delay, too short to be one: the next reconcile runs at once, and
@@ -125,6 +126,7 @@ class Remember:
     poll: PollState | Keep = Keep.KEEP
     overtaken: int | Keep = Keep.KEEP
     bad_end_of: int | Keep = Keep.KEEP
+    drifts: RepairAttempts | Keep = Keep.KEEP
 
 
 Effect = (
@@ -206,7 +208,7 @@ class Read:
 
 @attrs.frozen
 class Check:
-    """Have the extensions look at the resource, and learn what the PUT mended."""
+    """Have the extensions look at the resource, and see what a PUT mended."""
 
     follows: Follows
 

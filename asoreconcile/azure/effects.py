@@ -66,3 +66,5 @@ def _remember(work: ReconcileScope, change: Remember) -> None:
         memory.overtaken = change.overtaken
     if not isinstance(change.bad_end_of, Keep):
         memory.ended_badly(change.bad_end_of)
+    if not isinstance(change.drifts, Keep):
+        memory.drifts = change.drifts

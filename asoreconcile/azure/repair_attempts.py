@@ -4,35 +4,32 @@ After the PUT they show what it could not mend; over the syncs, what comes back 
 time because somebody else wants it otherwise. A restart forgets: it costs some PUTs.
 """
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 
-@attrs.define(eq=False)
+@attrs.frozen
 class RepairAttempts:
-    """Marks of one object's differences. For its reconciles alone.
+    """Marks of one object's differences.
 
     pending: what the last PUT was to mend. repairs: how often each was begun on.
     """
 
     pending: frozenset[str] = frozenset()
-    repairs: Counter[str] = attrs.field(factory=Counter)
+    repairs: Mapping[str, int] = attrs.field(factory=dict)
 
-    def begin(self, found: frozenset[str]) -> int:
-        """A PUT is to mend these; how often the most stubborn was begun on by now."""
-        self.pending = found
-        self.repairs.update(found)
-        return max(self.repairs[mark] for mark in found)
+    def begun(self, found: frozenset[str]) -> "RepairAttempts":
+        """A PUT is to mend these."""
+        more = {mark: self.repairs.get(mark, 0) + 1 for mark in found}
+        return RepairAttempts(found, {**self.repairs, **more})
 
-    def judged(self, given_up: Iterable[str]) -> None:
+    def most(self) -> int:
+        """How often the most stubborn of what is pending was begun on."""
+        return max((self.repairs[mark] for mark in self.pending), default=0)
+
+    def judged(self, given_up: Iterable[str]) -> "RepairAttempts":
         """The PUT's result was looked at; nothing more is tried for some."""
-        self.pending = frozenset()
-        for mark in given_up:
-            self.repairs.pop(mark, None)
-
-    def forget(self) -> None:
-        """Start counting again: nothing differs, or the spec is another."""
-        self.pending = frozenset()
-        self.repairs.clear()
+        dropped = frozenset(given_up)
+        left = {m: n for m, n in self.repairs.items() if m not in dropped}
+        return RepairAttempts(frozenset(), left)

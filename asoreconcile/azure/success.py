@@ -89,16 +89,23 @@ def _absent(facts: ReadFacts) -> Decision:
 
 
 def after_check(
-    result: PostResult, *, follows: Follows, stored: Mapping[str, str]
+    result: PostResult,
+    *,
+    follows: Follows,
+    stored: Mapping[str, str],
+    learned: tuple[Effect, ...] = (),
 ) -> Decision:
-    """Export, unless an extension says that the resource is not usable yet."""
+    """Export, unless an extension says that the resource is not usable yet.
+
+    learned: what to remember of what the PUT was to mend (`drift.after_repair`).
+    """
     match result:
         case NotReady(message=message):
             error = ConditionError(message, reason="PostReconciliationFailure")
             return Decision(over_for(follows, stored), Fail(error))
         case Ready(status_patch=status_patch):
             patch = (PatchStatus(status_patch),) if status_patch else ()
-            return Decision(patch, Export(follows))
+            return Decision((*patch, *learned), Export(follows))
 
 
 @attrs.frozen

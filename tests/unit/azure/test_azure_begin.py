@@ -38,7 +38,11 @@ from asoreconcile.azure.decisions import (
     Show,
     Tell,
 )
+from asoreconcile.azure.drift import SyncFacts, at_sync
+from asoreconcile.azure.drift_baseline import DriftBaseline
 from asoreconcile.azure.put_ledger import PutRecord
+from asoreconcile.azure.repair_attempts import RepairAttempts
+from asoreconcile.azure.sync_mode import SyncMode
 
 ID = "/subscriptions/s/resourceGroups/rg"
 PUT = Put(ID, {"location": "westeurope"}, b"digest", {"asoreconcile/observed": "o"})
@@ -64,13 +68,22 @@ RECORDED = Record(
 )
 NOTED = Note({LATEST_RECONCILED_GENERATION: "7", "asoreconcile/observed": "o"}, BUILD)
 
+SYNC = SyncFacts(
+    mode=SyncMode.COMPARE,
+    put="p",
+    observed=DriftBaseline("p"),
+    have={"id": ID},
+    found=(),
+    drifts=RepairAttempts(),
+)
+
 
 def refusal(status):
     return ArmError(ErrorBody("Code", "No."), status=status)
 
 
 def before(**given):
-    facts = {"accepted": None, "in_order": None}
+    facts = {"accepted": None, "sync": None}
     facts = {**facts, **given}
     return before_put(PutFacts(put=PUT, generation=7, now=100.0, build="v1", **facts))
 
@@ -121,8 +134,13 @@ def test_l27_an_accepted_put_that_is_not_recorded_is_ended_first():
             {"accepted": attrs.evolve(RECORD, generation=6)},
             Decision((SHOW, NOTED), Read(Follows.PUT)),
         ),
-        # D11: Azure has it already.
-        ({"in_order": {"id": ID}}, Decision((SHOW,), Read(Follows.PUT, {"id": ID}))),
+        # D11: the sync looks first, and Azure has it already.
+        (
+            {"sync": SYNC},
+            Decision(
+                (SHOW, *at_sync(SYNC, PUT).effects), Read(Follows.PUT, {"id": ID})
+            ),
+        ),
     ],
     ids=["put", "another was accepted", "it was accepted", "it is in order"],
 )

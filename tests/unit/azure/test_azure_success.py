@@ -118,6 +118,13 @@ def test_what_is_in_use_is_exported(result, effects):
     assert decided == Decision(effects, Export(OPERATION))
 
 
+def test_what_a_put_mended_is_remembered_only_of_what_is_in_use():
+    learned = (Remember(overtaken=0),)
+    given = {"follows": PUT, "stored": STORED, "learned": learned}
+    assert after_check(Ready(), **given).effects == learned
+    assert after_check(NotReady("Not yet."), **given).effects == ()
+
+
 @pytest.mark.parametrize(("follows", "effects"), [(PUT, ()), (OPERATION, OVER)])
 def test_what_is_not_usable_yet_has_ended_its_operation(follows, effects):
     decided = after_check(NotReady("Not yet."), follows=follows, stored=STORED)

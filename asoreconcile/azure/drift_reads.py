@@ -1,0 +1,137 @@
+"""What is known of a resource and its spec at a sync, for `drift` to decide.
+
+Blocking: reads of Azure and of Secrets.
+"""
+
+from asoreconcile.azure.annotations import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.conditions import find_ready
+from asoreconcile.azure.decisions import Effect
+from asoreconcile.azure.differences import Difference, differences
+from asoreconcile.azure.drift import PERSISTENT, SyncFacts, after_repair
+from asoreconcile.azure.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    fingerprint,
+    loads,
+)
+from asoreconcile.azure.identity import Identity, identify
+from asoreconcile.azure.payload import payload_of
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.errors import AsoreconcileError, StoppedError
+from asoreconcile.objects import JsonObject, annotations, status
+
+
+def mode_of(work: ReconcileScope) -> SyncMode:
+    return sync_mode_of(
+        annotations(work.obj),
+        work.operator.namespace_annotations(work.key.namespace),
+        work.operator.sync_mode,
+    )
+
+
+def note_of_put(
+    work: ReconcileScope, identity: Identity, body: JsonObject
+) -> dict[str, str]:
+    """What to write beside the record of a PUT; nothing where each sync PUTs."""
+    if mode_of(work) is SyncMode.PUT:
+        return {}
+    put = _fingerprint(work, identity, body)
+    before = loads(work.session.annotation(OBSERVED))
+    known = before.known if before is not None and before.put == put else frozenset()
+    return {OBSERVED: DriftBaseline(put, known).dumps()}
+
+
+def facts_of_sync(
+    work: ReconcileScope, identity: Identity, body: JsonObject
+) -> SyncFacts | None:
+    """None where the sync PUTs, or the spec was not put to its end before.
+
+    One GET, shared with the reconcile. Raises ArmError, ArmTransportError.
+    """
+    mode = mode_of(work)
+    if mode is SyncMode.PUT or not _is_sync(work):
+        return None
+    put = _fingerprint(work, identity, body)
+    observed = loads(work.session.annotation(OBSERVED))
+    is_another = observed is not None and observed.put != put
+    have = None if is_another else work.context.raw_get()
+    return SyncFacts(
+        mode=mode,
+        put=put,
+        observed=observed,
+        have=have,
+        found=() if have is None else _compared(work, body, have),
+        drifts=work.memory.drifts,
+    )
+
+
+def learned(work: ReconcileScope) -> tuple[Effect, ...]:
+    """What to remember of differences that a PUT was to mend, if there are any.
+
+    Raises StoppedError.
+    """
+    drifts = work.memory.drifts
+    observed = loads(work.session.annotation(OBSERVED))
+    if not drifts.pending or observed is None:
+        return ()
+    try:
+        body = payload_of(work, identify(work, work.owner()))
+        have = work.context.raw_get()
+    except StoppedError:
+        raise
+    except AsoreconcileError as error:
+        work.log.info("Cannot tell what the PUT mended", reason=str(error))
+        return ()
+    return after_repair(drifts, observed, _compared(work, body, have or {}))
+
+
+def _is_sync(work: ReconcileScope) -> bool:
+    """Whether this spec was put to its end, so that reading is enough."""
+    if "Get" not in work.version.operations:
+        return False
+    ready = find_ready(status(work.obj).get("conditions")) or {}
+    generation = work.session.generation
+    return (
+        (ready.get("status") == "True" or ready.get("reason") == PERSISTENT)
+        and ready.get("observedGeneration") == generation
+        and work.session.annotation(LATEST_RECONCILED_GENERATION) == str(generation)
+    )
+
+
+def _fingerprint(work: ReconcileScope, identity: Identity, body: JsonObject) -> str:
+    """Of what is ours in a PUT; the children it carries come and go without it."""
+    own = work.references.without_secrets(body)
+    inside = own.setdefault("properties", None)
+    if isinstance(inside, dict):
+        children = child_collections(work.version, work.operator.catalogue)
+        kept = {n: value for n, value in inside.items() if n.lower() not in children}
+        own = {**own, "properties": kept or None}
+    return fingerprint(
+        identity.arm_id, work.version.api_version, own, work.references.mark()
+    )
+
+
+def _compared(
+    work: ReconcileScope, body: JsonObject, have: JsonObject
+) -> list[Difference]:
+    return differences(
+        work.references.without_secrets(body),
+        have,
+        children=child_collections(work.version, work.operator.catalogue),
+    )
+
+
+def child_collections(version: KindVersion, catalogue: Catalogue) -> frozenset[str]:
+    """Names of collections in `properties` whose elements are kinds of their own."""
+    parent = version.arm_type.lower() + "/"
+    types = (
+        kind.version().arm_type.lower()
+        for kind in catalogue.kinds()
+        if kind.group == version.group_kind.group and kind.is_arm
+    )
+    names = {t.removeprefix(parent) for t in types if t.startswith(parent)}
+    if version.group_kind.kind == "ManagedCluster":
+        names.add("agentpoolprofiles")
+    return frozenset(name for name in names if "/" not in name)
