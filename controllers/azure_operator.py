@@ -57,6 +57,7 @@ from asoreconcile.controllers.options import Options
 from asoreconcile.controllers.rate_limiter import retries, turns
 from asoreconcile.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.controllers.settings import Settings
+from asoreconcile.controllers.stored_versions import StoredVersions
 from asoreconcile.controllers.webhooks import Webhooks, certificates
 from asoreconcile.errors import StoppedError
 from asoreconcile.extensions.registry import builtin_sets
@@ -211,6 +212,7 @@ class AzureOperator:
         self._manager.add(self._pulse, group=RunnableGroup.CACHES)
         self._manager.add(self._supervisor, group=RunnableGroup.OTHERS)
         self._manager.add(self._lifecycle, group=RunnableGroup.LEADER)
+        self._keep_stored_versions()
         if self._webhooks is not None:
             # From now on it is ours to write the CRDs' caBundle.
             self._manager.add(
@@ -329,6 +331,23 @@ class AzureOperator:
                 applied=done.applied,
                 kept=len(done.kept),
             )
+
+    def _keep_stored_versions(self) -> None:
+        """Of CRDs that are ours to see to, where the objects may be written too."""
+        options = self._options
+        sees_to_crds = options.manages_crds and (
+            options.crd_pattern or options.webhooks.on
+        )
+        if not (sees_to_crds and self._settings.mode.watches):
+            return
+        keeper = StoredVersions(
+            self._client,
+            self._definitions.of_operators,
+            clock=self._clock,
+            threads=self._threads,
+        )
+        self._crds.add_handler(lambda _: keeper.changed())
+        self._manager.add(keeper, group=RunnableGroup.LEADER)
 
     def _match(self) -> Matched | None:
         """The kinds whose CRDs are to be installed; None installs none."""

@@ -21,6 +21,8 @@ from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 _SETTLE_SECONDS = 0.2
+# Discovery follows a CRD a moment later, and nothing tells of that: look again.
+_LATER_SECONDS = (2.0, 8.0)
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 30.0
 
@@ -132,8 +134,14 @@ class CrdWatcher:
             self._ended.set()
 
     def _supervise(self) -> None:
+        later: list[float] = []
         while True:
-            self._wanted.wait()
+            if later:
+                changed = self._clock.wait(self._wanted, later.pop(0))
+            else:
+                changed = self._wanted.wait()
+            if changed:
+                later = list(_LATER_SECONDS)
             # CRDs come in crowds: let the crowd arrive.
             if self._clock.wait(self._stopping, _SETTLE_SECONDS):
                 return

@@ -93,6 +93,7 @@ class CrdInstaller:
         self._client = client
         self._wanted = Wanted(BUILD, conversion, crd_labels or {})
         self._is_stopping = is_stopping
+        self._is_forbidden = False
 
     def install(
         self, kinds: Iterable[Kind], *, others: Iterable[Kind] = ()
@@ -129,6 +130,8 @@ class CrdInstaller:
                 existing, self._wanted.manifest(kind)
             ):
                 continue
+            if self._is_forbidden and name not in asked:
+                continue
             is_written, why = self._bring(name, kind, asked=name in asked)
             applied += is_written
             if why:
@@ -155,6 +158,9 @@ class CrdInstaller:
         for _ in range(_TRIES):
             try:
                 live = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+            except ForbiddenError as error:
+                self._is_forbidden = True  # said once: the others are refused as well
+                return False, f"it may not be read: {error}"
             except NotFoundError:
                 if not asked:
                     return False, ""

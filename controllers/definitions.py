@@ -9,6 +9,9 @@ from typing import Protocol
 from asoreconcile.cache.entry import Entry
 from asoreconcile.catalogue.kinds import Catalogue, Kind
 from asoreconcile.clock import Clock
+from asoreconcile.controllers.crd_labels import NAME_LABEL
+from asoreconcile.controllers.crd_plan import OPERATORS_NAME
+from asoreconcile.controllers.stored_versions import Definition
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
@@ -38,7 +41,7 @@ class Definitions:
     ) -> None:
         """installed: kinds whose CRDs this process, or the one that leads, installs."""
         self._cached = cached
-        self._names = [_name(kind) for kind in catalogue.kinds() if kind.is_arm]
+        self._kinds = {_name(kind): kind for kind in catalogue.kinds() if kind.is_arm}
         self._installed = sorted(map(_name, installed))
         self._clock = clock
         self._degraded_at = clock.monotonic() + degraded_after_seconds
@@ -46,10 +49,19 @@ class Definitions:
     def callers(self) -> list[WebhookTarget]:
         """The conversion webhooks of those that are there."""
         found = []
-        for name in self._names:
+        for name in self._kinds:
             entry = self._cached.entry(ObjectKey("", name))
             if entry is not None:
                 found.append(WebhookTarget.crd(name, version=entry.resource_version))
+        return found
+
+    def of_operators(self) -> list[Definition]:
+        """Those that this operator or Azure Service Operator has installed."""
+        found = []
+        for name, kind in self._kinds.items():
+            entry = self._cached.entry(ObjectKey("", name))
+            if entry is not None and entry.labels.get(NAME_LABEL) == OPERATORS_NAME:
+                found.append(Definition(name, entry.resource_version, kind))
         return found
 
     def ready(self) -> CheckResult:

@@ -42,7 +42,11 @@ def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
 def described(schema):
     """A copy in which each part of a schema has a description."""
     if isinstance(schema, dict):
-        copied = {key: described(value) for key, value in schema.items()}
+        copied = {
+            # Nothing may be said of an object's metadata.
+            key: value if key == "metadata" else described(value)
+            for key, value in schema.items()
+        }
         if isinstance(copied.get("type"), str) and "name" not in copied:
             copied["description"] = "What Azure says about it."
         return copied

@@ -45,6 +45,7 @@ KINDS = {
 }
 _LISTS = "a server that streams no initial state is listed, and again after a 410"
 _EXISTS = "what is exported goes into an object that was there before"
+_OLDER = "a CRD that is there is brought up to date"
 _TOLD = "whom to trust is told with --webhook-port and no --webhook-cert-dir"
 # What the samples' whole life does not ask for, and when it is asked for.
 UNUSED = {
@@ -55,7 +56,8 @@ UNUSED = {
     ("list", "leases.coordination.k8s.io"): _LISTS,
     ("patch", "secrets"): _EXISTS,
     ("patch", "configmaps"): _EXISTS,
-    ("get", "customresourcedefinitions.apiextensions.k8s.io"): _TOLD,
+    ("patch", "customresourcedefinitions.apiextensions.k8s.io"): _OLDER,
+    ("patch", "customresourcedefinitions.apiextensions.k8s.io/status"): _OLDER,
     **{
         (verb, f"{kind}webhookconfigurations.admissionregistration.k8s.io"): _TOLD
         for verb in ("get", "patch")

@@ -162,6 +162,19 @@ def test_one_that_may_not_be_written_is_run_as_it_is(client):
     assert "not for you" in next(iter(done.kept.values()))
 
 
+def test_without_the_right_to_read_crds_it_is_said_once(client):
+    for kind in KINDS:
+        create(client, aso_crd(kind, kind.versions[:1], build="v2.5.0"))
+
+    class Blind(Meddling):
+        def get(self, *_):
+            raise ForbiddenError("get is not for you", status=403)
+
+    done = installer(Blind(client, None)).install([VNET], others=KINDS)
+    assert len(done.kept) == 2, "the one that was asked for, and one of the others"
+    assert all("not for you" in why for why in done.kept.values())
+
+
 def test_a_stop_between_two_leaves_the_rest_to_the_next(client):
     asked = iter([False, True])
     first = installer(client, is_stopping=lambda: next(asked))

@@ -344,6 +344,18 @@ def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
     assert names(world) == {"VirtualNetwork", "VirtualNetworksSubnet"}
 
 
+def test_discovery_that_follows_a_crd_late_is_asked_again(world, supervise):
+    client = Discovery(VNET)
+    supervise(client).changed()
+    look(world, client)
+    while names(world) != {"VirtualNetwork"}:
+        pass
+    client.kinds = Discovery(VNET, SUBNET).kinds  # and nobody tells of it
+    look(world, client)
+    while len(names(world)) < 2:
+        pass
+
+
 @pytest.mark.parametrize("error", [TypeError("not a dict"), SystemExit(1)])
 def test_the_thread_that_watches_crds_dies_visibly_and_looks_anew(
     world, supervise, error, caplog
