@@ -11,7 +11,7 @@ import time
 
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 3.0, 15.0
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 3.0, 60.0
 
 
 def short_timing():

@@ -20,6 +20,9 @@ from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 
+# A lease that this machine can keep may be a minute long.
+pytestmark = pytest.mark.timeout(600)
+
 # Each writes its name into the ConfigMap, again and again.
 PROGRAM = """
 import sys, time
@@ -88,10 +91,6 @@ class Scene:
         self.kubeconfig = kubeconfig
         self.timing = short_timing()
         self.replicas = [self.start()]
-        self.events = iter(())
-
-    def follow(self, stream):
-        self.events = iter(stream)
 
     def start(self):
         self.started = getattr(self, "started", 0) + 1
@@ -114,10 +113,16 @@ class Scene:
         self.replicas.append(self.start())
 
     def wait_signed(self, by):
-        """Block until the ConfigMap says who; the moment when it was seen."""
-        for _, obj in self.events:
-            if obj.get("data", {}).get("by") == by.name:
-                return time.monotonic()
+        """Block until it signs from now on; the moment when that was seen."""
+        signed = Selection(CONFIG_MAPS, KEY.namespace)
+        page = self.client.list_page(signed)
+        stream = self.client.watch(
+            signed, resource_version=page.resource_version, timeout_seconds=600
+        )
+        with closing(stream):
+            for _, obj in stream:
+                if obj.get("data", {}).get("by") == by.name:
+                    return time.monotonic()
         raise AssertionError(f"{by.name} did not sign")
 
     def assert_taken_over(self, before, after):
@@ -147,18 +152,11 @@ def scene(tmp_path_factory):
         server.write_kubeconfig(path)
         with closing(KubeClient(load(path), user_agent="tests")) as client:
             meta = {"namespace": KEY.namespace, "name": KEY.name}
-            made = client.create(CONFIG_MAPS, {"metadata": meta})
-            stream = client.watch(
-                Selection(CONFIG_MAPS, KEY.namespace),
-                resource_version=made["metadata"]["resourceVersion"],
-                timeout_seconds=900,
-            )
-            with closing(stream):
-                found = Scene(server, client, path)
-                found.follow(stream)
-                yield found
-                for replica in found.replicas:
-                    replica.end()
+            client.create(CONFIG_MAPS, {"metadata": meta})
+            found = Scene(server, client, path)
+            yield found
+            for replica in found.replicas:
+                replica.end()
             server.faults.release_all()
 
 
