@@ -8,14 +8,29 @@ import click
 
 from asoreconcile import jsontext
 from asoreconcile.catalogue.conversion import ConversionError, rewritten
-from asoreconcile.catalogue.kinds import Catalogue, UnknownKindError
+from asoreconcile.catalogue.kinds import (
+    Catalogue,
+    Kind,
+    UnknownKindError,
+    UnknownVersionError,
+)
 from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
+from asoreconcile.catalogue.problems import Problem, schema_problems
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject, gvk_of, key_of
 
 _NEWEST = "newest"
+
+
+class _UnknownFieldsError(AsoreconcileError):
+    """Fields that the manifest's own version does not have."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, problems)))
 
 
 @click.command()
@@ -40,8 +55,8 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     Example:
       asoctl convert -f vnet.yaml --to newest > vnet-new.yaml
 
-    Exit code 1 when something cannot be converted: every problem is listed, and nothing
-    is printed.
+    Exit code 1 when something cannot be converted, or has a field that its own version
+    does not know: every problem is listed, and nothing is printed.
     """  # noqa: D301 -- click wants the character
     try:
         manifests = read_manifests(paths)
@@ -54,6 +69,8 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
             converted.append(_one(builtin(), manifest, to))
         except ConversionError as error:
             problems.append(f"{_label(manifest)}: {error}")
+        except _UnknownFieldsError as error:
+            problems += [f"{_label(manifest)}: {p}" for p in error.problems]
     if problems:
         _fail(problems)
     click.echo(_text(converted, output), nl=False)
@@ -65,6 +82,7 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
         kind = catalogue.kind(gvk_of(obj).group_kind)
     except UnknownKindError:
         return obj
+    _check_fields(kind, obj)
     version = kind.storage if to == _NEWEST else to
     made, unknown = rewritten(kind, obj, version)
     for path in unknown:
@@ -73,6 +91,20 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
             err=True,
         )
     return made
+
+
+def _check_fields(kind: Kind, obj: JsonObject) -> None:
+    """A field that its own version does not have would be kept in the annotation too,
+    where nobody sees the mistake. Raises _UnknownFieldsError.
+    """
+    try:
+        source = kind.version(gvk_of(obj).version)
+    except UnknownVersionError:
+        return  # `rewritten` knows more versions, and says so of others
+    found = schema_problems(source.spec_schema, obj.get("spec") or {}, "spec")
+    unknown = [problem for problem in found if problem.is_unknown]
+    if unknown:
+        raise _UnknownFieldsError(unknown)
 
 
 def _label(manifest: Manifest) -> str:

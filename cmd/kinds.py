@@ -102,7 +102,7 @@ def show(*, name: str, version: str) -> None:
 
     \b
     Example:
-      asoreconcile kinds show network.azure.com/VirtualNetwork --version v20240301
+      asoreconcile kinds show network.azure.com/VirtualNetwork --version v20250301
     """  # noqa: D301 -- click wants the character
     kind = _kind(name)
     click.echo(

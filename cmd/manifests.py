@@ -16,7 +16,7 @@ from asoreconcile.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.catalogue.manifests import Manifest, read_manifests
-from asoreconcile.catalogue.validation import problems
+from asoreconcile.catalogue.validation import name_problems, problems
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.controllers import crds
 from asoreconcile.controllers.kind_registry import resource_of
@@ -234,7 +234,7 @@ class AppliedManifests:
                 f"{known.gvk.version}: use one version of a kind, or --all-versions"
             )
         title = f"{gvk.kind} {metadata(obj).get('name', '')}"
-        for problem in problems(version, obj):
+        for problem in (*problems(version, obj), *name_problems(version, obj)):
             yield f"{where}: {title}: {problem.path}: {problem.message}"
 
     def _key(self, obj: JsonObject) -> ObjectKey:

@@ -72,8 +72,6 @@ def render(
     for manifest in result.skipped:
         kind = manifest.obj.get("kind")
         click.echo(f"skipped {manifest.where}: {kind} is not an Azure kind", err=True)
-    for double in result.doubles:
-        click.echo(f"warning: {double}", err=True)
     if not result.requests:
         _fail(["there is no Azure resource in these manifests"])
     click.echo(_text(result.requests, output), nl=False)

@@ -18,6 +18,7 @@ from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.catalogue.inputs import InputReference
+from asoreconcile.catalogue.suggestions import lacking
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.objects import (
@@ -92,7 +93,8 @@ class References:
         data = self._secret_data(name)
         if key not in data:
             raise _missing(
-                "SecretNotFound", f"Secret {name!r} has no key {key!r}: add it"
+                "SecretNotFound",
+                f"Secret {name!r} has no key {key!r}{lacking(key, data)}: add it",
             )
         return self._decoded(name, key, data[key])
 
@@ -109,7 +111,8 @@ class References:
         data: dict[str, str] = obj.get("data") or {}
         if key not in data:
             raise _missing(
-                "ConfigMapNotFound", f"ConfigMap {name!r} has no key {key!r}: add it"
+                "ConfigMapNotFound",
+                f"ConfigMap {name!r} has no key {key!r}{lacking(key, data)}: add it",
             )
         return data[key]
 

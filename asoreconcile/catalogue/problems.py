@@ -19,10 +19,14 @@ _MAX_LISTED = 12
 
 @attrs.frozen
 class Problem:
-    """One thing to mend; path as in `spec.subnets[0].name`."""
+    """One thing to mend; path as in `spec.subnets[0].name`.
+
+    is_unknown: the schema has no such field.
+    """
 
     path: str
     message: str
+    is_unknown: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
@@ -66,7 +70,8 @@ def _object_problems(
             if child is not None:
                 yield from schema_problems(values_schema, child, f"{at}.{name}")
         elif not open_ended:
-            yield Problem(f"{at}.{name}", _unknown(name, value, properties))
+            message = _unknown(name, value, properties)
+            yield Problem(f"{at}.{name}", message, is_unknown=True)
     for name in schema.get("required", ()):
         if value.get(name) is None:
             yield Problem(f"{at}.{name}", "is required: set it")

@@ -20,7 +20,8 @@ from asoreconcile.catalogue.kinds import (
 from asoreconcile.catalogue.manifests import Manifest
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.catalogue.resolution import Answers, Resolution
-from asoreconcile.catalogue.validation import problems
+from asoreconcile.catalogue.suggestions import hint
+from asoreconcile.catalogue.validation import name_problems, problems
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import (
     GroupKind,
@@ -34,6 +35,8 @@ from asoreconcile.objects import (
 
 # As `azure.annotations` has it.
 _POLICY = "serviceoperator.azure.com/reconcile-policy"
+_POLICIES = ("manage", "skip", "detach-on-delete")
+_CREDENTIAL = "serviceoperator.azure.com/credential-from"
 _INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 
 
@@ -59,13 +62,10 @@ class Request:
 class Rendered:
     """requests: one for each Azure manifest, in the manifests' order.
     skipped: manifests that are neither Azure's nor inputs, such as a Deployment.
-    doubles: what to say of objects that stand for one Azure resource: in one cluster
-    the older one alone would manage it.
     """
 
     requests: tuple[Request, ...]
     skipped: tuple[Manifest, ...]
-    doubles: tuple[str, ...] = ()
 
 
 class RenderError(AsoreconcileError):
@@ -117,10 +117,10 @@ def render(
         if request and annotations(manifest.obj).get(_POLICY) != "skip":
             named = gvk.group_kind, key_of(manifest.obj)
             by_id[ids.key(request.path)].setdefault(named, manifest)
+    found += [_double(several) for several in by_id.values() if len(several) > 1]
     if found:
         raise RenderError(found)
-    doubles = [_double(several) for several in by_id.values() if len(several) > 1]
-    return Rendered(tuple(requests), tuple(skipped), tuple(doubles))
+    return Rendered(tuple(requests), tuple(skipped))
 
 
 def _double(several: Mapping[object, Manifest]) -> str:
@@ -166,7 +166,8 @@ def _one(
     if not version.is_arm:
         return ["this kind is no ARM resource: there is nothing to send"], None
     wrong = problems(version, obj)
-    texts = [str(problem) for problem in wrong]
+    texts = [str(problem) for problem in (*wrong, *name_problems(version, obj))]
+    texts += _annotated(obj, resolution)
     texts += _unresolved(version, obj, resolution, {problem.path for problem in wrong})
     try:
         resolution.arm_id_of(version, obj)
@@ -175,6 +176,24 @@ def _one(
     if texts:
         return texts, None
     return [], request_of(version, obj, resolution, show_secrets=show_secrets)
+
+
+def _annotated(obj: JsonObject, resolution: Resolution) -> list[str]:
+    """What is wrong with the annotations that the operator reads."""
+    found = annotations(obj)
+    texts = []
+    policy = found.get(_POLICY)
+    if policy and policy not in _POLICIES:
+        texts.append(
+            f"{_POLICY}: {policy!r} is unknown{hint(policy, _POLICIES)}; there are "
+            f"{', '.join(_POLICIES)}"
+        )
+    if secret := found.get(_CREDENTIAL):
+        try:
+            resolution.secret_map({"name": secret}, key_of(obj).namespace)
+        except AsoreconcileError as error:
+            texts.append(f"{_CREDENTIAL}: {error}")
+    return texts
 
 
 def _unresolved(

@@ -12,10 +12,10 @@ from typing import Any, assert_never
 import attrs
 
 from asoreconcile.catalogue.inputs import InputReference
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion, UnknownKindError
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.paths import arm_id
-from asoreconcile.catalogue.suggestions import hint
+from asoreconcile.catalogue.suggestions import hint, lacking
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import (
     GroupKind,
@@ -160,12 +160,8 @@ class Resolution:
             return given
         found = self._objects.get((group_kind, key))
         if found is None:
-            near = self._near(key)
-            raise ResolutionError(
-                f"{_shown(group_kind, key)} is not among the manifests{near}:"
-                f" add it, or give its ARM id under references in the --resolve file"
-                f" as {_answer_key(group_kind, key.name)!r}"
-            )
+            self._check_kind(group_kind)
+            raise ResolutionError(self._missing(group_kind, key))
         return self._id_of_manifest(group_kind, key, found)
 
     def resolve(self, needed: InputReference, namespace: str) -> object:
@@ -247,11 +243,40 @@ class Resolution:
         data = {k: _decoded(name, k, v) for k, v in (found.get("data") or {}).items()}
         return {**data, **(found.get("stringData") or {})}
 
+    def _check_kind(self, group_kind: GroupKind) -> None:
+        """Raises ResolutionError for a kind that Azure's groups do not have."""
+        if group_kind.group in self._catalogue.groups():
+            try:
+                self._catalogue.kind(group_kind)
+            except UnknownKindError as error:
+                raise ResolutionError(str(error)) from error
+
+    def _missing(self, group_kind: GroupKind, key: ObjectKey) -> str:
+        answer = (
+            "give its ARM id under references in the --resolve file"
+            f" as {_answer_key(group_kind, key.name)!r}"
+        )
+        shown = _shown(group_kind, key)
+        elsewhere = sorted(
+            other.namespace
+            for kind, other in self._objects
+            if kind == group_kind and other.name == key.name
+        )
+        if elsewhere:
+            return (
+                f"{shown} is in namespace {elsewhere[0]!r}, and names are looked for in"
+                f" the object's own, {key.namespace!r}: put both into one namespace,"
+                f" name it by armId, or {answer}"
+            )
+        return (
+            f"{shown} is not among the manifests{self._near(key)}: add it, or {answer}"
+        )
+
     def _near(self, key: ObjectKey) -> str:
-        """Where it nearly is: the same name elsewhere, or a name much like it."""
+        """Where it nearly is: the same name of another kind, or a name much like it."""
         for group_kind, other in self._objects:
             if other.name == key.name:
-                return f" (there is {_shown(group_kind, other)})"
+                return f" ({key.name!r} is a {group_kind.kind})"
         near = hint(key.name, {other.name for _, other in self._objects})
         return near.removesuffix("?").replace("; ", " (", 1) + "?)" if near else ""
 
@@ -292,7 +317,7 @@ def _member(
             f" under {answers} in the --resolve file as '{name}/{key}'"
         )
     if key not in data:
-        raise ResolutionError(f"{kind} {name!r} has no key {key!r}{hint(key, data)}")
+        raise ResolutionError(f"{kind} {name!r} has no key {key!r}{lacking(key, data)}")
     return str(data[key])
 
 

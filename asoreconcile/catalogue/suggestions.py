@@ -1,7 +1,9 @@
 """Which known word somebody probably meant."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+
+_LISTED = 10
 
 
 def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
@@ -14,6 +16,13 @@ def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
         by_fold.setdefault(candidate.casefold(), candidate)
     close = get_close_matches(word.casefold(), by_fold, n=count, cutoff=0.6)
     return [by_fold[fold] for fold in close]
+
+
+def lacking(key: str, known: Collection[str]) -> str:
+    """`; did you mean X? (it has X, Y)` for a key that is not there. Names alone."""
+    listed = sorted(known)
+    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return f"{hint(key, known)} (it has {', '.join(listed[:_LISTED]) or 'none'}{more})"
 
 
 def hint(word: str, known: Iterable[str]) -> str:

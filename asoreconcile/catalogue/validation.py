@@ -4,18 +4,22 @@ The kind's own schema, then the rules that no schema can state: the shape of
 references and owner, fields that exclude each other, unions. All problems at once.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.arm import ids
 from asoreconcile.catalogue.kind_rules import kind_problems
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.problems import Problem, schema_problems
 from asoreconcile.catalogue.reserved import is_reserved
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
 from asoreconcile.objects import JsonObject, dig, metadata
 
 _PARTS = ("group", "kind", "name")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAME_LENGTH = 253
 _RESOURCE_GROUP = "Microsoft.Resources/resourceGroups"
 
 
@@ -42,6 +46,34 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
     yield from schema_problems(version.spec_schema, spec, "spec")
     yield from _rules(version, obj)
     yield from _export_problems(dig(obj, "spec.operatorSpec"))
+
+
+def name_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+    """What is wrong with an object's names; [] when nothing is.
+
+    For who has manifests and no API server: Kubernetes' rule for names, and Azure's for
+    a name that is the Azure name as well.
+    """
+    name = str(metadata(obj).get("name") or "")
+    if not name:
+        return []
+    found = []
+    if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
+        message = (
+            f"{name!r} is no name that Kubernetes takes: lower-case letters, digits, "
+            "'-' and '.', a letter or digit at both ends"
+        )
+        found.append(Problem("metadata.name", message))
+    schema = (version.spec_schema.get("properties") or {}).get("azureName")
+    if schema and not dig(obj, "spec.azureName") and azure_name(version, obj) == name:
+        found += [
+            Problem(
+                "metadata.name",
+                f"is the Azure name too: {wrong.message}; or set spec.azureName",
+            )
+            for wrong in schema_problems(schema, name, "metadata.name")
+        ]
+    return found
 
 
 def rule_problems(

@@ -1,7 +1,11 @@
 """Every command teaches how it is used."""
 
+import itertools
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -9,6 +13,24 @@ from click.testing import CliRunner
 
 from asoreconcile.cmd.asoctl import main as asoctl
 from asoreconcile.cmd.asoreconcile import main as asoreconcile
+
+MANIFESTS = {
+    "group.yaml": """
+apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: rg}
+spec: {location: westeurope}
+""",
+    "vnet.yaml": """
+apiVersion: network.azure.com/v1api20240301
+kind: VirtualNetwork
+metadata: {name: vnet}
+spec:
+  owner: {name: rg}
+  location: westeurope
+  addressSpace: {addressPrefixes: [10.0.0.0/16]}
+""",
+}
 
 
 def below(command, path):
@@ -56,3 +78,56 @@ def test_a_reader_that_has_seen_enough_is_no_failure(command):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 0
+
+
+def examples(path, command):
+    """The commands of ours in its help, continued lines joined."""
+    text = re.sub(r"(\\|(\|))\n\s*", r"\2 ", command.help.replace("\b", ""))
+    for line in text.splitlines():
+        if path[0] not in line:
+            continue
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&<>")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        try:
+            words = list(lexer)
+        except ValueError:
+            continue  # prose with an apostrophe
+        for is_between, part in itertools.groupby(words, lambda w: w[0] in ";|&<>"):
+            given = list(part)
+            while given and re.fullmatch(r"[A-Z_]+=.*", given[0]):
+                given.pop(0)
+            if not is_between and given[:1] == [path[0]] and given[1:]:
+                yield given
+
+
+EXAMPLES = [words for path, command in COMMANDS for words in examples(path, command)]
+RUN = ("kinds", "render", "convert", "extensions")
+
+
+@pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)
+def test_an_example_is_taken_as_it_stands(words, tmp_path, monkeypatch):
+    """Those that look and print are run; those that serve are only parsed."""
+    monkeypatch.chdir(tmp_path)
+    for name in set(words) & {"group.yaml", "vnet.yaml", "ca.pem"}:
+        Path(name).write_text(MANIFESTS.get(name, "pem"))
+    Path("my-manifests").mkdir()
+    main = {"asoctl": asoctl, "asoreconcile": asoreconcile}[words[0]]
+    if words[1] in RUN and "--extensions" not in words:  # a package of somebody's
+        done = CliRunner().invoke(main, words[1:])
+        assert done.exit_code == 0, done.output
+        assert done.stdout
+        return
+    context, rest = None, words
+    while rest:
+        context = main.make_context(rest[0], list(rest[1:]), parent=context)
+        if not isinstance(main, click.Group):
+            break
+        _, main, after = main.resolve_command(
+            context, context._protected_args + context.args
+        )
+        rest = [main.name, *after]
+
+
+def test_every_leaf_but_few_has_an_example_that_runs():
+    assert len(EXAMPLES) >= 12, EXAMPLES

@@ -189,7 +189,7 @@ def test_help_teaches_with_an_example(args):
 def test_render_shows_values_of_secrets_on_request_alone():
     server = """apiVersion: dbforpostgresql.azure.com/v1api20221201
 kind: FlexibleServer
-metadata: {name: db}
+metadata: {name: shop-db}
 spec:
   owner: {armId: /subscriptions/s/resourceGroups/g}
   location: westus

@@ -46,6 +46,14 @@ def test_a_manifest_is_printed_in_the_newest_version_and_others_as_they_are():
     assert secret == yaml.safe_load(SECRET)
 
 
+def test_a_field_that_no_version_of_the_author_has_is_refused():
+    text = SERVER.replace("  sourceServer", "  storag: {}\n  sourceServer")
+    result = convert(f"{text}---\n{SECRET}", "--to", "newest")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "FlexibleServer db: spec.storag: unknown field; did you" in result.stderr
+
+
 def test_what_a_version_does_not_know_is_named_and_kept():
     result = convert(SERVER, "--to", "v1api20210501")
 

@@ -124,7 +124,7 @@ spec: {owner: {name: rg}, location: westus, sku: {name: Standard}}
 
     assert body["properties"]["natGateway"]["id"].endswith("/natGateways/nat")
     (text,) = problems(subnet, VNET, GROUP, nat % ", namespace: elsewhere, x: y")[:1]
-    assert "there is NatGateway 'nat'" in text
+    assert "NatGateway 'nat' is in namespace 'elsewhere'" in text
 
 
 def test_secrets_and_config_maps_come_from_manifests():
@@ -231,7 +231,70 @@ def test_problems_say_where_and_what_to_do(text, message):
 def test_a_missing_key_names_the_nearest():
     (text,) = problems(KEYED.replace("key: word", "key: wrod"), SECRET)
 
-    assert text.endswith("Secret 'values' has no key 'wrod'; did you mean word?")
+    assert text.endswith(
+        "Secret 'values' has no key 'wrod'; did you mean word? (it has other, word)"
+    )
+
+
+NOTE = "metadata:\n  annotations: {serviceoperator.azure.com/%s}\n  name: vnet"
+
+
+def noted(note):
+    return VNET.replace("metadata: {name: vnet}", NOTE % note)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            noted("reconcile-policy: detach-on-delet"),
+            "'detach-on-delet' is unknown; did you mean detach-on-delete?",
+        ),
+        (
+            noted("credential-from: team"),
+            "credential-from: Secret 'team' is not among the manifests",
+        ),
+        (
+            VNET.replace("name: vnet", "name: My_Net"),
+            "metadata.name: 'My_Net' is no name that Kubernetes takes",
+        ),
+        (
+            VNET.replace("name: rg", "name: vnet"),
+            "'vnet' is not among the manifests ('vnet' is a VirtualNetwork)",
+        ),
+        (
+            SUBNET + "  natGateway: {reference: {group: network.azure.com, "
+            "kind: NatGatewya, name: nat}}\n",
+            "natGateway.reference: group network.azure.com has no kind 'NatGatewya'",
+        ),
+    ],
+)
+def test_what_manifests_show_to_be_wrong_is_said(text, said):
+    rest = [GROUP] if text is not SUBNET else [GROUP, VNET]
+    assert any(said in found for found in problems(text, *rest)), problems(text, *rest)
+
+
+def test_a_name_that_is_the_azure_name_too_keeps_azures_rules():
+    account = """
+apiVersion: storage.azure.com/v1api20230101
+kind: StorageAccount
+metadata: {name: shop-orders}
+spec:
+  owner: {name: rg}
+  location: westus
+  kind: StorageV2
+  sku: {name: Standard_LRS}
+"""
+    (text,) = problems(account, GROUP)
+    assert "metadata.name: is the Azure name too" in text
+    assert rendered(account + "  azureName: shoporders\n", GROUP).requests
+
+
+def test_a_credential_among_the_manifests_or_the_answers_is_found():
+    secret = SECRET.replace("name: values", "name: team")
+    assert rendered(noted("credential-from: team"), GROUP, secret).requests
+    answers = {"secretMaps": {"team/*": {}}}
+    assert rendered(noted("credential-from: team"), GROUP, answers=answers).requests
 
 
 def test_a_resource_group_needs_a_subscription():
@@ -316,7 +379,7 @@ def test_two_objects_of_one_resource_are_named():
     other = VNET.replace("{name: vnet}", "{name: other}").replace(
         "spec:", "spec:\n  azureName: VNET"
     )
-    (text,) = rendered(GROUP, VNET, other).doubles
+    (text,) = problems(GROUP, VNET, other)
     assert "VirtualNetwork other: stands for the same Azure resource" in text
     assert "VirtualNetwork vnet" in text
     # What only reads stands beside it, and the same object twice is one.
@@ -324,5 +387,5 @@ def test_two_objects_of_one_resource_are_named():
         "metadata:\n  annotations: {serviceoperator.azure.com/reconcile-policy: skip}"
     )
     reading = other.replace("metadata: {name: other}", f"{note}\n  name: other")
-    assert rendered(GROUP, VNET, reading).doubles == ()
-    assert rendered(GROUP, VNET, VNET).doubles == ()
+    assert len(rendered(GROUP, VNET, reading).requests) == 3
+    assert len(rendered(GROUP, VNET, VNET).requests) == 3
