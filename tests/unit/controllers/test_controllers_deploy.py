@@ -124,10 +124,12 @@ def cluster_role(name):
 
 
 def test_crds_are_written_by_name_only():
-    create, write, hooks = cluster_role("crd-manager-role")
+    create, write, trim, hooks = cluster_role("crd-manager-role")
     assert create["verbs"] == ["create"]
     names = {f"{k.plural}.{k.group}" for k in builtin().kinds() if k.is_arm}
     assert set(write["resourceNames"]) == names
+    assert trim["resources"] == ["customresourcedefinitions/status"]
+    assert set(trim["resourceNames"]) == names
     assert len(hooks["resourceNames"]) == 2
     for rule in [r for d in [*RBAC, *TENANT] for r in d.get("rules", ())]:
         if set(rule["verbs"]) & {"patch", "update"} and "." in rule["apiGroups"][0]:
