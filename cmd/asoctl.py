@@ -4,6 +4,7 @@ import click
 
 from asoreconcile.cmd.broken_pipe import QuietGroup
 from asoreconcile.cmd.convert import convert
+from asoreconcile.cmd.doctor import doctor
 from asoreconcile.cmd.explain import explain
 from asoreconcile.cmd.import_azure import import_group
 from asoreconcile.cmd.plan import plan
@@ -20,6 +21,7 @@ def main() -> None:
 main.add_command(convert)
 main.add_command(plan)
 main.add_command(render)
+main.add_command(doctor)
 main.add_command(explain)
 main.add_command(import_group)
 
