@@ -16,6 +16,7 @@ import threading
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import attrs
 
@@ -220,6 +221,7 @@ def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
     return f"/{verb}-{group}-{gvk.version}-{gvk.kind.lower()}"
 
 
+@lru_cache(maxsize=16)
 def _timeout_seconds(query: str) -> float:
     """What the API server says it will wait: `timeout=10s`."""
     stated = urllib.parse.parse_qs(query).get("timeout", [""])[0]
