@@ -272,7 +272,7 @@ def manager(
         health_address=health_addr,
         kubeconfig=kubeconfig,
         extension_names=extension_names,
-        leader_election=_election(leader_election_seconds)
+        leader_election=_election(read.pod_namespace, leader_election_seconds)
         if enable_leader_election
         else None,
         webhooks=answering,
@@ -309,13 +309,15 @@ def _usual_certificates() -> Path | None:
     return folder if (folder / "tls.crt").is_file() else None
 
 
-def _election(seconds: tuple[float, float, float]) -> "LeaderElectionOptions":
+def _election(
+    namespace: str, seconds: tuple[float, float, float]
+) -> "LeaderElectionOptions":
     from asoreconcile.runtime.leaderelection.lease import (
         LeaderElectionOptions,
         LeaseTiming,
     )
 
     try:
-        return LeaderElectionOptions(_LEASE, timing=LeaseTiming(*seconds))
+        return LeaderElectionOptions(_LEASE, namespace, timing=LeaseTiming(*seconds))
     except ValueError as error:
         raise click.UsageError(f"--leader-election-seconds: {error}") from error

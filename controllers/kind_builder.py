@@ -9,10 +9,8 @@ from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.informers import Informers
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.storage_codec import codec_of
-from asoreconcile.clock import Clock
 from asoreconcile.controllers.azure_ids import index_azure_ids
 from asoreconcile.controllers.credential_watcher import index_credentials
 from asoreconcile.controllers.event_mapping import EventMapping
@@ -24,41 +22,32 @@ from asoreconcile.controllers.kind_registry import (
 )
 from asoreconcile.controllers.rate_limiter import retries
 from asoreconcile.controllers.ready_metrics import index_not_ready
-from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
-from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.health import CachesSynced
+from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.sources import Watch
-from asoreconcile.runtime.worker import Throttle
-from asoreconcile.threads import Threads
-
-# A reconcile asks Azure a handful of times, for 90 s of silence each at the worst (D9).
-_PASS_SECONDS = 300.0
 
 
 @attrs.frozen
 class KindBuilder:
-    """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them)."""
+    """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them).
 
-    settings: Settings
-    clock: Clock
-    metrics: RuntimeMetrics
-    informers: Informers
+    options: of each kind's controller, but for the limiter, which is its own.
+    """
+
+    app: Application
+    sync_period_seconds: float | None
+    options: ControllerOptions
     operator: SharedDependencies
     wakeups: EventMapping
-    throttle: Throttle | None
-    synced: CachesSynced
     webhooks: Webhooks | None
-    threads: Threads
 
     def build(self, version: KindVersion) -> RunningKind:
         """A kind's informer and controller, neither started."""
         if self.webhooks is not None:
             self.webhooks.admit(self.operator.catalogue.kind(version.group_kind))
-        informer = self.informers.of(resource_of(version))
+        informer = self.app.informer(resource_of(version))
         try:
             return self._build(version, informer)
         except BaseException:
@@ -84,26 +73,18 @@ class KindBuilder:
             cache=informer,
             form=form,
             intervals=RequeueBackoff(
-                sync_period_seconds=self.settings.sync_period_seconds,
+                sync_period_seconds=self.sync_period_seconds,
                 uniform=random.uniform,
             ),
             in_flight_reads=in_flight_reads,
             unreadable=lambda: informer.unreadable,
             recorder=self.operator.recorder.named(controller_name(version)),
         )
-        controller = Controller(
+        controller = self.app.controller(
             controller_name(version),
             ArmReconciler(self.operator, kind, informer),
-            ControllerOptions(
-                max_concurrent_reconciles=self.settings.max_concurrent_reconciles,
-                limiter=retries(self.clock),
-                deadline_seconds=_PASS_SECONDS,
-                throttle=self.throttle,
-            ),
-            clock=self.clock,
+            attrs.evolve(self.options, limiter=retries(self.app.clock)),
             kind=str(version.group_kind),
-            metrics=self.metrics,
-            threads=self.threads,
         )
         # First the index of who names what, then the queue: a worker that finds its
         # owner missing is already known to wait for it.
@@ -111,14 +92,6 @@ class KindBuilder:
             lambda event: self.wakeups.on_azure_object(kind.form, event)
         )
         controller.watch(Watch(informer, when=needs_reconcile))
-        name = str(version.group_kind)
-        self.synced.watch(name, informer.has_synced, lambda: informer.last_error)
-        self.metrics.informer(
-            name,
-            has_synced=informer.has_synced,
-            idle_seconds=informer.seconds_since_activity,
-            unreadable=lambda: len(informer.unreadable),
-        )
         return RunningKind(
             version, informer, controller, kind.form, in_flight_reads, kind.memories
         )
@@ -128,9 +101,6 @@ class KindBuilder:
         self._forget(kind.version, kind.informer)
 
     def _forget(self, version: KindVersion, informer: Informer) -> None:
-        name = str(version.group_kind)
-        self.informers.discard(informer)
+        self.app.release(informer)
         self.wakeups.forget(version.group_kind)
-        self.synced.forget(name)
-        self.metrics.forget(name)
-        self.metrics.forget(controller_name(version))
+        self.app.metrics.forget(controller_name(version))

@@ -4,9 +4,16 @@ from collections.abc import Mapping
 
 import attrs
 
+from asoreconcile.clock import Clock
 from asoreconcile.controllers.webhooks import WebhookOptions
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS
+from asoreconcile.webhooks.certificates import FileCertificates
+
+
+class MetricsCertificateError(AsoreconcileError):
+    """The certificate for the metrics cannot be used."""
 
 
 @attrs.frozen
@@ -34,3 +41,16 @@ class Options:
     webhooks: WebhookOptions = attrs.field(factory=WebhookOptions)
     all_versions: bool = False
     grace_seconds: float = GRACE_SECONDS
+
+    def scrape_certificates(self, clock: Clock | None) -> FileCertificates | None:
+        """What the metrics are served with; None has the application make a pair, that
+        nobody can verify, as ASO does. Raises MetricsCertificateError.
+        """
+        folder = self.metrics_certificates
+        if not (self.secure_metrics and folder):
+            return None
+        try:
+            return FileCertificates(folder, clock=clock)
+        except OSError as error:
+            message = f"--metrics-cert-dir {folder}: {error}"
+            raise MetricsCertificateError(message) from error

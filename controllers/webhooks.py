@@ -19,29 +19,30 @@ from asoreconcile.azure.export_expressions import (
 from asoreconcile.catalogue.conversion import ConversionError, convert
 from asoreconcile.catalogue.kinds import Catalogue, Kind, KindVersion, UnknownKindError
 from asoreconcile.catalogue.problems import Problem
+from asoreconcile.catalogue.webhook_manifests import MUTATING_NAME, VALIDATING_NAME
 from asoreconcile.catalogue.webhookclient import (
     CONVERT_PATH,
     MUTATE_PATH,
     VALIDATE_PATH,
     WebhookClient,
 )
-from asoreconcile.clock import Clock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.expressions.turns import EngineBusyError
-from asoreconcile.kube.client import KubeClient
 from asoreconcile.objects import JsonObject, ObjectKey, dig, gvk_of
-from asoreconcile.runtime.health import WebhookReadiness
-from asoreconcile.runtime.runnable import Runnable
-from asoreconcile.threads import Threads
+from asoreconcile.runtime.application import Application
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
-from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.server import OFF, WebhookServer, webhook_path
+from asoreconcile.webhooks.server import OFF, webhook_path
+
+_CONFIGURATIONS = (
+    WebhookTarget.mutating(MUTATING_NAME),
+    WebhookTarget.validating(VALIDATING_NAME),
+)
 
 
 class WebhookOptionsError(AsoreconcileError):
@@ -123,35 +124,31 @@ def _is_https(url: str) -> bool:
 
 
 def certificates(
+    app: Application,
     options: WebhookOptions,
-    client: KubeClient,
-    secret: ObjectKey,
     *,
-    clock: Clock,
+    secret: ObjectKey,
     callers: Callable[[], Iterable[WebhookTarget]],
-    may_write: Callable[[], bool],
-    metrics: WebhookMetrics,
-    threads: Threads,
 ) -> FileCertificates | ManagedCertificates:
     """What the server is to show. Raises WebhookOptionsError for unusable files.
 
-    secret, callers, may_write: of `ManagedCertificates`.
+    secret, callers: of `ManagedCertificates`; the leader writes.
     """
     folder = options.cert_dir
     if folder is None:
         return ManagedCertificates(
-            client,
+            app.client,
             secret,
             options.hosts,
-            clock=clock,
+            clock=app.clock,
             url=options.url,
             callers=callers,
-            may_write=may_write,
-            metrics=metrics,
-            threads=threads,
+            may_write=lambda: app.leads,
+            metrics=app.webhook_metrics,
+            threads=app.threads,
         )
     try:
-        return FileCertificates(folder, clock=clock, metrics=metrics)
+        return FileCertificates(folder, clock=app.clock, metrics=app.webhook_metrics)
     except OSError as error:
         raise WebhookOptionsError(
             f"cannot use the certificate in {folder}: {error}"
@@ -159,46 +156,34 @@ def certificates(
 
 
 class Webhooks:
-    """The server with its functions; `services` belong into Group.WEBHOOKS."""
+    """The application's webhook server, with the functions for our kinds."""
 
     def __init__(
         self,
-        address: str,
+        app: Application,
+        options: WebhookOptions,
         catalogue: Catalogue,
         *,
-        certificates: FileCertificates | ManagedCertificates,
-        clock: Clock,
-        metrics: WebhookMetrics,
+        secret: ObjectKey,
+        crds: Callable[[], Iterable[WebhookTarget]],
     ) -> None:
-        """Listens nowhere yet. Raises ListenError."""
-        self._certificates = certificates
-        self.server = WebhookServer(
-            address, certificates=certificates, clock=clock, metrics=metrics
+        """secret: keeps a certificate of our own making. crds: the CRDs that we
+        convert for. Listens nowhere yet. Raises ListenError, WebhookOptionsError.
+        """
+        self.certificates = certificates(
+            app, options, secret=secret, callers=lambda: (*_CONFIGURATIONS, *crds())
         )
+        self.server = app.webhooks(options.address, certificates=self.certificates)
         self._admission = Admission(catalogue, expression_problems)
         self._answered: set[str] = set()
-        untold = (
-            certificates.untold
-            if isinstance(certificates, ManagedCertificates)
-            else dict[str, str]
-        )
-        self.ready = WebhookReadiness(self.server.problem, untold, clock=clock)
-        """A readiness check: whether the API server's calls would succeed."""
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
         self.server.mutate(MUTATE_PATH, self._admission.mutate)
 
-    @property
-    def services(self) -> tuple[Runnable, ...]:
-        """The runnables, in the order in which they are started."""
-        if isinstance(self._certificates, ManagedCertificates):
-            return (self._certificates, self.server)
-        return (self.server,)
-
     def changed(self) -> None:
         """A CRD came or changed: it may need our caBundle."""
-        if isinstance(self._certificates, ManagedCertificates):
-            self._certificates.look()
+        if isinstance(self.certificates, ManagedCertificates):
+            self.certificates.look()
 
     def admit(self, kind: Kind) -> None:
         """Answer at a kind's own paths too, those of all its versions. Once a kind."""

@@ -6,15 +6,12 @@ import urllib.request
 
 import pytest
 from operation import Operation, free_port
-from prometheus_client import CollectorRegistry
+from quickclock import QuickClock
 from world import resource_group
 
 from asoreconcile.certificates import Authority
 from asoreconcile.clock import SystemClock
-from asoreconcile.controllers.metrics_endpoint import (
-    MetricsCertificateError,
-    secured,
-)
+from asoreconcile.controllers.options import MetricsCertificateError, Options
 from asoreconcile.kube.resources import ApiResource
 
 _RBAC = ("rbac.authorization.k8s.io", "v1")
@@ -102,11 +99,6 @@ def test_only_who_may_read_the_metrics_gets_them(operation, own):
 
 
 def test_an_unusable_certificate_is_said_at_the_start(tmp_path):
+    options = Options(secure_metrics=True, metrics_certificates=str(tmp_path))
     with pytest.raises(MetricsCertificateError, match="--metrics-cert-dir"):
-        secured(
-            ":0",
-            CollectorRegistry(),
-            client=None,
-            clock=SystemClock(),
-            folder=str(tmp_path),
-        )
+        options.scrape_certificates(QuickClock())

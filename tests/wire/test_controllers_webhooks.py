@@ -9,7 +9,6 @@ from queue import SimpleQueue
 import orjson
 import pytest
 import urllib3
-from prometheus_client import CollectorRegistry
 
 from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.catalogue.conversion import CARRIED
@@ -23,19 +22,17 @@ from asoreconcile.controllers.webhooks import (
     WebhookOptions,
     WebhookOptionsError,
     Webhooks,
-    certificates,
     converter,
 )
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
-from asoreconcile.runtime.health import CheckResult
+from asoreconcile.runtime.application import Application
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.threads import Threads
 from asoreconcile.webhooks.certificates import FileCertificates
-from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookServer, webhook_path
 
 AUTHORITY = certificate_authority()
@@ -353,30 +350,27 @@ def test_a_made_up_name_is_not_made_up_anew(ask):
 
 
 @pytest.fixture
-def registry():
-    return CollectorRegistry()
+def app():
+    """Of a cluster that is never asked."""
+    made = Application("tests", cluster=ClusterConfig("http://127.0.0.1:1", None, str))
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def make(registry):
+def registry(app):
+    return app.registry
+
+
+@pytest.fixture
+def make(app):
     """The operator's webhooks, as the operator puts them together."""
 
-    def build(folder, *, client=None, callers=tuple):
-        clock, metrics = SystemClock(), WebhookMetrics(registry)
-        options = WebhookOptions(cert_dir=folder, url="https://127.0.0.1:9443")
-        shown = certificates(
-            options,
-            client,
-            SECRET,
-            clock=clock,
-            callers=callers,
-            may_write=lambda: True,
-            metrics=metrics,
-            threads=Threads(),
+    def build(folder, *, app=app, crds=tuple):
+        options = WebhookOptions(
+            "127.0.0.1:0", cert_dir=folder, url="https://127.0.0.1:9443"
         )
-        return Webhooks(
-            "127.0.0.1:0", builtin(), certificates=shown, clock=clock, metrics=metrics
-        )
+        return Webhooks(app, options, builtin(), secret=SECRET, crds=crds)
 
     return build
 
@@ -436,19 +430,17 @@ def test_wh2_a_kind_is_answered_at_the_paths_of_all_its_versions(make, folder):
             assert_judged(ask, vnet(version), validate=validate, mutate=mutate)
 
 
-def test_wh8_the_operator_is_ready_while_a_client_would_be_greeted(make, folder):
-    hooks = make(folder)
-    with asking(hooks.server):
-        assert hooks.ready() == CheckResult(ok=True)
-    unready = hooks.ready()
-    assert not unready.ok
-    assert "Error" in "".join(unready.details)
+def test_wh8_the_operator_is_ready_while_a_client_would_be_greeted(make, app, folder):
+    with asking(make(folder).server):
+        assert app.ready.report_one("webhooks").status == 200
+    unready = app.ready.report_one("webhooks")
+    assert unready.status == 500
 
 
 def test_a_certificate_of_others_needs_no_service_and_nobody_is_told(make, folder):
     hooks = make(folder)
     hooks.changed()
-    assert hooks.services == (hooks.server,)
+    assert isinstance(hooks.certificates, FileCertificates)
 
 
 def test_a_folder_without_a_certificate_is_a_mistake_in_the_options(make, tmp_path):
@@ -457,20 +449,20 @@ def test_a_folder_without_a_certificate_is_a_mistake_in_the_options(make, tmp_pa
 
 
 def test_wh7_our_own_certificate_comes_first_and_crds_that_come_are_told(
-    make, registry, tmp_path
+    make, tmp_path
 ):
     rounds = SimpleQueue()
 
-    def callers():
+    def crds():
         rounds.put("asked")
         return ()
 
     with KubeServer() as cluster:
         cluster.write_kubeconfig(tmp_path / "kubeconfig")
-        config = load(str(tmp_path / "kubeconfig"))
-        with closing(KubeClient(config, user_agent="tests")) as client:
-            hooks = make(None, client=client, callers=callers)
-            own, server = hooks.services
+        app = Application("tests", cluster=str(tmp_path / "kubeconfig"))
+        with closing(app):
+            hooks = make(None, app=app, crds=crds)
+            own, server = hooks.certificates, hooks.server
             own.start()
             rounds.get(timeout=30)
             hooks.changed()
@@ -478,7 +470,8 @@ def test_wh7_our_own_certificate_comes_first_and_crds_that_come_are_told(
             with asking(server, own.authorities) as ask:
                 assert_judged(ask, vnet(), validate="/validate", mutate="/mutate")
             assert own.stop(10) == []
-    assert registry.get_sample_value("certwatcher_read_certificate_total") == 3
+    read = app.registry.get_sample_value("certwatcher_read_certificate_total")
+    assert read == 3
 
 
 # In front of an API server

@@ -32,20 +32,18 @@ def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
     assert len(dependents.of(owner)) == 1
 
     forgotten = []
-    others = SimpleNamespace(discard=forgotten.append, forget=forgotten.append)
-    assembly = KindBuilder(
-        settings=None,
-        clock=None,
-        metrics=others,
-        informers=others,
+    app = SimpleNamespace(
+        release=forgotten.append, metrics=SimpleNamespace(forget=forgotten.append)
+    )
+    builder = KindBuilder(
+        app=app,
+        sync_period_seconds=None,
+        options=None,
         operator=None,
         wakeups=wakeups,
-        throttle=None,
-        synced=others,
         webhooks=None,
-        threads=None,
     )
     informer = object()
-    assembly.forget(SimpleNamespace(version=version, informer=informer))
+    builder.forget(SimpleNamespace(version=version, informer=informer))
     assert dependents.of(owner) == []
     assert informer in forgotten

@@ -1,0 +1,62 @@
+"""The CRDs that the command line asks for, and their installation at the start."""
+
+import threading
+
+from asoreconcile.catalogue.kinds import Catalogue, Kind
+from asoreconcile.catalogue.patterns import match
+from asoreconcile.controllers.crds import CrdInstaller
+from asoreconcile.controllers.options import Options
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.log import Logger
+
+_log = Logger(__name__)
+
+
+class CrdInstallation:
+    """Installs once, on the thread that calls `run`."""
+
+    def __init__(
+        self, options: Options, catalogue: Catalogue, client: KubeClient
+    ) -> None:
+        self._options = options
+        self._client = client
+        self._arm_kinds = [kind for kind in catalogue.kinds() if kind.is_arm]
+        self._stopping = threading.Event()
+        pattern = options.crd_pattern
+        self._matched = match(pattern, self._arm_kinds) if pattern else None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds whose CRDs are to be there; none where none are installed."""
+        return tuple(self._matched.kinds) if self._matched is not None else ()
+
+    def run(self) -> None:
+        """Install what is missing, and bring up to date what is there. Blocking.
+
+        Raises an AsoreconcileError: a pattern matches nothing, the cluster refuses.
+        """
+        if self._matched is not None:
+            self._matched.require_all()
+        options, kinds = self._options, self.kinds
+        conversion = options.webhooks.client() if options.all_versions else None
+        # As Azure Service Operator does, where it could be its webhooks that convert.
+        others = self._arm_kinds if options.manages_crds and conversion else ()
+        if not kinds and not others:
+            return
+        installer = CrdInstaller(
+            self._client,
+            conversion=conversion,
+            crd_labels=options.crd_labels,
+            is_stopping=self._stopping.is_set,
+        )
+        done = installer.install(kinds, others=others)
+        _log.info(
+            "CRDs are in place",
+            kinds=len(kinds),
+            applied=done.applied,
+            kept=len(done.kept),
+        )
+
+    def stop(self) -> None:
+        """End early, between two CRDs. Any thread; does not wait."""
+        self._stopping.set()
