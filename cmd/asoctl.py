@@ -6,6 +6,7 @@ from asoreconcile.cmd.broken_pipe import QuietGroup
 from asoreconcile.cmd.convert import convert
 from asoreconcile.cmd.doctor import doctor
 from asoreconcile.cmd.explain import explain
+from asoreconcile.cmd.export import export_group
 from asoreconcile.cmd.import_azure import import_group
 from asoreconcile.cmd.plan import plan
 from asoreconcile.cmd.render import render
@@ -23,6 +24,7 @@ main.add_command(plan)
 main.add_command(render)
 main.add_command(doctor)
 main.add_command(explain)
+main.add_command(export_group)
 main.add_command(import_group)
 
 if __name__ == "__main__":
