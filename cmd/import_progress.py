@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 from asoreconcile.azure.resource_import.report import NoReporter, Outcome, Reporter
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from click._termui_impl import ProgressBar
 
 
 @contextmanager
@@ -17,29 +19,21 @@ def progress() -> Iterator[Reporter]:
     if not sys.stderr.isatty():
         yield NoReporter()
         return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:  # without the extra `cli`
-        yield NoReporter()
-        return
-    with Progress(console=Console(stderr=True), transient=True) as shown:
+    with click.progressbar(length=0, label="Reading", file=sys.stderr) as shown:
         yield _Bar(shown)
 
 
 class _Bar:
-    def __init__(self, shown: "Progress") -> None:
+    def __init__(self, shown: "ProgressBar[int]") -> None:
         self._shown = shown
-        self._bar = shown.add_task("Reading", total=0)
-        self._total = 0
 
     def found(self, count: int) -> None:
-        self._total += count
-        self._shown.update(self._bar, total=self._total)
+        self._shown.length = (self._shown.length or 0) + count
+        self._shown.render_progress()
 
     def outcome(self, outcome: Outcome) -> None:
         if outcome.kind is not None:
-            self._shown.advance(self._bar)
+            self._shown.update(1)
 
     def waiting(self, seconds: float, why: str) -> None:
-        self._shown.console.print(f"waiting {seconds:.0f} s: {why}", highlight=False)
+        click.echo(f"\nwaiting {seconds:.0f} s: {why}", err=True)

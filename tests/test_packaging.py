@@ -108,6 +108,90 @@ def _imported(path):
             yield node.module or ""
 
 
+# What a distribution is imported as, where that is not its own name.
+MODULES = {
+    "azure-core": "azure.core",
+    "azure-identity": "azure.identity",
+    "prometheus-client": "prometheus_client",
+    "protobuf": "google.protobuf",
+    "pyyaml": "yaml",
+}
+# Run, or found by others that run; nothing of ours imports them.
+TOOLS = {
+    *("editables", "import-linter", "mypy", "ruff", "types-pyyaml", "types-requests"),
+    *("pytest-randomly", "pytest-timeout", "pytest-xdist"),
+}
+SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
+
+
+def _listed(*, dev):
+    """The modules of the distributions that pyproject.toml asks for, in any extra.
+
+    dev: also those for whoever works on the project.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = list(project["dependencies"])
+    for extra, requirements in project["optional-dependencies"].items():
+        if dev or extra != "dev":
+            asked += requirements
+    names = {canonicalize_name(Requirement(one).name) for one in asked}
+    names -= {"asoreconcile", *TOOLS}
+    return {MODULES.get(name, name.replace("-", "_")) for name in names}
+
+
+def _foreign(*rooms):
+    """Modules of others that the sources import, `pytest.importorskip` included."""
+    found, ours = set(), {"asoreconcile"}
+    for path in (path for room in rooms for path in (ROOT / room).rglob("*.py")):
+        if not path.is_relative_to(ROOT / "tests/typing"):
+            found.update(_imported(path))
+            text = path.read_text()
+            found.update(re.findall(r'importorskip\(\s*"([\w.]+)"', text))
+        if path.relative_to(ROOT).parts[0] not in SHIPPED:
+            # Found by its folder, as a module or in a package.
+            ours.update((path.stem, *_packages(path)))
+    tops = sys.stdlib_module_names | ours
+    return {name for name in found if name.partition(".")[0] not in tops}
+
+
+def _packages(path):
+    """The test folders that it may be imported through; `tests/unit` has none."""
+    folders = path.relative_to(ROOT).parts[1:-1]
+    return () if folders[:1] == ("unit",) else folders
+
+
+def _unlisted(imported, listed):
+    return {
+        name
+        for name in imported
+        if not any(f"{name}.".startswith(f"{one}.") for one in listed)
+    }
+
+
+def _unused(imported, listed):
+    return {
+        one
+        for one in listed
+        if not any(f"{name}.".startswith(f"{one}.") for name in imported)
+    }
+
+
+def test_what_the_shipped_code_imports_is_what_it_asks_for():
+    imported, listed = _foreign(*SHIPPED), _listed(dev=False)
+    assert _unlisted(imported, listed) == set()
+    assert _unused(imported, listed) == set()
+    assert _unused(imported - {"tenacity"}, listed) == {"tenacity"}
+    assert _unlisted(imported | {"certified"}, listed) == {"certified"}
+
+
+def test_what_the_tests_import_is_what_they_ask_for():
+    everything = _listed(dev=True)
+    imported = _foreign("tests", "hack")
+    # Microsoft's clients are large: their tests skip without them.
+    assert _unlisted(imported, everything | {"azure.mgmt"}) == set()
+    assert _unused(imported, everything - _listed(dev=False)) == set()
+
+
 @pytest.mark.parametrize(
     ("lock", "extras"), [("tests", {"dev", "cel"}), ("deploy", {"cel"})]
 )
