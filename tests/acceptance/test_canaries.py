@@ -6,8 +6,8 @@ the API server, passwords that an object reads (a long, a short and an awkward o
 a key that it exports. Azure, the authority, the API server and a proxy quote them, raw
 and in each form of `quotedforms`, also cut. Outputs: the log at its highest level,
 conditions and everything else of the objects but Secrets' data, events, metrics, health
-pages, arguments and environment of processes that the manager starts, and what `asoctl
-render` prints.
+and readiness pages, temporary files, arguments and environment of processes that the
+manager starts, and what `asoctl render` prints.
 """
 
 import base64
@@ -155,15 +155,27 @@ def everything(operation, ports, objs):
         "events": json.dumps(operation.events(), ensure_ascii=False),
         "metrics": page(metrics, "/metrics"),
         "healthz": page(health, "/healthz?verbose"),
+        "readyz": page(health, "/readyz?verbose"),
+        "temporary files": "".join(_files(operation.folder / "temporary")),
         "exported secret's metadata": json.dumps(exported["metadata"]),
         **shown,
     }
+
+
+def _files(folder):
+    """The names of all files below a folder, and what is in them."""
+    for path in folder.rglob("*"):
+        yield path.name
+        if path.is_file():
+            yield path.read_bytes().decode(errors="replace")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="reads /proc")  # noqa: PTH112
 def test_no_canary_in_any_form_reaches_any_output(operation):
     canaries = Canaries()
     metrics, health = free_port(), free_port()
+    temporary = operation.folder / "temporary"
+    temporary.mkdir()
     group, cache = resource_group(), redis()
     awkward, plain, short = (server(name) for name in ("awkward", "plain", "short"))
     operation.install(group, cache, awkward)
@@ -171,6 +183,7 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
         *("-v", "9"),
         *("--metrics-addr", f"127.0.0.1:{metrics}", "--secure-metrics=false"),
         *("--health-addr", f"127.0.0.1:{health}"),
+        TMPDIR=str(temporary),
     )
     # A namespace with a credential of its own, and one with the operator's.
     entra = operation.azure.entra
