@@ -4,7 +4,7 @@ Each is done once; what is known then goes to the pure function that decides wha
 next. Blocking, but none waits.
 """
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import assert_never
 
 from asoreconcile.arm.errors import (
@@ -13,12 +13,11 @@ from asoreconcile.arm.errors import (
 )
 from asoreconcile.arm.outcomes import Failed, Restart
 from asoreconcile.arm.outcomes import Outcome as ArmOutcome
-from asoreconcile.azure import begin, delete, monitor, success
-from asoreconcile.azure.annotations import FINALIZER
+from asoreconcile.azure import begin, claim, delete, monitor, success
 from asoreconcile.azure.arm_errors import monitor_refused
-from asoreconcile.azure.claim import claim, mark, restore_id, restore_owner
+from asoreconcile.azure.claim import ClaimFacts
+from asoreconcile.azure.claim_reads import facts_of_claim
 from asoreconcile.azure.decisions import (
-    BEGUN_PRIORITY,
     Action,
     Check,
     Claim,
@@ -38,7 +37,6 @@ from asoreconcile.azure.decisions import (
     Release,
     Requeue,
     RestoreId,
-    Stop,
 )
 from asoreconcile.azure.default_delete import is_absent
 from asoreconcile.azure.drift_reads import facts_of_sync, learned, note_of_put
@@ -70,6 +68,8 @@ from asoreconcile.objects import (
     finalizers,
     generation,
     is_deleting,
+    labels,
+    owner_references,
     status,
 )
 
@@ -86,15 +86,12 @@ class Actions:
     def do(self, action: Action) -> Decision:
         """Do one action; what is decided then. Raises as `execute`."""
         match action:
-            case Mark(claim=with_claim):
-                mark(self._work, claim=with_claim)
-                return self._written()
+            case Mark():
+                return self._mark(action)
             case Claim():
-                claim(self._work)
-                return self._written()
+                return claim.claimed(facts_of_claim(self._work))
             case RestoreId():
-                restore_id(self._work)
-                return self._written()
+                return self._restore_id()
             case Prepare():
                 return self._prepare()
             case Put():
@@ -122,13 +119,21 @@ class Actions:
             case _:
                 assert_never(action)
 
-    def _written(self) -> Decision:
-        """What must be stored before Azure is asked is: the next reconcile begins at
-        once, from what was written just now.
-        """
-        work = self._work
-        work.memory.begun.note(work.obj, at=work.operator.clock.monotonic())
-        return Decision((), Requeue(priority=BEGUN_PRIORITY))
+    # Making an object ours.
+
+    def _mark(self, action: Mark) -> Decision:
+        facts: ClaimFacts | None = None
+        if action.claim:
+            # Whatever it waits for or stumbles over the next reconcile meets again, and
+            # shows on an object that is ours by then.
+            with suppress(Exception):
+                facts = facts_of_claim(self._work)
+        namespace = self._work.operator.namespace
+        return claim.marked(facts, operator_namespace=namespace)
+
+    def _restore_id(self) -> Decision:
+        identity = identify(self._work, self._work.owner())
+        return claim.restored_id(identity.arm_id)
 
     # Before a PUT, and the PUT.
 
@@ -143,8 +148,10 @@ class Actions:
             return decided
         require_valid(work)
         owner = work.owner()
-        if restore_owner(work, owner):
-            return self._written()
+        obj = work.obj
+        references = owner_references(obj)
+        if decided := claim.restored_owner(labels(obj), references, owner):
+            return decided
         if postponed := run_prechecks(work, owner):
             return Decision((KeepReady(),), Requeue(postponed.after_seconds))
         identity = identify(work, owner)
@@ -170,8 +177,10 @@ class Actions:
     def _put(self, put: Put) -> Decision:
         work = self._work
         work.session.confirm()
-        if work.memory.use_credential(work.connection.source):
-            work.credential_event()
+        for effect in begin.credential_used(
+            work.connection.source, before=work.memory.credential
+        ):
+            apply(work, effect)
         work.log.info("Putting resource", armId=put.arm_id)
         answer: ArmOutcome | ArmError
         try:
@@ -363,18 +372,11 @@ class Actions:
         )
 
     def _release(self) -> Decision:
-        """Raises ConflictError when the object changed: the reconcile starts again."""
         work = self._work
         work.operator.forget(work.kind, work.key)
-        present = finalizers(work.obj)
-        if FINALIZER in present:
-            told = delete.before_release(arm_id=work.arm_id, seen=self._seen())
-            for effect in told:
-                apply(work, effect)
-            work.log.info("Removing finalizer")
-            rest = [name for name in present if name != FINALIZER]
-            work.session.write_shared({"finalizers": rest})
-        return Decision((), Stop())
+        return delete.released(
+            finalizers(work.obj), arm_id=work.arm_id, seen=self._seen()
+        )
 
     def _seen(self) -> str:
         """The id that the status shows."""

@@ -17,6 +17,7 @@ from asoreconcile.azure.annotations import (
     PUT_POLLER,
     label_value,
 )
+from asoreconcile.azure.claim import uses_credential
 from asoreconcile.azure.conditions import reconciling
 from asoreconcile.azure.decisions import (
     Decision,
@@ -55,6 +56,18 @@ def resumed(accepted: PutRecord | None, *, now: float, build: str) -> Decision |
     # Asked at once: it may be another process that saw its end and cleared it.
     running = attrs.evolve(accepted.running, delay_seconds=0.0)
     return Decision(_recorded(accepted, running, now=now, build=build), Poll())
+
+
+def credential_used(source: str, *, before: str) -> tuple[Effect, ...]:
+    """Remember whose credential a PUT goes out with. Another than was used before is
+    told: it is how a person sees that another identity is in use.
+
+    source, before: its Secret, "" for none.
+    """
+    remembered = Remember(credential=source)
+    if before and before != source:
+        return remembered, uses_credential(source)
+    return (remembered,)
 
 
 @attrs.frozen

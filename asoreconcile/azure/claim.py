@@ -1,4 +1,4 @@
-"""Making an object ours before anything is asked of Azure.
+"""Making an object ours before anything is asked of Azure. Pure.
 
 One write, and the end of its reconcile: whose the object is, the finalizer, the ARM id,
 the owner's labels and reference. It rests on the resource version, so that of two
@@ -7,9 +7,10 @@ afterwards leaves an object whose deletion still reaches Azure. What the spec ne
 be there: a missing owner, reference, Secret or ConfigMap means no finalizer yet.
 """
 
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 
-from asoreconcile.arm.condition_error import ConditionError
+import attrs
+
 from asoreconcile.azure.annotations import (
     AZURE_NAME_FROM_CONFIG,
     FINALIZER,
@@ -20,123 +21,116 @@ from asoreconcile.azure.annotations import (
     RESOURCE_ID,
     label_value,
 )
-from asoreconcile.azure.identity import identify, is_from_config
-from asoreconcile.azure.owner import (
-    Owner,
-    owner_labels,
-    require_ready,
-    waiting,
-    with_owner_reference,
+from asoreconcile.azure.decisions import (
+    BEGUN_PRIORITY,
+    Decision,
+    Effect,
+    JustWritten,
+    Log,
+    Record,
+    Remember,
+    Requeue,
+    Share,
+    Tell,
 )
-from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.azure.validate import require_valid
-from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.objects import (
-    JsonObject,
-    finalizers,
-    labels,
-    owner_references,
-    spec,
-)
+from asoreconcile.azure.owner import Owner, owner_labels, with_owner_reference
+from asoreconcile.objects import JsonObject
 
 
-def mark(work: ReconcileScope, *, claim: bool) -> None:
+@attrs.frozen
+class ClaimFacts:
+    """What is known of an object that can be claimed.
+
+    name, arm_id: the resource's. name_is_from_config: the name is a ConfigMap's.
+    finalizers, owner_references: the object's. credential: the Secret of the one in
+    use. build: the operator's.
+    """
+
+    name: str
+    arm_id: str
+    name_is_from_config: bool
+    generation: int
+    finalizers: Sequence[str]
+    owner_references: Sequence[JsonObject]
+    owner: Owner | None
+    credential: str
+    build: str
+
+
+def claimed(facts: ClaimFacts) -> Decision:
+    """Write the claim."""
+    return _written(*_claim(facts, {}))
+
+
+def marked(facts: ClaimFacts | None, *, operator_namespace: str) -> Decision:
     """Write whose the object is, in one write with its claim where one is due and can
-    be made (R1.3). Nothing is asked of Azure.
-
-    Raises ConflictError (the object changed: start again), GoneError.
+    be made (R1.3). facts: None for an object that cannot be claimed yet, or is.
     """
-    meta: JsonObject = {}
-    if claim:
-        # Whatever it waits for or stumbles over the next reconcile meets again, and
-        # shows on an object that is ours by then.
-        with suppress(Exception):
-            meta = _claimed(work)
-    ours = {OPERATOR_NAMESPACE: work.operator.namespace}
-    meta["annotations"] = {**ours, **meta.get("annotations", {})}
-    _write(work, meta)
+    ours = {OPERATOR_NAMESPACE: operator_namespace}
+    if facts is None:
+        return _written(Share({"annotations": ours}))
+    return _written(*_claim(facts, ours))
 
 
-def claim(work: ReconcileScope) -> None:
-    """Write the claim; the working copy is the claimed object afterwards.
-
-    Raises ConditionError (nothing written), ConflictError (the object changed: start
-    again), GoneError.
-    """
-    _write(work, _claimed(work))
+def restored_id(arm_id: str) -> Decision:
+    """Write the ARM id again, which someone removed after the claim (D10)."""
+    log = Log("warning", "Writing the lost resource-id anew", arm_id=arm_id)
+    return _written(log, Record({RESOURCE_ID: arm_id}))
 
 
-def _claimed(work: ReconcileScope) -> JsonObject:
-    """The metadata of the claim. Raises ConditionError for what it waits for."""
-    require_valid(work)
-    owner = _owner(work)
-    identity = identify(work, owner)
-    work.require_subscription(identity.arm_id)
-    # Resolve every input now: an object that cannot be PUT is not claimed yet.
-    to_arm(work.version, spec(work.obj), name=identity.name, inputs=work.references)
-    labelled = {
-        **owner_labels(owner),
-        LAST_RECONCILED_VERSION: label_value(work.operator.build),
-    }
-    noted = {
-        RESOURCE_ID: identity.arm_id,
-        LATEST_RECONCILED_GENERATION: str(work.session.generation),
-    }
-    if is_from_config(work.obj):
-        noted[AZURE_NAME_FROM_CONFIG] = identity.name
-    references = with_owner_reference(owner_references(work.obj), owner)
-    return {
-        "finalizers": [*finalizers(work.obj), FINALIZER],
-        "annotations": noted,
-        "labels": labelled,
-        **({"ownerReferences": references} if references else {}),
-    }
-
-
-def _write(work: ReconcileScope, meta: JsonObject) -> None:
-    arm_id = meta["annotations"].get(RESOURCE_ID)
-    if arm_id:
-        work.log.info("Claiming", armId=arm_id)
-    work.session.write_shared(meta)
-    if arm_id:
-        work.memory.use_credential(work.connection.source)
-        work.credential_event()
-
-
-def restore_id(work: ReconcileScope) -> None:
-    """Write the ARM id again, which someone removed after the claim (D10).
-
-    Raises ConditionError when it cannot be derived, GoneError.
-    """
-    identity = identify(work, work.owner())
-    work.log.warning("Writing the lost resource-id anew", armId=identity.arm_id)
-    work.session.record({RESOURCE_ID: identity.arm_id})
-
-
-def restore_owner(work: ReconcileScope, owner: Owner | None) -> bool:
-    """Name the owner again when another object has its name since the claim; whether
-    that was written.
+def restored_owner(
+    labels: Mapping[str, str],
+    owner_references: Sequence[JsonObject],
+    owner: Owner | None,
+) -> Decision | None:
+    """Name the owner again when another object has its name since the claim; None where
+    it is named.
 
     The label of the claim is the record: a reference that a user took away stays away.
-    Raises ConflictError, GoneError.
     """
-    named = labels(work.obj).get(OWNER_UID)
+    named = labels.get(OWNER_UID)
     wanted = owner_labels(owner)
     if not named or not wanted or named == wanted[OWNER_UID]:
-        return False
-    references = with_owner_reference(owner_references(work.obj), owner)
-    work.log.info("Naming the new owner", ownerUid=wanted[OWNER_UID])
-    work.session.write_shared({"labels": wanted, "ownerReferences": references})
-    return True
+        return None
+    log = Log("info", "Naming the new owner", wanted[OWNER_UID])
+    references = with_owner_reference([*owner_references], owner)
+    return _written(log, Share({"labels": wanted, "ownerReferences": references}))
 
 
-def _owner(work: ReconcileScope) -> Owner | None:
-    """The owner, existing and Ready. A missing one is waited for (R1.5)."""
-    try:
-        owner = work.owner()
-    except ConditionError as error:
-        if error.reason == "ReferenceNotFound":
-            raise waiting(str(error)) from error
-        raise
-    require_ready(owner)
-    return owner
+def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
+    noted = {
+        **ours,
+        RESOURCE_ID: facts.arm_id,
+        LATEST_RECONCILED_GENERATION: str(facts.generation),
+    }
+    if facts.name_is_from_config:
+        noted[AZURE_NAME_FROM_CONFIG] = facts.name
+    labels = {
+        **owner_labels(facts.owner),
+        LAST_RECONCILED_VERSION: label_value(facts.build),
+    }
+    references = with_owner_reference([*facts.owner_references], facts.owner)
+    meta = {
+        "finalizers": [*facts.finalizers, FINALIZER],
+        "annotations": noted,
+        "labels": labels,
+        **({"ownerReferences": references} if references else {}),
+    }
+    return (
+        Log("info", "Claiming", arm_id=facts.arm_id),
+        Share(meta),
+        Remember(credential=facts.credential),
+        uses_credential(facts.credential),
+    )
+
+
+def uses_credential(source: str) -> Tell:
+    """The event that names the credential in use. source: its Secret."""
+    return Tell("Normal", "CredentialFrom", f"Using credential from {source!r}")
+
+
+def _written(*effects: Effect) -> Decision:
+    """What must be stored before Azure is asked ends its reconcile; the next one begins
+    at once, from what was written just now.
+    """
+    return Decision((*effects, JustWritten()), Requeue(priority=BEGUN_PRIORITY))

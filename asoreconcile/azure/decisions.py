@@ -55,6 +55,20 @@ class Record:
 
 
 @attrs.frozen
+class Share:
+    """Metadata that others write too (finalizers, ownerReferences), and what goes with
+    it: written at once, and only over the version that was read.
+    """
+
+    metadata: JsonObject
+
+
+@attrs.frozen
+class JustWritten:
+    """The object is as our own write of this moment left it (`recent_writes`)."""
+
+
+@attrs.frozen
 class Show:
     """A Ready condition for the status that is written at the end.
 
@@ -63,6 +77,13 @@ class Show:
 
     ready: Ready
     reason_aware: bool = False
+
+
+@attrs.frozen
+class Remark:
+    """A sentence that every condition of this reconcile ends in, or ""."""
+
+    text: str
 
 
 @attrs.frozen
@@ -102,11 +123,12 @@ class TellUnreadable:
 
 @attrs.frozen
 class Log:
-    """A line for the operator's log; reason: why."""
+    """A line for the operator's log; reason: why. arm_id: of which resource."""
 
     level: Literal["info", "warning"]
     message: str
     reason: str = ""
+    arm_id: str = ""
 
 
 class Keep(Enum):
@@ -127,12 +149,17 @@ class Remember:
     overtaken: int | Keep = Keep.KEEP
     bad_end_of: int | Keep = Keep.KEEP
     drifts: RepairAttempts | Keep = Keep.KEEP
+    credential: str | Keep = Keep.KEEP
+    misunderstood: frozenset[str] | Keep = Keep.KEEP
 
 
 Effect = (
     Note
     | Record
+    | Share
+    | JustWritten
     | Show
+    | Remark
     | KeepReady
     | PatchStatus
     | SpeakOf

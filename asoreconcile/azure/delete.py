@@ -5,7 +5,7 @@ that it is none of our business. A failure is never final: nobody can edit a del
 object back into order (reconcile-semantics section 5). Its polls are in `monitor`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -16,6 +16,7 @@ from asoreconcile.arm.outcomes import PollState
 from asoreconcile.arm.tokens import dumps
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
+    FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,
     RECONCILE_POLICY,
@@ -32,6 +33,8 @@ from asoreconcile.azure.decisions import (
     Release,
     Remember,
     Requeue,
+    Share,
+    Stop,
     Tell,
 )
 from asoreconcile.azure.object_reference import ObjectReference
@@ -144,12 +147,18 @@ def after_look(*, is_absent: bool, kind: str) -> Decision:
     return Decision((Tell("Normal", "NotPossibleInAzure", message),), Fail(error))
 
 
-def before_release(*, arm_id: str, seen: str) -> tuple[Effect, ...]:
-    """Without the annotation nothing may be deleted: say what is left (D10, R5.2).
+def released(finalizers: Sequence[str], *, arm_id: str, seen: str) -> Decision:
+    """Remove our finalizer, if it is there. Without the annotation nothing was to be
+    deleted: say what is left (D10, R5.2).
 
     seen: the id that the status shows, or "".
     """
-    if arm_id or not seen:
-        return ()
-    text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
-    return (Tell("Warning", _LEFT, text),)
+    if FINALIZER not in finalizers:
+        return Decision((), Stop())
+    effects: list[Effect] = []
+    if seen and not arm_id:
+        text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
+        effects.append(Tell("Warning", _LEFT, text))
+    rest = [name for name in finalizers if name != FINALIZER]
+    effects += [Log("info", "Removing finalizer"), Share({"finalizers": rest})]
+    return Decision((*effects,), Stop())

@@ -1,19 +1,22 @@
 """The effects of decisions: what is noted, shown, told and remembered.
 
-Only `Record` blocks: it writes to the cluster. The rest is kept for the end of the
-reconcile, or handed to threads of their own.
+Only `Record` and `Share` block: they write to the cluster. The rest is kept for the end
+of the reconcile, or handed to threads of their own.
 """
 
 from asoreconcile.azure.arm_errors import monitor_refused
 from asoreconcile.azure.decisions import (
     Effect,
+    JustWritten,
     Keep,
     KeepReady,
     Log,
     Note,
     PatchStatus,
     Record,
+    Remark,
     Remember,
+    Share,
     Show,
     SpeakOf,
     Tell,
@@ -24,15 +27,22 @@ from asoreconcile.kube.patch import apply_merge_patch
 
 
 def apply(work: ReconcileScope, effect: Effect) -> None:
-    """Raises GoneError, ApiError (`Record`)."""
+    """Raises GoneError, ApiError; ConflictError when the object changed (`Share`)."""
     session = work.session
     match effect:
         case Note(annotations, labels):
             session.annotate(annotations, labelled=labels)
         case Record(annotations, labels):
             session.record(annotations, labelled=labels)
+        case Share(metadata):
+            session.write_shared(metadata)
+        case JustWritten():
+            now = work.operator.clock.monotonic()
+            work.memory.begun.note(work.obj, at=now)
         case Show(ready, reason_aware=reason_aware):
             session.set_ready(ready, reason_aware=reason_aware)
+        case Remark(text):
+            session.remark = text
         case KeepReady():
             session.restore_ready()
         case PatchStatus(patch):
@@ -52,8 +62,8 @@ def apply(work: ReconcileScope, effect: Effect) -> None:
 
 def _log(work: ReconcileScope, line: Log) -> None:
     log = work.log.warning if line.level == "warning" else work.log.info
-    fields = {"reason": line.reason} if line.reason else {}
-    log(line.message, **fields)
+    fields = {"reason": line.reason, "armId": line.arm_id}
+    log(line.message, **{name: value for name, value in fields.items() if value})
 
 
 def _remember(work: ReconcileScope, change: Remember) -> None:
@@ -68,3 +78,7 @@ def _remember(work: ReconcileScope, change: Remember) -> None:
         memory.ended_badly(change.bad_end_of)
     if not isinstance(change.drifts, Keep):
         memory.drifts = change.drifts
+    if not isinstance(change.credential, Keep):
+        memory.credential = change.credential
+    if not isinstance(change.misunderstood, Keep):
+        memory.misunderstood = change.misunderstood

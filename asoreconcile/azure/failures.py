@@ -54,7 +54,7 @@ def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
             )
 
 
-def facts_of(
+def facts_of_failure(
     work: ReconcileScope, error: ConditionError, *, is_repeated: bool
 ) -> FailureFacts:
     """What is known of a failure; it is counted for the back-off.

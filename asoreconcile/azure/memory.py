@@ -9,7 +9,7 @@ import threading
 
 import attrs
 
-from asoreconcile.arm.outcomes import Pending, PollState
+from asoreconcile.arm.outcomes import PollState
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.recent_writes import RecentWrites
 from asoreconcile.azure.repair_attempts import RepairAttempts
@@ -73,11 +73,6 @@ class ObjectMemory:
     misunderstood: frozenset[str] = frozenset()
     content: str = ""
 
-    def follow(self, running: Pending | None) -> None:
-        """The accepted PUT's operation goes on as this, or with None has ended well."""
-        if self.accepted is not None:
-            self.accepted = attrs.evolve(self.accepted, running=running)
-
     def ended_badly(self, generation: int) -> None:
         """An operation came to nothing; generation: of the spec that it was made from,
         as another one begins to count again.
@@ -89,15 +84,6 @@ class ObjectMemory:
         """The object is as wanted: nothing is left of the way there."""
         self.accepted = None
         self.bad_ends = 0
-
-    def use_credential(self, source: str) -> bool:
-        """Remember whose credential is used; whether another one was used before.
-
-        A change is worth an event: it is how a person sees that another identity is in
-        use.
-        """
-        before, self.credential = self.credential, source
-        return bool(before) and before != source
 
 
 class Memories:

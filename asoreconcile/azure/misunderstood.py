@@ -1,4 +1,4 @@
-"""Annotations whose value is not known: an event and the condition say so.
+"""Annotations whose value is not known: an event and the condition say so. Pure.
 
 The default is used in its place (R1.7), which may be the opposite of what was meant: a
 misspelt `detach-on-delete` deletes.
@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from enum import Enum
 
 from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.decisions import Effect, Log, Remark, Remember, Tell
 from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.catalogue.suggestions import hint
-from asoreconcile.objects import annotations
 
 _MOST_SHOWN = 40
 _LOGGED = {
@@ -20,26 +19,32 @@ _LOGGED = {
 }
 
 
-def tell_misunderstood(work: ReconcileScope) -> None:
+def misunderstood(
+    own: Mapping[str, str],
+    inherited: Mapping[str, str],
+    *,
+    defaults: Mapping[str, Enum],
+    known: frozenset[str],
+) -> tuple[Effect, ...]:
     """Have the conditions of this reconcile say what is not understood, and once an
     event and the log.
+
+    own, inherited: the annotations of the object and of its Namespace. defaults: of
+    each annotation. known: sentences that were told before.
     """
-    own = annotations(work.obj)
-    inherited = work.operator.namespace_annotations(work.key.namespace)
-    defaults: tuple[tuple[str, Enum], ...] = (
-        (RECONCILE_POLICY, work.operator.default_policy),
-        (SYNC_MODE, work.operator.sync_mode),
-    )
-    found = {}
-    for name, default in defaults:
-        if sentence := not_understood(name, default, own, inherited):
-            found[name] = sentence
+    found = {
+        name: sentence
+        for name, default in defaults.items()
+        if (sentence := not_understood(name, default, own, inherited))
+    }
+    told: list[Effect] = []
     for name, sentence in found.items():
-        if sentence not in work.memory.misunderstood:
-            work.event("Warning", "UnknownAnnotationValue", sentence)
-            work.log.warning(_LOGGED[name], why=sentence)
-    work.memory.misunderstood = frozenset(found.values())
-    work.session.remark = "; ".join(found.values())
+        if sentence not in known:
+            told.append(Tell("Warning", "UnknownAnnotationValue", sentence))
+            told.append(Log("warning", _LOGGED[name], sentence))
+    sentences = found.values()
+    remember = Remember(misunderstood=frozenset(sentences))
+    return *told, remember, Remark("; ".join(sentences))
 
 
 def not_understood(

@@ -164,12 +164,24 @@ def _running(facts: Watched, running: Pending) -> Decision:
     if not facts.deleting:
         effects += _followed(facts, running)
     due = facts.now + running.delay_seconds
-    poller = DELETE_POLLER if facts.deleting else PUT_POLLER
-    effects += [
-        Remember(poll=PollState(running.progress, due)),
-        Record({POLLER_TOKEN: dumps(running.token), POLLER_ID: poller}),
-    ]
+    effects.append(Remember(poll=PollState(running.progress, due)))
+    if _is_news(facts.token(), running.token):
+        poller = DELETE_POLLER if facts.deleting else PUT_POLLER
+        notes = {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller}
+        effects.append(Record(notes))
     return Decision((*effects,), Requeue(running.delay_seconds))
+
+
+def _is_news(stored: Token, polled: Token) -> bool:
+    """Whether another process would poll otherwise by the newer token (1g).
+
+    The last status word alone makes no difference, but that a resource which is polled
+    at itself has been seen (L7).
+    """
+    if attrs.evolve(polled, state=stored.state) != stored:
+        return True
+    not_seen = stored.shape is Shape.BODY and stored.state == "InProgress"
+    return not_seen and polled.state != stored.state
 
 
 def _followed(facts: Watched, running: Pending | None) -> list[Effect]:

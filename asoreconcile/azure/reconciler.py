@@ -11,10 +11,12 @@ import attrs
 from asoreconcile import reconcile_context
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.correlation import correlated
+from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.conditions import find_ready, succeeded
 from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
     BEGUN_PRIORITY,
+    Effect,
     Outcome,
     Requeue,
     Stop,
@@ -23,13 +25,14 @@ from asoreconcile.azure.decisions import (
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.execute import execute
 from asoreconcile.azure.failure_report import after_failure, shown
-from asoreconcile.azure.failures import facts_of, failure_of
-from asoreconcile.azure.misunderstood import tell_misunderstood
+from asoreconcile.azure.failures import facts_of_failure, failure_of
+from asoreconcile.azure.misunderstood import misunderstood
 from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
 from asoreconcile.azure.plan import plan
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
+from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.unreadable import tell_unreadable
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import ConversionError
@@ -162,11 +165,24 @@ class ArmReconciler:
             can_delete="Delete" in work.version.operations,
         )
         if not isinstance(decided.then, Stop):
-            tell_misunderstood(work)
+            effects = (*self._misunderstood(work), *decided.effects)
+            decided = attrs.evolve(decided, effects=effects)
         outcome = execute(work, decided)
         if not isinstance(outcome, Stop):
             work.session.flush()
         return outcome
+
+    def _misunderstood(self, work: ReconcileScope) -> tuple[Effect, ...]:
+        operator = self._operator
+        return misunderstood(
+            annotations(work.obj),
+            operator.namespace_annotations(work.key.namespace),
+            defaults={
+                RECONCILE_POLICY: operator.default_policy,
+                SYNC_MODE: operator.sync_mode,
+            },
+            known=work.memory.misunderstood,
+        )
 
     def _policy(self, work: ReconcileScope) -> Policy:
         policy, _ = policy_of(
@@ -204,7 +220,7 @@ class ArmReconciler:
         before = find_ready(status(work.obj).get("conditions"))
         apply(work, shown(error, work.session.generation))
         after = find_ready(work.session.status["conditions"])
-        facts = facts_of(work, error, is_repeated=after == before)
+        facts = facts_of_failure(work, error, is_repeated=after == before)
         work.log.warning(
             "Reconcile failed",
             reason=error.reason,

@@ -264,11 +264,6 @@ class ReconcileScope:
         recorder = self.kind.recorder or self.operator.recorder
         recorder.event(self.obj, type_, reason, message)
 
-    def credential_event(self) -> None:
-        """Record an event that names the credential in use."""
-        source = self.connection.source
-        self.event("Normal", "CredentialFrom", f"Using credential from {source!r}")
-
     def require_subscription(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""
         self.connection.require_subscription_of(arm_id)

@@ -20,6 +20,7 @@ from asoreconcile.azure.begin import (
     PutFacts,
     after_put,
     before_put,
+    credential_used,
     resumed,
 )
 from asoreconcile.azure.conditions import reconciling
@@ -109,6 +110,15 @@ def after(answer, **given):
             **facts,
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "told"), [("", []), ("ns/b", []), ("ns/a", ["CredentialFrom"])]
+)
+def test_only_a_change_of_the_credential_is_told(before, told):
+    remembered, *others = credential_used("ns/b", before=before)
+    assert remembered == Remember(credential="ns/b")
+    assert [one.reason for one in others] == told
 
 
 def test_nothing_is_resumed_where_nothing_runs():

@@ -10,6 +10,7 @@ from asoreconcile.arm.outcomes import PollState, Progress
 from asoreconcile.arm.tokens import DELETE, Shape, Token, dumps
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
+    FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,
 )
@@ -23,6 +24,8 @@ from asoreconcile.azure.decisions import (
     Release,
     Remember,
     Requeue,
+    Share,
+    Stop,
     Tell,
 )
 from asoreconcile.azure.delete import (
@@ -30,7 +33,7 @@ from asoreconcile.azure.delete import (
     after_delete,
     after_look,
     before_delete,
-    before_release,
+    released,
 )
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.middleware.requests import Deleted, InProgress
@@ -143,5 +146,12 @@ def test_r5_9_what_azure_cannot_delete_alone_waits_for_its_parent():
     ],
 )
 def test_r5_2_what_stays_for_want_of_the_annotation_is_told(arm_id, seen, told):
-    effects = before_release(arm_id=arm_id, seen=seen)
-    assert [one.reason for one in effects] == told
+    decided = released(["theirs", FINALIZER], arm_id=arm_id, seen=seen)
+    *others, _, share = decided.effects
+    assert [one.reason for one in others] == told
+    assert share == Share({"finalizers": ["theirs"]})
+    assert decided.then == Stop()
+
+
+def test_what_has_no_finalizer_of_ours_is_let_go_without_a_word():
+    assert released(["theirs"], arm_id="", seen=ID) == Decision((), Stop())

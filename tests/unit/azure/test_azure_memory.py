@@ -2,14 +2,11 @@
 
 import pytest
 
-from asoreconcile.arm.outcomes import Pending, PollState, Progress
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.outcomes import PollState, Progress
 from asoreconcile.azure.memory import Memories
-from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.objects import ObjectKey
 
 ONE, OTHER = ObjectKey("ns", "one"), ObjectKey("ns", "other")
-RUNNING = Pending(Token(Shape.BODY, RESOURCE, "https://arm.test/r", "Updating"), 3.0)
 
 
 @pytest.fixture
@@ -61,13 +58,6 @@ def test_no_content_is_nobodys(memories, ends):
     assert not memories.has_used(ONE, "")
 
 
-def test_only_a_change_of_the_credential_is_one(memories):
-    memory = memories.of(ONE, "u")
-    sources = ("ns/a", "ns/a", "ns/b", "ns/b", "ns/a")
-    seen = [memory.use_credential(source) for source in sources]
-    assert seen == [False, False, True, False, True]
-
-
 def test_operations_that_came_to_nothing_are_counted_by_spec(memories):
     memory = memories.of(ONE, "u")
     counts = []
@@ -78,14 +68,3 @@ def test_operations_that_came_to_nothing_are_counted_by_spec(memories):
     memory.settled()
     memory.ended_badly(2)
     assert memory.bad_ends == 1
-
-
-def test_an_operation_is_followed_while_its_put_is_known(memories):
-    memory = memories.of(ONE, "u")
-    memory.follow(RUNNING)
-    assert memory.accepted is None
-    memory.accepted = PutRecord(b"put", 1)
-    memory.follow(RUNNING)
-    assert memory.accepted == PutRecord(b"put", 1, running=RUNNING)
-    memory.follow(None)
-    assert memory.accepted == PutRecord(b"put", 1)

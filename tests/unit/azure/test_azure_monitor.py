@@ -153,10 +153,7 @@ def test_a_poll_of_a_put(outcome, expected):
     [
         (
             attrs.evolve(RUNNING, token=GOING),
-            Decision(
-                (KEPT, Record({POLLER_TOKEN: dumps(GOING), POLLER_ID: DELETE_POLLER})),
-                Requeue(10.0),
-            ),
+            Decision((KEPT,), Requeue(10.0)),
         ),
         (Done(None), Decision((), Release())),
         (
@@ -172,6 +169,30 @@ def test_a_poll_of_a_put(outcome, expected):
 )
 def test_a_poll_of_a_delete(outcome, expected):
     assert after_poll(watched(GOING), outcome) == expected
+
+
+ASYNC = Token(Shape.ASYNC, RESOURCE, "https://arm.test/op/3", "InProgress")
+UNSEEN = attrs.evolve(BODY, state="InProgress")
+
+
+@pytest.mark.parametrize(
+    ("stored", "polled", "is_written"),
+    [
+        (ASYNC, ASYNC, False),
+        (ASYNC, attrs.evolve(ASYNC, state="Running"), False),
+        (ASYNC, attrs.evolve(ASYNC, url="https://arm.test/op/4"), True),
+        (ASYNC, attrs.evolve(ASYNC, location="https://arm.test/l"), True),
+        (LOCATION, attrs.evolve(LOCATION, state="Running"), False),
+        (UNSEEN, BODY, True),  # L7: it has been seen
+        (BODY, attrs.evolve(BODY, state="Scaling"), False),
+        (UNSEEN, UNSEEN, False),
+    ],
+)
+def test_a_poll_writes_only_what_another_process_would_poll_by(
+    stored, polled, is_written
+):
+    decided = after_poll(watched(stored), attrs.evolve(RUNNING, token=polled))
+    assert any(isinstance(one, Record) for one in decided.effects) == is_written
 
 
 def test_only_the_first_poll_of_a_delete_is_told():
