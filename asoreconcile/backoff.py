@@ -128,24 +128,6 @@ class TokenBucket:
         return 0
 
 
-class MaxOf:
-    """The longest delay of several limiters; each of them counts the failure."""
-
-    def __init__(self, *limiters: RateLimiter) -> None:
-        self._limiters = limiters
-
-    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
-        # A list, not a generator in max(): every limiter must be asked.
-        return max([limiter.delay(key, error) for limiter in self._limiters])
-
-    def forget(self, key: Hashable) -> None:
-        for limiter in self._limiters:
-            limiter.forget(key)
-
-    def retries(self, key: Hashable) -> int:
-        return max(limiter.retries(key) for limiter in self._limiters)
-
-
 class _Failures:
     """Counts by key, oldest use first, so that what expired is found at the front."""
 

@@ -14,8 +14,8 @@ import click
 
 from asoreconcile import log
 from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.goflags import switch
 from asoreconcile.cmd.parent_watch import on_stdin_end
+from asoreconcile.cmd.sharedoptions import switch
 from asoreconcile.errors import AsoreconcileError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Options that several commands have, said once."""
+"""Options that several commands have, said once, and flags in the form of Go's."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -58,3 +58,25 @@ control_token = click.option(
 )
 # How a child knows that its parent ended: `subprocesses.ChildProcess` passes it.
 until_stdin_closes = click.option("--until-stdin-closes", is_flag=True, hidden=True)
+
+
+def switch(
+    name: str, *, text: str, default: bool | None = False, effect: bool = True
+) -> Callable[[F], F]:
+    """A flag as Azure Service Operator's Deployments write it, not as click has them:
+    on as `--name`, and takes `--name=true` and `--name=false`.
+
+    text: its help. default: None tells whether it was given. effect: False for what is
+    only taken, and given to nobody.
+    """
+    return click.option(
+        name,
+        type=click.BOOL,
+        is_flag=False,
+        flag_value=True,
+        default=default,
+        show_default=bool(default),
+        expose_value=effect,
+        metavar="[=true|false]",
+        help=text,
+    )

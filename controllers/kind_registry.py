@@ -35,6 +35,7 @@ from asoreconcile.errors import RetryError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.predicates import generation_changed
 
 _NOT_SYNCED_SECONDS = 0.1
 
@@ -181,7 +182,7 @@ def needs_reconcile(event: Event) -> bool:
         return True
     old, new = event.old, event.new
     return (
-        old.generation != new.generation
+        generation_changed(event)
         or old.uid != new.uid
         or policy.concerns(old.annotations, new.annotations, deleting=new.deleting)
         or any(old.annotations.get(n) != new.annotations.get(n) for n in _INSTRUCTIONS)

@@ -16,13 +16,13 @@ from asoreconcile.arm.credentials_federated import TOKEN_FILE
 from asoreconcile.arm.credentials_secret import CLOUD, SecretRules
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.controllers.durations import parse_duration
 from asoreconcile.controllers.environment import (
     Environment,
     flag,
     header_text,
     https,
     identifier,
+    parse_duration,
     rate,
     whole,
 )

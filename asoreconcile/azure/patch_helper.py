@@ -27,6 +27,7 @@ from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
+from asoreconcile.kube.finalizers import has_finalizer
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import (
@@ -34,7 +35,6 @@ from asoreconcile.objects import (
     ObjectKey,
     annotations,
     copy_json,
-    finalizers,
     generation,
     is_deleting,
     key_of,
@@ -183,7 +183,7 @@ class PatchHelper:
         if (
             generation(live) != generation(self.obj)
             or is_deleting(live)
-            or FINALIZER not in finalizers(live)
+            or not has_finalizer(live, FINALIZER)
         ):
             raise StaleError(f"{self.key} has changed")
         self._is_live = True

@@ -34,10 +34,10 @@ from asoreconcile.azure.decisions import (
 )
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.kube.finalizers import has_finalizer
 from asoreconcile.objects import (
     JsonObject,
     annotations,
-    finalizers,
     generation,
     is_deleting,
 )
@@ -56,7 +56,7 @@ def plan(
         return _foreign(owner, operator_namespace)
     if is_deleting(obj):
         return _plan_delete(obj, policy=policy, can_delete=can_delete)
-    claim = FINALIZER not in finalizers(obj)
+    claim = not has_finalizer(obj, FINALIZER)
     # Each is one write that must be there before Azure is asked, and the end of its
     # reconcile; the next one goes on.
     if not owner:
@@ -93,7 +93,7 @@ def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
 
 def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decision:
     notes = annotations(obj)
-    if FINALIZER not in finalizers(obj) or not policy.deletes:
+    if not has_finalizer(obj, FINALIZER) or not policy.deletes:
         return Decision((), Release())
     # Never created: nothing to delete, and no credential is needed to say so (D18).
     if not notes.get(RESOURCE_ID):

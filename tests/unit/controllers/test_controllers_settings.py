@@ -8,12 +8,12 @@ from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.controllers.durations import parse_duration
 from asoreconcile.controllers.settings import (
     KNOWN,
     RateLimit,
     SettingsError,
     from_environment,
+    parse_duration,
 )
 
 CANARY = "canary-value"

@@ -4,7 +4,6 @@ import pytest
 
 from asoreconcile.backoff import (
     ItemExponential,
-    MaxOf,
     TokenBucket,
     asked_delay,
 )
@@ -132,14 +131,3 @@ def test_token_bucket_lets_the_burst_pass_then_spaces_by_its_rate(clock):
     assert [limiter.delay(key) for key in "fghi"] == [0, 0, 0, 0.5]
     limiter.forget("a")
     assert limiter.retries("a") == 0
-
-
-def test_max_of_takes_the_longest_and_asks_everyone(clock):
-    exponential = ItemExponential(1.0, 60.0, clock=clock)
-    bucket = TokenBucket(1.0, 1, clock=clock)
-    limiter = MaxOf(exponential, bucket)
-    assert [limiter.delay("a"), limiter.delay("a"), limiter.delay("a")] == [1, 2, 4]
-    assert bucket.delay("x") == 3.0, "the bucket's tokens were taken each time"
-    assert limiter.retries("a") == 3
-    limiter.forget("a")
-    assert exponential.retries("a") == 0
