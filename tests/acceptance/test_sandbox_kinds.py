@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
+from asoreconcile.azure.conditions import is_ready
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.conditions import is_ready
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.objects import ObjectKey
