@@ -14,6 +14,10 @@ class QuietGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # What is left in the buffer has nowhere to go when Python ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             sys.exit(0)
+
+
+def drop_output() -> None:
+    """Nobody reads our output any more: what is left in the buffer goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,6 +11,7 @@ import click
 
 import asoreconcile
 from asoreconcile.catalogue.webhookclient import WebhookClient
+from asoreconcile.cmd.broken_pipe import drop_output
 from asoreconcile.cmd.local_cluster import LocalCluster
 from asoreconcile.cmd.manifests import AppliedManifests, Row, read
 from asoreconcile.cmd.more_kinds import MoreKinds
@@ -65,6 +66,7 @@ class SandboxRun:
             except OSError as error:
                 if error.errno not in _NOBODY_LOOKS:
                     raise
+                drop_output()
                 return []
             finally:
                 self._stop.set()

@@ -21,7 +21,7 @@ _START = "from asoreconcile.cmd.asoreconcile import main; main()"
 def sandbox(tmp_path):
     """A running sandbox of the samples."""
     process = subprocess.Popen(
-        [sys.executable, "-u", "-c", _START, "sandbox"],
+        [sys.executable, "-c", _START, "sandbox"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
