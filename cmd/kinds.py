@@ -119,7 +119,8 @@ def show(*, name: str, version: str) -> None:
     "versions",
     multiple=True,
     metavar="V",
-    help="Serve this version instead of the newest GA; repeatable.",
+    help="Serve this version, of the kinds that have it, instead of the newest GA; "
+    "repeatable.",
 )
 @click.option(
     "--all-versions", is_flag=True, help="Serve every version there is of each kind."
@@ -160,16 +161,20 @@ def print_crds(
     if not chosen:
         _misused("the kinds chosen are no ARM resources: they are not installed")
     client = _webhook_client(webhook_service, webhook_url, webhook_ca)
-    if client is None and (all_versions or len(set(versions)) > 1):
+    served = [
+        (kind, tuple(kind.versions) if all_versions else _asked(kind, versions))
+        for kind in chosen
+    ]
+    if client is None and any(len(names) > 1 for _, names in served):
         _misused(
-            "several versions need --webhook-service or --webhook-url: without "
-            "conversion the API server drops what the stored version does not know"
+            "several versions of a kind need --webhook-service or --webhook-url: "
+            "without conversion the API server drops what the stored version does not "
+            "know"
         )
-    for kind in chosen:
-        for version in versions:
-            _version(kind, version)
-    for kind in chosen:
-        names = kind.versions if all_versions else versions
+    for version in versions:
+        if not any(version in kind.versions for kind in chosen):
+            _version(chosen[0], version)
+    for kind, names in served:
         made = definition_of(kind, versions=names, conversion=client, rules=rules)
         click.echo(yaml_text([made]), nl=False)
 
@@ -235,6 +240,14 @@ def _kind(name: str) -> Kind:
         if len(same_kinds) == 1:
             return same_kinds[0]
         _misused(str(error))
+
+
+def _asked(kind: Kind, versions: Sequence[str]) -> tuple[str, ...]:
+    """Those that the kind has of the versions asked for; it must have one of them."""
+    names = tuple(dict.fromkeys(v for v in versions if v in kind.versions))
+    if versions and not names:
+        _version(kind, versions[0])
+    return names
 
 
 def _version(kind: Kind, version: str) -> KindVersion:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from asoreconcile.catalogue.conversion import Form, form, stored_name
+from asoreconcile.catalogue.descriptions import described, explained_version
 from asoreconcile.catalogue.kinds import Kind, newest, version_order
 from asoreconcile.catalogue.rules import ruled_schema
 from asoreconcile.catalogue.stored import stored_schema
@@ -36,6 +37,7 @@ def crd(
     their schemas keep each other's fields.
     rules: with what the schema's keywords cannot say as CEL rules, for API servers that
     evaluate them (Kubernetes 1.25 and newer).
+    Fields are described for `kubectl explain` (`descriptions`).
     Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
     change the answer in place.
     """
@@ -51,6 +53,7 @@ def crd(
         names = [f.name for f in served]
         storage = kind.storage if kind.storage in names else newest(names)
     name = kind.group_kind.kind
+    explained = explained_version([f.name for f in served if not f.stored])
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -67,7 +70,10 @@ def crd(
             "scope": "Namespaced",
             **({"conversion": _conversion(conversion)} if conversion else {}),
             "versions": [
-                _version(f, stored=f.name == storage, rules=rules) for f in served
+                _version(
+                    f, stored=f.name == storage, rules=rules, whole=f.name == explained
+                )
+                for f in served
             ],
         },
     }
@@ -83,11 +89,12 @@ def _conversion(client: WebhookClient) -> JsonObject:
     }
 
 
-def _version(served: Form, *, stored: bool, rules: bool) -> JsonObject:
+def _version(served: Form, *, stored: bool, rules: bool, whole: bool) -> JsonObject:
     if served.stored:
         schema = stored_schema(served.version)
     else:
         schema = ruled_schema(served.version) if rules else served.version.schema
+        schema = described(served.version, schema, whole=whole)
     return {
         "name": served.name,
         "served": True,

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from clusters import HAS_REAL, cluster
+from clusters import HAS_REAL, RealCluster
 from keypairs import pem, rsa_key
 from operation import NAMESPACE, Operation, free_port
 from podbox import Container, Image, why_not
+from routing import apply_once_trusted, endpoints, own_address
 from tools import DEPLOY, ROOT, attempt, program, run
 from world import resource_group
 
@@ -128,7 +129,9 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
         pytest.skip(reason)
     if not HAS_REAL:
         pytest.skip("KUBEBUILDER_ASSETS names no kube-apiserver")
-    with Operation(tmp_path, cluster=cluster("real")) as operation:
+    at = own_address(), free_port()
+    routed = RealCluster("--enable-aggregator-routing=true")
+    with Operation(tmp_path, cluster=routed) as operation:
         kubeconfig = operation.folder / "kubeconfig"
         kubectl = [program("envtest", "kubectl"), "--kubeconfig", str(kubeconfig)]
         for name in ("operator", "rbac"):
@@ -136,7 +139,9 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
         with operation.azure.machine(own="machine") as machine:
             credentials = ways_to_sign_in(operation.azure)
             signed_in = noted_sign_ins(operation.azure.entra)
-            container = start(operation, kubectl, image, machine)
+            slice_ = json.dumps(endpoints(*at))
+            run(*kubectl, "apply", "-f", "-", given=slice_)
+            container = start(operation, kubectl, image, machine, at[1])
             operation.manager = container
             group = resource_group()
             group["spec"]["operatorSpec"] = {
@@ -149,8 +154,10 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
                 ]
             }
             operation.wait_served(group)
-            operation.apply(group)
+            apply_once_trusted(operation, group)
             operation.wait_ready(group)
+            explained = run(*kubectl, "explain", "resourcegroup.spec.azureName")
+            assert "name in Azure; by default metadata.name" in explained
             made = operation.client.get(CONFIG_MAPS, ObjectKey("default", "made"))
             assert made["data"]["id"].endswith("/resourcegroups/rg")
             for name, data in credentials.items():
@@ -214,7 +221,7 @@ def noted_sign_ins(entra):
     return found
 
 
-def start(operation, kubectl, image, machine):
+def start(operation, kubectl, image, machine, webhook_port):
     """The manager in the image, as the stored Deployment's pod would have it."""
     stored = run(*kubectl, "get", "deployment", "-n", NAMESPACE, "-o", "json")
     (deployment,) = json.loads(stored)["items"]
@@ -245,9 +252,19 @@ def start(operation, kubectl, image, machine):
                 f"--audience={projected['audience']}",
                 f"--duration={projected['expirationSeconds']}s",
             )
+    # Which kinds is the user's to say; ports of the machine are shared.
+    replaced = {
+        "--webhook-port": webhook_port,
+        "--crd-pattern": "resources.azure.com/*",
+    }
     arguments = [
-        re.sub(r"(-addr=|-port=).*", lambda m: m[1] + address(m[1]), argument)
+        f"{option}={replaced[option]}"
+        if option in replaced
+        else f"{option}=127.0.0.1:{free_port()}"
+        if option.endswith("-addr")
+        else argument
         for argument in container["args"]
+        for option in [argument.partition("=")[0]]
     ]
     return Container(
         image,
@@ -257,10 +274,6 @@ def start(operation, kubectl, image, machine):
         temporary=temporary,
         log_path=operation.folder / "manager-box.log",
     )
-
-
-def address(option):
-    return f"127.0.0.1:{free_port()}" if option == "-addr=" else str(free_port())
 
 
 def in_cluster(operation, kubectl, environment):

@@ -6,14 +6,13 @@ started here, with what the Deployment that is stored says and as its service ac
 
 import base64
 import json
-import socket
-import time
 
 import pytest
 import yaml
 from charts import CASES, HERE, command, rendered
 from clusters import HAS_REAL, RealCluster, cluster
-from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
+from operation import NAMESPACE, Operation, free_port
+from routing import apply_once_trusted, endpoints, own_address
 from tools import CHART, attempt, one, program, run
 from world import resource_group, virtual_network
 
@@ -228,47 +227,6 @@ def test_aso_s_crds_are_run_as_they_are_after_the_upgrade(tmp_path):
         (put,) = operation.requests("PUT", "virtualNetworks/vnet")
         assert put.api_version == "2024-03-01"
         assert " is forbidden: " not in operation.logs()
-
-
-def endpoints(address, port):
-    """What a controller makes of a Service and its pods."""
-    name = "azureserviceoperator-webhook-service"
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "labels": {"kubernetes.io/service-name": name},
-        },
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
-        "ports": [{"name": "webhooks", "port": port, "protocol": "TCP"}],
-    }
-
-
-def apply_once_trusted(operation, obj):
-    """Until it is told of the certificate the API server calls in vain."""
-    end = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            return operation.apply(obj)
-        except ApiError as error:
-            if time.monotonic() > end or "webhook" not in str(error):
-                raise
-
-
-def own_address():
-    """An IPv4 address of this machine's that others could have; skips without one."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing
-        except OSError:
-            pytest.skip("this machine has no address but the loopback's")
-        address = probe.getsockname()[0]
-    if address.startswith("127."):
-        pytest.skip("this machine has no address but the loopback's")
-    return address
 
 
 def test_pods_are_let_into_a_namespace_that_restricts_them(kubectl):

@@ -43,21 +43,16 @@ def arguments(found):
     return container["args"]
 
 
-def test_the_single_operator_is_that_of_the_manifests_with_webhooks():
+def test_the_single_operator_is_that_of_the_manifests():
     made = by_name(built(OVERLAYS / "single"))
     plain = by_name(manifests("operator", "rbac", "webhooks"))
     added = {name for kind, _, name in set(made) - set(plain)}
     assert added == {
         "azureserviceoperator-webhook-certificate-role",
         "azureserviceoperator-webhook-certificate-rolebinding",
-        "azureserviceoperator-mutating-webhook-configuration",
-        "azureserviceoperator-validating-webhook-configuration",
     }
-    changed = {key for key, obj in plain.items() if made[key] != obj}
-    assert {kind for kind, _, _ in changed} <= {"Deployment"}
-    ours, theirs = arguments(made.values()), arguments(plain.values())
-    assert set(ours) - set(theirs) <= {"--webhook-port=9443", "--all-versions"}
-    assert len(set(ours)) == len(ours)
+    assert plain == {key: obj for key, obj in made.items() if key in plain}
+    assert "--webhook-port=9443" in arguments(made.values())
 
 
 def test_a_tenant_s_operator_is_that_of_the_manifests():

@@ -209,3 +209,28 @@ stringData: {password: canary-7f3e}
     ]
     assert passwords == ["***", "canary-7f3e"]
     assert "canary" not in plain.output + plain.stderr
+
+
+def test_each_kind_is_served_in_the_version_asked_for():
+    """Of several versions each is for the kinds that have it."""
+    pattern = "resources.azure.com/ResourceGroup;network.azure.com/VirtualNetwork"
+    given = ("--version", "v1api20200601", "--version", "v1api20240301")
+    result = run(kinds, "crd", pattern, *given)
+    assert result.exit_code == 0, result.output
+    served = {
+        document["spec"]["names"]["kind"]: [
+            v["name"] for v in document["spec"]["versions"]
+        ]
+        for document in yaml.safe_load_all(result.output)
+    }
+    assert served == {
+        "ResourceGroup": ["v1api20200601"],
+        "VirtualNetwork": ["v1api20240301"],
+    }
+    # A kind without any of them, a version that none has, and two of one kind.
+    lacking = run(kinds, "crd", f"{pattern};*/Redis", *given)
+    assert (lacking.exit_code, "no version" in lacking.output) == (2, True)
+    unknown = run(kinds, "crd", pattern, *given, "--version", "v1api19990101")
+    assert (unknown.exit_code, "v1api19990101" in unknown.output) == (2, True)
+    two = run(kinds, "crd", "*/VirtualNetwork", *given[2:], "--version", "v20250301")
+    assert (two.exit_code, "--webhook-service" in two.output) == (2, True)

@@ -153,8 +153,11 @@ def test_a_converter_by_address():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--all-versions"], "several versions need"),
-        (["--version=v20250301", "--version=v1api20240301"], "several versions need"),
+        (["--all-versions"], "several versions of a kind need"),
+        (
+            ["--version=v20250301", "--version=v1api20240301"],
+            "several versions of a kind need",
+        ),
         (["--webhook-service=operator"], "not of the form NAMESPACE/NAME"),
     ],
     ids=["all", "two", "service"],

@@ -30,7 +30,21 @@ def test_definition_of_the_newest_release():
     assert version["name"] == "v20241101"
     assert version["served"] is version["storage"] is True
     assert version["subresources"] == {"status": {}}
-    assert version["schema"]["openAPIV3Schema"] == REDIS.version().schema
+    schema = version["schema"]["openAPIV3Schema"]
+    assert undescribed(schema) == undescribed(REDIS.version().schema)
+
+
+def undescribed(schema):
+    """A schema without what is said of its fields."""
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        keyword: {name: undescribed(child) for name, child in value.items()}
+        if keyword == "properties"
+        else undescribed(value)
+        for keyword, value in schema.items()
+        if keyword != "description"
+    }
 
 
 def test_columns_are_the_ready_condition_and_nothing_else():
