@@ -30,6 +30,8 @@ _RESULTS: tuple[ReconcileResult, ...] = (
 _QUEUE_LABELS = ("name", "controller")
 # 1e-8 s times ten, twelve times.
 _QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
+# client-go's.
+_REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _RECONCILE_BUCKETS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
     *(0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
@@ -102,6 +104,13 @@ class RuntimeMetrics:
             ("code", "method", "host"),
             registry=registry,
         )
+        self._request_seconds = HistogramFamily(
+            "rest_client_request_duration_seconds",
+            "How long a request to the Kubernetes API takes, by verb and host",
+            ("verb", "host"),
+            buckets=_REQUEST_BUCKETS,
+            registry=registry,
+        )
         self._leader = Gauge(
             "leader_election_master_status",
             "1 while this process holds the lease",
@@ -130,11 +139,13 @@ class RuntimeMetrics:
         """The series of one lease. Rule: LE-9."""
         return self._leader.labels(name)
 
-    def kube_request(self, code: str, method: str, host: str) -> None:
-        """One answered request to the Kubernetes API.
+    def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:
+        """One request to the Kubernetes API.
 
         code: the status, or `<error>` if none came. method: GET, LIST is GET too.
+        seconds: until it was answered; of a watch until that began.
         """
+        self._request_seconds.of(method, host).observe(seconds)
         self._requests.labels(code, method, host).inc()
 
     def informer(

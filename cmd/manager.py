@@ -223,6 +223,8 @@ def manager(
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
     with _uncollected():
+        import prometheus_client
+
         from asoreconcile.controllers import azure_operator, settings, webhooks
         from asoreconcile.controllers.crd_labels import crd_labels as labels_in
         from asoreconcile.controllers.options import Options
@@ -259,6 +261,8 @@ def manager(
     if not read.mode.watches and not answering.on:
         message = "AZURE_OPERATOR_MODE=webhooks needs --webhook-port: it does only that"
         raise click.UsageError(message)
+    # A series with when each counter was made is noise that nobody asks for.
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     # A reconcile that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     installs = crd_management == "auto" and read.mode.answers

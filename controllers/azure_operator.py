@@ -28,6 +28,8 @@ from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.stored_versions import StoredVersions
 from asoreconcile.controllers.webhooks import Webhooks
 from asoreconcile.errors import StoppedError
+from asoreconcile.expressions.api import shared as shared_expressions
+from asoreconcile.expressions.metrics import ExpressionMetrics
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.log import Logger
@@ -55,6 +57,7 @@ class AzureOperator:
         self._catalogue = builtin()
         self._kinds = KindRegistry()
         self._app = self._make_application(clock)
+        shared_expressions().metrics = ExpressionMetrics(self._app.registry)
         self._installation = CrdInstallation(options, self._catalogue, self._app.client)
         if options.leader_election is not None:
             # Before all else that leads: what comes after it finds the CRDs.

@@ -21,6 +21,7 @@ from asoreconcile import jsontext
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.expressions.limits import Limits, Recent
+from asoreconcile.expressions.metrics import ExpressionMetrics, Work
 from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import EngineLimitError
 from asoreconcile.objects import GroupVersionKind, JsonObject, key_of
@@ -78,6 +79,8 @@ class Expressions:
 
     def __init__(self, engine: Asks, *, clock: Clock) -> None:
         self._engine = engine
+        self.metrics: ExpressionMetrics | None = None
+        """Set it to have the engine's work counted."""
         self._kind = lru_cache(maxsize=1024)(_kind)
         self._checked = Recent[tuple[Typed, str], Checked | ExpressionError](1024)
         self._limits = Limits(clock)
@@ -142,6 +145,10 @@ class Expressions:
                 answer = self._engine.ask(request, namespace=namespace)
         except EngineLimitError as error:
             answer = {"limit": str(error)}
+        if self.metrics is not None and "work" in answer:
+            gvk = version.gvk
+            resource = f"{gvk.api_version}, Kind={gvk.kind}"
+            self.metrics.answered(resource, Work(*answer["work"]))
         if "limit" in answer:
             self._limits.reached(culprit, answer["limit"])
             raise ExpressionLimitError(answer["limit"])

@@ -88,6 +88,10 @@ class Engine:
         """An object as `self`; good for any number of evaluations."""
         return self._type.message(obj)
 
+    def knows(self, text: str) -> bool:
+        """Whether an expression is compiled already."""
+        return text in self._programs
+
     def compile(self, text: str) -> Program:
         """Check an expression and make it ready to run. Raises CompileError."""
         if text not in self._programs:

@@ -8,6 +8,7 @@ fails with MemoryError or takes this process down; either way the operator goes 
 
 import signal
 import sys
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -50,20 +51,30 @@ def answer(engines: _Engines, request: JsonObject) -> JsonObject:
     engine = engines.get(request["kind"], request.get("schema"))
     if engine is None:
         return {"needs": "schema"}
+    is_known = engine.knows(request["text"])
+    began = time.perf_counter()
+    seconds: float | None = None
     try:
-        program = engine.compile(request["text"])
+        try:
+            program = engine.compile(request["text"])
+        finally:
+            seconds = None if is_known else time.perf_counter() - began
+        found: JsonObject
         if "self" not in request:
-            return {
+            found = {
                 "gives": program.kind,
                 "secrets": sorted(program.secrets.names),
                 "whole": program.secrets.whole,
             }
-        message = engine.message(request["self"])
-        return {"value": program.evaluate(message, request["secret"])}
+        else:
+            message = engine.message(request["self"])
+            found = {"value": program.evaluate(message, request["secret"])}
     except (CompileError, EvaluationError) as error:
-        return {"error": str(error)}
+        found = {"error": str(error)}
     except MemoryError:
-        return {"limit": "takes too much memory: make it do less"}
+        found = {"limit": "takes too much memory: make it do less"}
+    # Whether its type and it were known, and how long it took to compile.
+    return {**found, "work": ["schema" not in request, is_known, seconds]}
 
 
 def serve(channel: Connection, memory_bytes: int) -> None:

@@ -33,9 +33,11 @@ _LIST_SECONDS = 600.0
 
 
 class RequestMetrics(Protocol):
-    """Counts requests (`metrics.RuntimeMetrics`)."""
+    """Counts requests and their time (`metrics.RuntimeMetrics`)."""
 
-    def kube_request(self, code: str, method: str, host: str) -> None: ...
+    def kube_request(
+        self, code: str, method: str, host: str, seconds: float
+    ) -> None: ...
 
 
 @attrs.frozen
@@ -170,6 +172,7 @@ class RestClient:
         return stream
 
     def _send(self, request: _Request) -> Response:
+        began = self._clock.monotonic()
         try:
             answer = self._transport.send(
                 request.method,
@@ -179,9 +182,9 @@ class RestClient:
             )
         except TransportError:
             self._check_open()  # closing cuts the connection: not the server's doing
-            self._count(request.method, "<error>")
+            self._count(request.method, "<error>", began)
             raise
-        self._count(request.method, answer.status)
+        self._count(request.method, answer.status, began)
         return answer
 
     def _open(
@@ -192,6 +195,7 @@ class RestClient:
         whole_seconds: float | None,
     ) -> Stream:
         self._await_turn("GET")
+        began = self._clock.monotonic()
         try:
             stream = self._transport.stream(
                 target,
@@ -201,9 +205,9 @@ class RestClient:
             )
         except TransportError:
             self._check_open()
-            self._count("GET", "<error>")
+            self._count("GET", "<error>", began)
             raise
-        self._count("GET", stream.status)
+        self._count("GET", stream.status, began)
         return stream
 
     def _await_turn(self, method: str) -> None:
@@ -244,9 +248,12 @@ class RestClient:
         if self._closed.is_set():
             raise StoppedError("the Kubernetes client is closed")
 
-    def _count(self, method: str, code: int | str) -> None:
+    def _count(self, method: str, code: int | str, began: float) -> None:
+        """began: by the clock. Of a stream that is until its first bytes."""
         if self._metrics is not None:
-            self._metrics.kube_request(str(code), method, self._transport.host)
+            seconds = self._clock.monotonic() - began
+            host = self._transport.host
+            self._metrics.kube_request(str(code), method, host, seconds)
 
 
 def _namespace_in(path: str) -> str:

@@ -144,7 +144,7 @@ def test_families_are_exposed_by_their_exact_names(clock, registry):
     metrics = RuntimeMetrics(registry)
     WorkQueue("vnet", clock=clock, metrics=metrics.queue("vnet")).add("a")
     metrics.controller("vnet").seconds.observe(0.5)
-    metrics.kube_request("200", "GET", "host:6443")
+    metrics.kube_request("200", "GET", "host:6443", 0.3)
     metrics.informer("VNet", has_synced=lambda: True, idle_seconds=lambda: 1.5)
     metrics.informer("New", has_synced=lambda: False, idle_seconds=lambda: None)
     text = generate_latest(registry).decode()
@@ -160,6 +160,8 @@ def test_families_are_exposed_by_their_exact_names(clock, registry):
         'controller_runtime_reconcile_time_seconds_count{controller="vnet"} 1.0',
         'controller_runtime_max_concurrent_reconciles{controller="vnet"} 0.0',
         'controller_runtime_active_workers{controller="vnet"} 0.0',
+        'rest_client_request_duration_seconds_bucket{host="host:6443",le="0.25",verb="GET"} 0.0',
+        'rest_client_request_duration_seconds_bucket{host="host:6443",le="0.5",verb="GET"} 1.0',
         'rest_client_requests_total{code="200",host="host:6443",method="GET"} 1.0',
         'informer_synced{kind="VNet"} 1.0',
         'informer_synced{kind="New"} 0.0',
