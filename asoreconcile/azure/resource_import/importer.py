@@ -232,11 +232,13 @@ def _skeleton(resource: ResourceTask) -> JsonObject:
 
 
 def _listed(entry: JsonObject, task: ListTask) -> ResourceTask | None:
-    """A resource that was listed; None for an entry that is of another type."""
+    """A resource that was listed; None for one that is not of this place: a list of
+    role assignments shows those of wider scopes, too.
+    """
     try:
         arm_id = ids.parse_stated(str(entry.get("id") or ""))
     except ids.ArmIdError:
         return None
-    if arm_id.type.lower() != task.version.arm_type.lower() or not arm_id.name:
+    if ids.key(arm_id.text).rpartition("/")[0] != ids.key(task.path):
         return None
     return ResourceTask(arm_id, task.version)

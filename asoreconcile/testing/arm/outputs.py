@@ -75,6 +75,10 @@ def _identity(address: Address, _: JsonObject, tenant_id: str) -> JsonObject:
     }
 
 
+def _role_assignment(address: Address, _: JsonObject, __: str) -> JsonObject:
+    return {"scope": address.id.rpartition("/providers/")[0]}
+
+
 def _redis(address: Address, _: JsonObject, __: str) -> JsonObject:
     return {
         "hostName": f"{address.name.lower()}.redis.cache.windows.net",
@@ -197,6 +201,7 @@ def _guid(address: Address, _: JsonObject, __: str) -> JsonObject:
 
 _Make = Callable[[Address, JsonObject, str], JsonObject]
 _TYPES: dict[str, _Make] = {
+    "microsoft.authorization/roleassignments": _role_assignment,
     "microsoft.managedidentity/userassignedidentities": _identity,
     "microsoft.cache/redis": _redis,
     "microsoft.storage/storageaccounts": _storage,
