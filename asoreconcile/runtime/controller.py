@@ -59,10 +59,10 @@ class Controller:
             limiter=options.limiter,
             metrics=metrics.queue(name) if metrics else None,
             fairness=options.fairness or _namespace,
-            on_ready=self._hire,
+            on_ready=self._scale_up,
         )
-        self._intake = EventSources(self._queue)
-        self._reconciling = Worker(
+        self._sources = EventSources(self._queue)
+        self._worker = Worker(
             name,
             reconcile_of(reconciler),
             self._queue,
@@ -72,20 +72,20 @@ class Controller:
             deadline_seconds=options.deadline_seconds,
             throttle=options.throttle,
         )
-        self._passes = self._reconciling.passes
-        self._workforce = WorkerPool(
+        self._in_flight = self._worker.in_flight
+        self._pool = WorkerPool(
             self._queue,
-            self._reconciling.work,
+            self._worker.work,
             clock=clock,
             most=self._max_concurrent,
             idle_seconds=options.idle_seconds,
-            on_tick=self._passes.report_stuck,
+            on_tick=self._in_flight.report_stuck,
             threads=threads,
             start_thread=start_thread,
         )
-        self._gate = CacheSync(
+        self._cache_sync = CacheSync(
             clock,
-            self._workforce.open,
+            self._pool.open,
             timeout_seconds=options.sync_timeout_seconds,
         )
         self._lock = threading.Lock()
@@ -93,7 +93,7 @@ class Controller:
 
     def watch(self, watch: Watch) -> None:
         """Reconcile what its events ask for. At any time: CT-8."""
-        self._intake.add(watch)
+        self._sources.add(watch)
 
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0
@@ -106,7 +106,7 @@ class Controller:
 
         Rule: CT-7.
         """
-        self._intake.open()
+        self._sources.open()
 
     def start(self) -> None:
         """Reconcile, as soon as all sources have synced. Does not block.
@@ -120,7 +120,7 @@ class Controller:
         if self._metrics:
             self._metrics.max_concurrent.set(self._max_concurrent)
         self.warm_up()
-        self._gate.start(self._intake.registrations)
+        self._cache_sync.start(self._sources.registrations)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Begin nothing more and wait for what runs, at most so long.
@@ -131,7 +131,7 @@ class Controller:
         """
         spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
         self.retire()
-        self._reconciling.stopping.stop(spent)
+        self._worker.stopping.stop(spent)
         return self.wait_until_ended(timeout_seconds)
 
     def retire(self) -> None:
@@ -141,27 +141,27 @@ class Controller:
         in the middle of a write would be written again beside it. Idempotent; `stop`
         may follow.
         """
-        self._reconciling.closed.set()
-        self._gate.close()
-        self._intake.close()
-        self._workforce.close()
+        self._worker.closed.set()
+        self._cache_sync.close()
+        self._sources.close()
+        self._pool.close()
         self._queue.shut_down()
 
     def wait_until_ended(self, timeout_seconds: float) -> list[str]:
         """After `retire` or `stop`: wait for what runs, at most so long; as `stop`."""
-        if self._workforce.wait_until_left(timeout_seconds):
+        if self._pool.wait_until_left(timeout_seconds):
             return []
-        return self._passes.describe() or [f"{self.name} (a worker that is leaving)"]
+        return self._in_flight.describe() or [f"{self.name} (a worker that is leaving)"]
 
     @property
     def has_synced(self) -> bool:
         """Whether all sources have synced, so that reconciles may run."""
-        return self._gate.is_open
+        return self._cache_sync.is_open
 
     @property
     def workers(self) -> int:
         """The number of threads now, busy or idle."""
-        return self._workforce.workers
+        return self._pool.workers
 
     def progress(self) -> CheckResult:
         """A liveness check: fails when every worker has been on one object for a
@@ -169,17 +169,17 @@ class Controller:
         started for a minute: a new process may find threads again.
         """
         waiting = self._queue.unclaimed()
-        hanging = self._passes.longer_than(_NO_PROGRESS_SECONDS)
-        details = self._passes.describe() if hanging else []
-        refused = self._workforce.refused_seconds()
+        hanging = self._in_flight.longer_than(_NO_PROGRESS_SECONDS)
+        details = self._in_flight.describe() if hanging else []
+        refused = self._pool.refused_seconds()
         if refused:
             details.append(f"{self.name}: no thread to be had for {refused:.0f} s")
-        unmanned = refused >= _NO_THREAD_SECONDS and not self._workforce.workers
-        ok = not waiting or (hanging < self._max_concurrent and not unmanned)
+        deserted = refused >= _NO_THREAD_SECONDS and not self._pool.workers
+        ok = not waiting or (hanging < self._max_concurrent and not deserted)
         return CheckResult(ok, tuple(details))
 
-    def _hire(self) -> None:
-        self._workforce.hire()
+    def _scale_up(self) -> None:
+        self._pool.scale_up()
 
 
 def _namespace(key: ObjectKey) -> Hashable:

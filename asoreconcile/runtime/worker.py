@@ -155,7 +155,7 @@ class Worker:
         self._metrics = metrics
         self._deadline_seconds = deadline_seconds
         self._throttle = throttle
-        self.passes = InFlightReconciles(
+        self.in_flight = InFlightReconciles(
             name,
             clock=clock,
             stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
@@ -172,7 +172,7 @@ class Worker:
         if self.closed.is_set():
             return
         reconcile_id = str(uuid.uuid4())
-        begun = self.passes.begin(item.key, reconcile_id)
+        begun = self.in_flight.begin(item.key, reconcile_id)
         deadline = (
             begun.since + self._deadline_seconds if self._deadline_seconds else None
         )
@@ -183,7 +183,7 @@ class Worker:
                 outcome = self._reconcile(item.key)
                 self._settle(item, outcome)
         finally:
-            self.passes.end(begun)
+            self.in_flight.end(begun)
             if self._metrics:
                 self._metrics.active_workers.dec()
         self._measure(outcome, begun.since, deadline)

@@ -1,4 +1,4 @@
-"""A controller's worker threads: hired when keys wait, let go when idle. Rule: TH-8.
+"""A controller's worker threads: started when keys wait, ended when idle. Rule: TH-8.
 
 With hundreds of kinds, most of which are quiet, standing threads would cost memory for
 nothing.
@@ -73,7 +73,7 @@ class WorkerPool(Generic[Key]):
         self._all_left = threading.Event()
         self._all_left.set()
         self._alarm = DeadlineTimer(clock, self._tick)
-        self._retry = DeadlineTimer(clock, self.hire)
+        self._retry = DeadlineTimer(clock, self.scale_up)
 
     @property
     def workers(self) -> int:
@@ -91,7 +91,7 @@ class WorkerPool(Generic[Key]):
             if self._closed:
                 return
             self._open = True
-        self.hire()
+        self.scale_up()
 
     def close(self) -> None:
         """Start no more workers. Those there are end with the queue."""
@@ -100,12 +100,12 @@ class WorkerPool(Generic[Key]):
         self._alarm.cancel()
         self._retry.cancel()
 
-    def hire(self) -> None:
+    def scale_up(self) -> None:
         """Start workers for the ready keys that none is there to take."""
-        if not self._has_vacancy():
+        if not self._has_room():
             return  # a worker that leaves looks again, after it is out of the count
         with self._lock:
-            if not self._has_vacancy():
+            if not self._has_room():
                 return
             wanted = self._queue.unclaimed() - self._starting
             count = max(0, min(wanted, self._most - self._workers))
@@ -129,7 +129,7 @@ class WorkerPool(Generic[Key]):
         """Block until no worker is left (True) or the time is over."""
         return self._clock.wait(self._all_left, timeout_seconds)
 
-    def _has_vacancy(self) -> bool:
+    def _has_room(self) -> bool:
         return self._open and self._workers < self._most
 
     def _give_up(self, count: int, error: BaseException) -> None:
@@ -184,7 +184,7 @@ class WorkerPool(Generic[Key]):
         with self._lock:
             self._uncount(1)
         # A key may have come after `get` let this worker go and before it left.
-        self.hire()
+        self.scale_up()
 
     def _tick(self) -> None:
         self._queue.release_idle()

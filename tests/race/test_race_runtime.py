@@ -71,7 +71,7 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
                 assert versions == wanted, f"seed {seed}"
 
 
-def test_le5_a_tenure_that_was_seen_over_is_over_and_no_earlier():
+def test_le5_a_fence_that_was_seen_over_is_over_and_no_earlier():
     for seed in seeds(25):
         interleaving = Interleaving(seed)
         dice = random.Random(seed)
@@ -111,7 +111,7 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
         with interleaving.locks():
             clock = FakeClock()
             queue = WorkQueue("race", clock=clock)
-            workforce = WorkerPool(
+            pool = WorkerPool(
                 queue,
                 lambda _: None,
                 clock=clock,
@@ -119,19 +119,19 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
                 idle_seconds=30,
                 start_thread=lambda name, _, hired=hired: hired.append(name),
             )
-            gate = CacheSync(clock, workforce.open, timeout_seconds=60)
+            gate = CacheSync(clock, pool.open, timeout_seconds=60)
         queue.add("a")
 
-        def stop(gate=gate, workforce=workforce):
+        def stop(gate=gate, pool=pool):
             gate.close()
-            workforce.close()
+            pool.close()
 
         interleaving.run(partial(gate.start, []), stop)
         # Who was counted before the end has been started; nobody comes later.
-        workforce.hire()
+        pool.scale_up()
         clock.advance(120)
-        assert len(hired) == workforce.workers <= 1, f"seed {seed}"
-        assert not workforce._has_vacancy()
+        assert len(hired) == pool.workers <= 1, f"seed {seed}"
+        assert not pool._has_room()
 
 
 @pytest.mark.usefixtures("impatient_interpreter")
@@ -148,16 +148,16 @@ def test_th8_every_key_finds_a_worker_on_a_machine_that_refuses_most_threads():
     def work(item):
         with lock:
             done.add(item.key)
-            most_at_once[0] = max(most_at_once[0], workforce.workers)
+            most_at_once[0] = max(most_at_once[0], pool.workers)
 
-    def hire():
-        workforce.hire()
+    def scale_up():
+        pool.scale_up()
 
-    queue = WorkQueue("race", clock=clock, on_ready=hire)
-    workforce = WorkerPool(
+    queue = WorkQueue("race", clock=clock, on_ready=scale_up)
+    pool = WorkerPool(
         queue, work, clock=clock, most=4, idle_seconds=0.5, start_thread=start
     )
-    workforce.open()
+    pool.open()
 
     def add(number):
         for key in range(300):
@@ -174,10 +174,10 @@ def test_th8_every_key_finds_a_worker_on_a_machine_that_refuses_most_threads():
         pause.wait(0.001)
     assert len(done) == 4 * 300, f"seed {seed}"
     assert most_at_once[0] <= 4
-    workforce.close()
+    pool.close()
     queue.shut_down()
     for _ in range(10_000):
-        if workforce.wait_until_left(0):
+        if pool.wait_until_left(0):
             break
         pause.wait(0.001)
-    assert workforce.workers == 0
+    assert pool.workers == 0

@@ -383,7 +383,7 @@ def broken_once(hand, name, monkeypatch):
 
 def test_a_standby_whose_election_breaks_tries_again(candidate, monkeypatch):
     one = candidate("one")
-    broken_once(one.elector._hand, "take", monkeypatch)
+    broken_once(one.elector._lease_lock, "take", monkeypatch)
     one.lead()  # about a second later
     assert one.threads.deaths()["leader election"].count == 1
     assert one.threads.down() == []
@@ -395,7 +395,7 @@ def test_le8_a_leader_whose_election_breaks_is_lost_and_leads_no_more(
     candidate, monkeypatch
 ):
     one = candidate("one")
-    broken_once(one.elector._hand, "renew", monkeypatch)
+    broken_once(one.elector._lease_lock, "renew", monkeypatch)
     one.lead()
     one.lost.get(timeout=20)
     with pytest.raises(NotLeadingError):

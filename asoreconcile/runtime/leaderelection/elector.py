@@ -72,16 +72,16 @@ class LeaseElector:
         self._key = lease
         self._clock = clock
         self._timing = options.timing
-        self._view = ObservedLease(
+        self._observed = ObservedLease(
             lease, self.identity, clock=clock, timing=self._timing
         )
         self._status = metrics.leader(lease.name) if metrics else None
         self._chance = chance
         self._start_thread = start_thread
         self._threads = threads or Threads.timed_by(clock)
-        self._tenure = LeaseFence(clock, self._expired)
-        self._hand = LeaseLock(
-            client, self._view, self._tenure, clock=clock, timing=self._timing
+        self._fence = LeaseFence(clock, self._expired)
+        self._lease_lock = LeaseLock(
+            client, self._observed, self._fence, clock=clock, timing=self._timing
         )
         self._informer = Informer(
             client,
@@ -113,7 +113,7 @@ class LeaseElector:
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
         """End; give the lease back only if asked to. Rules: LE-6, LE-7."""
-        running = self._tenure.end()
+        running = self._fence.end()
         self._show(leads=False)
         if running and release:
             budget = min(timeout_seconds, self._timing.renew_deadline_seconds)
@@ -133,18 +133,18 @@ class LeaseElector:
         For `KubeClient(before_write=...)`: a process that was suspended and goes on
         finds here that its time is over, before it does any harm. Rule: LE-5.
         """
-        self._tenure.check()
+        self._fence.check()
 
     @property
     def leads(self) -> bool:
         """Whether this process holds the lease now, by its own clock."""
-        return self._tenure.holds
+        return self._fence.holds
 
     def standing(self) -> CheckResult:
         """A readiness check that reports and never fails: leader, or whose standby."""
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
-        holder = self._view.holder
+        holder = self._observed.holder
         leader = f"{holder} leads" if holder else "nobody leads"
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
@@ -152,7 +152,7 @@ class LeaseElector:
         """A liveness check: fails after a lost lease while the process runs. LE-8."""
         timing = self._timing
         spare = timing.lease_seconds - timing.renew_deadline_seconds
-        hangs = self._tenure.late_seconds >= spare + _TOLERANCE_SECONDS
+        hangs = self._fence.late_seconds >= spare + _TOLERANCE_SECONDS
         return CheckResult(ok=self._stopping.is_set() or not hangs)
 
     def _run(self) -> None:
@@ -168,8 +168,8 @@ class LeaseElector:
         except StoppedError:
             pass  # by `stop`
         except BaseException:
-            if self._tenure.holds or self._led:
-                self._tenure.end()
+            if self._fence.holds or self._led:
+                self._fence.end()
                 self._tell_lost("leader election broke")
             raise
         finally:
@@ -179,14 +179,14 @@ class LeaseElector:
         """Until this process leads (True), or is stopped."""
         while not self._stopping.is_set():
             try:
-                answer = self._hand.take()
+                answer = self._lease_lock.take()
             except (ApiError, TransportError) as error:
                 self._report(error)
                 self._wait(self._timing.pause_seconds(self._chance()))
             else:
                 self._trouble = ""
                 if answer is None:
-                    return self._tenure.holds
+                    return self._fence.holds
                 self._follow(answer)
         return False
 
@@ -202,7 +202,7 @@ class LeaseElector:
         _log.info("Standing by", leader=answer.holder)
         while not self._stopping.is_set():
             self._wait(self._seconds_until(answer.until))
-            following = self._view.answer()
+            following = self._observed.answer()
             if not isinstance(following, Follow) or following == answer:
                 return
             answer = following
@@ -216,11 +216,11 @@ class LeaseElector:
 
     def _on_event(self, event: Event) -> None:
         """Called by the watch thread with the lease, which may be old."""
-        if self._tenure.holds:
+        if self._fence.holds:
             return
         entry = event.new if isinstance(event, Updated) else event.entry
-        self._view.note(None if isinstance(event, Deleted) else entry.load())
-        if isinstance(self._view.answer(), Write):
+        self._observed.note(None if isinstance(event, Deleted) else entry.load())
+        if isinstance(self._observed.answer(), Write):
             self._poke.set()
 
     def _renew_loop(self) -> None:
@@ -233,11 +233,11 @@ class LeaseElector:
         self._poke.clear()
         while not self._stopping.is_set():
             self._wait(self._timing.retry_seconds)
-            if self._stopping.is_set() or not self._tenure.holds:
+            if self._stopping.is_set() or not self._fence.holds:
                 return
             try:
-                if not self._hand.renew() and self._tenure.end():
-                    holder = self._view.holder or "nobody"
+                if not self._lease_lock.renew() and self._fence.end():
+                    holder = self._observed.holder or "nobody"
                     self._tell_lost(f"the lease is held by {holder}")
             except (ApiError, TransportError) as error:
                 _log.warning("Lease was not renewed", error=str(error))
@@ -246,7 +246,7 @@ class LeaseElector:
         """For as long as there is time. Rule: LE-6."""
         while self._clock.monotonic() < self._release_until:
             try:
-                if self._hand.release():
+                if self._lease_lock.release():
                     _log.info("Lease was given back", lease=str(self._key))
             except ConflictError:
                 continue

@@ -90,23 +90,23 @@ class LeaseLock:
     def __init__(
         self,
         client: Client,
-        view: ObservedLease,
-        tenure: LeaseFence,
+        observed: ObservedLease,
+        fence: LeaseFence,
         *,
         clock: Clock,
         timing: LeaseTiming,
     ) -> None:
         self._client = client
-        self._view = view
-        self._tenure = tenure
+        self._observed = observed
+        self._fence = fence
         self._clock = clock
         self._timing = timing
         self._doubtful = True  # whether what is known must be read again
 
     def take(self) -> Follow | None:
         """Read the lease, and take it if it is free; None if it is ours then."""
-        self._view.note(self._read())
-        answer = self._view.answer()
+        self._observed.note(self._read())
+        answer = self._observed.answer()
         if isinstance(answer, Follow):
             return answer
         self._write(answer)
@@ -117,31 +117,31 @@ class LeaseLock:
         if self._doubtful and not self._is_still_ours():
             return False
         try:
-            self._write(self._view.renewal())
+            self._write(self._observed.renewal())
         except ConflictError:
             # Written by somebody else, or by us, and the answer was lost.
             if not self._is_still_ours():
                 return False
-            self._write(self._view.renewal())
+            self._write(self._observed.renewal())
         return True
 
     def release(self) -> bool:
         """Give it back; False if it is not ours. What is read decides, not what is
         remembered. Rule: LE-6.
         """
-        self._view.note(self._read())
-        given = self._view.release()
+        self._observed.note(self._read())
+        given = self._observed.release()
         if given is not None:
             self._client.replace(LEASES, given)
         return given is not None
 
     def _is_still_ours(self) -> bool:
-        self._view.note(self._read())
-        return self._view.is_ours
+        self._observed.note(self._read())
+        return self._observed.is_ours
 
     def _read(self) -> JsonObject | None:
         try:
-            return self._client.get(LEASES, self._view.key)
+            return self._client.get(LEASES, self._observed.key)
         except NotFoundError:
             return None
 
@@ -152,5 +152,5 @@ class LeaseLock:
         send = self._client.create if write.create else self._client.replace
         lease = send(LEASES, write.lease)
         self._doubtful = False
-        self._view.note(lease)
-        self._tenure.extend(asked_at + self._timing.renew_deadline_seconds)
+        self._observed.note(lease)
+        self._fence.extend(asked_at + self._timing.renew_deadline_seconds)

@@ -497,9 +497,9 @@ def test_ct6_a_pass_that_has_ended_is_nothing_to_report(make, script, clock, cap
     controller = make(idle_seconds=10_000)
     run_once(controller, script, Result())
     settled(controller)
-    until(lambda: controller._passes.describe() == [])
+    until(lambda: controller._in_flight.describe() == [])
     clock.advance(9_000)
-    controller._passes.report_stuck()
+    controller._in_flight.report_stuck()
     assert not [r for r in caplog.records if "does not end" in r.msg]
 
 
@@ -509,7 +509,7 @@ def test_ct1_a_gate_that_was_closed_stays_shut(make, clock):
     controller.start()
     assert controller.stop(10) == []
     source.synced = True
-    controller._gate.check()
+    controller._cache_sync.check()
     assert not controller.has_synced
 
 

@@ -1,4 +1,4 @@
-"""Who may lead, decided from a lease as it was seen; and how long a tenure lasts."""
+"""Who may lead, decided from a lease as it was seen; and how long the fence lets it write."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -171,7 +171,7 @@ def test_le6_only_the_holder_gives_a_lease_back():
     assert released(None, "me", wall=WALL) is None
 
 
-# --- tenure ---------------------------------------------------------------------------
+# --- fence ----------------------------------------------------------------------------
 
 
 class Expiry:

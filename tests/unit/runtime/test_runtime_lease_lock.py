@@ -73,14 +73,14 @@ def leases():
 
 
 @pytest.fixture
-def tenure(clock):
+def fence(clock):
     return LeaseFence(clock, lambda: None)
 
 
 @pytest.fixture
-def hand(leases, clock, tenure):
+def lock(leases, clock, fence):
     view = ObservedLease(KEY, "me", clock=clock, timing=LeaseTiming())
-    return LeaseLock(leases, view, tenure, clock=clock, timing=LeaseTiming())
+    return LeaseLock(leases, view, fence, clock=clock, timing=LeaseTiming())
 
 
 def once(act):
@@ -98,50 +98,50 @@ def fail(error):
     raise error
 
 
-def test_le3_a_free_lease_is_taken_and_another_s_is_left_alone(hand, leases):
-    assert hand.take() is None
+def test_le3_a_free_lease_is_taken_and_another_s_is_left_alone(lock, leases):
+    assert lock.take() is None
     leases.write_as("other")
-    assert hand.take() == Follow("other", 15.0)
+    assert lock.take() == Follow("other", 15.0)
     assert leases.writes == ["me", "other"]
 
 
-def test_le5_time_counts_from_when_a_renewal_was_asked_for(hand, leases, clock, tenure):
+def test_le5_time_counts_from_when_a_renewal_was_asked_for(lock, leases, clock, fence):
     """The answer may have been long on its way."""
-    hand.take()
+    lock.take()
     clock.advance(2)
     leases.after = once(lambda: clock.advance(7))
-    assert hand.renew()
+    assert lock.renew()
     clock.advance(2.9)
-    assert tenure.holds
+    assert fence.holds
     clock.advance(0.1)
-    assert not tenure.holds
+    assert not fence.holds
 
 
-def test_le5_a_renewal_never_writes_over_who_was_faster(hand, leases):
-    hand.take()
+def test_le5_a_renewal_never_writes_over_who_was_faster(lock, leases):
+    lock.take()
     leases.before = once(lambda: leases.write_as("other"))
-    assert not hand.renew()
+    assert not lock.renew()
     assert leases.writes == ["me", "other"]
 
 
-def test_le5_an_answer_that_was_lost_is_looked_up(hand, leases):
-    hand.take()
+def test_le5_an_answer_that_was_lost_is_looked_up(lock, leases):
+    lock.take()
     leases.after = once(lambda: fail(TransportError("lost")))
     with pytest.raises(TransportError):
-        hand.renew()
-    assert hand.renew()
+        lock.renew()
+    assert lock.renew()
     leases.after = once(lambda: fail(TransportError("lost")))
     with pytest.raises(TransportError):
-        hand.renew()
+        lock.renew()
     leases.write_as("other")
-    assert not hand.renew()
+    assert not lock.renew()
     assert holder_of(leases.lease) == "other"
 
 
-def test_le6_what_is_another_s_is_not_released(hand, leases):
-    hand.take()
+def test_le6_what_is_another_s_is_not_released(lock, leases):
+    lock.take()
     leases.write_as("other")
-    assert not hand.release()
+    assert not lock.release()
     assert holder_of(leases.lease) == "other"
 
 

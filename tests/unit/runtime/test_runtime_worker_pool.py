@@ -1,4 +1,4 @@
-"""Workers hired for the keys that wait, one key each, and no more."""
+"""Workers started for the keys that wait, one key each, and no more."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def threads():
 
 
 @pytest.fixture
-def workforce(line, threads):
+def pool(line, threads):
     return WorkerPool(
         line,
         lambda item: None,
@@ -58,35 +58,33 @@ def workforce(line, threads):
     )
 
 
-def test_th8_a_key_has_one_worker_hired_though_it_has_not_begun(
-    line, workforce, threads
-):
-    workforce.open()
+def test_th8_a_key_has_one_worker_hired_though_it_has_not_begun(line, pool, threads):
+    pool.open()
     line.waiting = 1
-    workforce.hire()
-    workforce.hire()
+    pool.scale_up()
+    pool.scale_up()
     assert len(threads) == 1
     line.waiting = 2
-    workforce.hire()
+    pool.scale_up()
     assert len(threads) == 2
     line.waiting = 9
-    workforce.hire()
+    pool.scale_up()
     assert len(threads) == 2
 
 
-def test_th8_a_key_that_comes_as_a_worker_leaves_gets_another(line, workforce, threads):
-    """`get` has let it go, but it still counts: nobody is hired for the key yet."""
-    workforce._most = 1
-    workforce.open()
+def test_th8_a_key_that_comes_as_a_worker_leaves_gets_another(line, pool, threads):
+    """`get` has let it go, but it still counts: none is started for the key yet."""
+    pool._most = 1
+    pool.open()
 
     def dismissed():
         line.waiting = 1
-        workforce.hire()
+        pool.scale_up()
         return
 
     line.waiting = 1
     line.found = [Item(KEY, 0), dismissed]
-    workforce.hire()
+    pool.scale_up()
     line.waiting = 0
     threads.pop()()
     assert line.done_keys == [KEY]
@@ -153,10 +151,10 @@ def test_th8_a_machine_without_threads_is_not_asked_for_ever(line, exhausted, th
     assert threads == []
 
 
-def test_ct1_nobody_is_hired_by_a_gate_that_opens_as_all_ends(line, workforce, threads):
+def test_ct1_nobody_is_hired_by_a_gate_that_opens_as_all_ends(line, pool, threads):
     line.waiting = 1
-    workforce.close()
-    workforce.open()
+    pool.close()
+    pool.open()
     assert threads == []
 
 
@@ -173,7 +171,7 @@ def test_a_key_that_nothing_can_be_done_with_ends_no_worker_and_comes_again(
             raise SystemExit(1)
 
     line.add_after = lambda key, seconds, priority: again.append((key, seconds))
-    workforce = WorkerPool(
+    pool = WorkerPool(
         line,
         work,
         clock=FakeClock(),
@@ -183,12 +181,12 @@ def test_a_key_that_nothing_can_be_done_with_ends_no_worker_and_comes_again(
         start_thread=lambda _name, target: threads.append(target),
     )
     other = ObjectKey("ns", "b")
-    workforce.open()
+    pool.open()
     line.waiting, line.found = 1, [Item(KEY, 0), Item(other, 0), None]
-    workforce.hire()
+    pool.scale_up()
     line.waiting = 0
     threads.pop()()
     assert worked == line.done_keys == [KEY, other]
     assert again == [(KEY, 30.0)]
     assert kept.deaths()["line-worker"].count == 1
-    assert workforce.workers == 0
+    assert pool.workers == 0
