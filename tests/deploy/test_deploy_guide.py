@@ -11,6 +11,7 @@ from operation import NAMESPACE, Operation
 from tools import CHART, DEPLOY, program, run
 
 GUIDE = (DEPLOY / "README.md").read_text()
+OPERATIONS = (DEPLOY / "operations.md").read_text()
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(
@@ -34,9 +35,9 @@ def shell(tmp_path):
         yield lambda commands: run("bash", "-c", head + commands)
 
 
-def commands(title):
+def commands(title, guide=GUIDE):
     """The blocks of a section, with what a reader puts in."""
-    section = GUIDE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    section = guide.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert blocks
     for name, value in (
@@ -94,3 +95,17 @@ def test_the_command_that_brings_alerts(shell):
     shell(monitoring)
     shell(f"kubectl get configmap -n {NAMESPACE} azureserviceoperator-dashboard")
     assert (CHART / "files" / "dashboard.json").is_file()
+
+
+def test_the_commands_of_the_time_afterwards(shell):
+    shell(commands("By Helm")[0])
+    (upgrade,) = commands("Upgrade and rollback", OPERATIONS)
+    assert "superseded" in shell(upgrade)
+    (back,) = commands("From Azure Service Operator and back", OPERATIONS)
+    shell(back)
+    (restart,) = commands("Change a setting", OPERATIONS)
+    assert "restarted" in shell(restart)
+    (credential,) = commands("Credentials", OPERATIONS)
+    shell(credential)
+    found = shell("kubectl get secret aso-credential -n red -o 'jsonpath={.data}'")
+    assert "AZURE_CLIENT_SECRET" in found
