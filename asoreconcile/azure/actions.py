@@ -7,10 +7,7 @@ next. Blocking, but none waits.
 from contextlib import ExitStack, suppress
 from typing import assert_never
 
-from asoreconcile.arm.errors import (
-    ArmError,
-    ArmTransportError,
-)
+from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Failed, Restart
 from asoreconcile.arm.outcomes import Outcome as ArmOutcome
 from asoreconcile.azure import begin, claim, delete, monitor, success

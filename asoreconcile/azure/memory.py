@@ -46,7 +46,7 @@ class ObjectMemory:
     uid: whose it is; another object of the same name has a memory of its own.
     accepted: the PUT that Azure accepted last, until the object settled.
     poll: of its running operation. sub_polls: of its extensions' operations, by name.
-    begun, drifts: see there.
+    begun: our own write of a moment ago. drifts: differences that were put for.
     failures: reconciles that failed in a row, for the back-off.
     trouble: the same, for who reads of them.
     bad_ends: operations that Azure accepted and that came to nothing, in a row; a PUT

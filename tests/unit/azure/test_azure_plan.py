@@ -64,41 +64,43 @@ def decide(notes, *, policy=Policy.MANAGE, finalizer=True, deleting=False, can=T
     ("notes", "given", "action"),
     [
         # R1.3: an unmarked object is marked first, and claimed with it.
-        ({}, UNCLAIMED, Mark(claim=True)),
-        ({OPERATOR_NAMESPACE: ""}, UNCLAIMED, Mark(claim=True)),
-        ({RESOURCE_ID: "/subscriptions/s"}, {}, Mark(claim=False)),
+        pytest.param({}, UNCLAIMED, Mark(claim=True), id="R1.3"),
+        pytest.param({OPERATOR_NAMESPACE: ""}, UNCLAIMED, Mark(claim=True), id="R1.3"),
+        pytest.param(
+            {RESOURCE_ID: "/subscriptions/s"}, {}, Mark(claim=False), id="R1.3"
+        ),
         # R1.4: the claim comes before anything else, and not again.
-        (OURS, UNCLAIMED, Claim()),
-        (PUTTING, UNCLAIMED, Claim()),
-        (OURS, {**UNCLAIMED, "policy": SKIP}, Claim()),
-        (CLAIMED, {}, Prepare()),
+        pytest.param(OURS, UNCLAIMED, Claim(), id="R1.4"),
+        pytest.param(PUTTING, UNCLAIMED, Claim(), id="R1.4"),
+        pytest.param(OURS, {**UNCLAIMED, "policy": SKIP}, Claim(), id="R1.4"),
+        pytest.param(CLAIMED, {}, Prepare(), id="R1.4"),
         # D10: a lost id is written before anything is asked.
-        (OURS, {}, RestoreId()),
-        (OURS, {"policy": SKIP}, RestoreId()),
+        pytest.param(OURS, {}, RestoreId(), id="D10"),
+        pytest.param(OURS, {"policy": SKIP}, RestoreId(), id="D10"),
         # R1.8: skip reads.
-        (CLAIMED, {"policy": SKIP}, Read(Follows.NOTHING)),
-        (PUTTING, {"policy": SKIP}, Read(Follows.NOTHING)),
+        pytest.param(CLAIMED, {"policy": SKIP}, Read(Follows.NOTHING), id="R1.8"),
+        pytest.param(PUTTING, {"policy": SKIP}, Read(Follows.NOTHING), id="R1.8"),
         # R1.12: a running PUT is polled.
-        (PUTTING, {}, Poll()),
-        (PUTTING, {"policy": DETACH}, Poll()),
+        pytest.param(PUTTING, {}, Poll(), id="R1.12"),
+        pytest.param(PUTTING, {"policy": DETACH}, Poll(), id="R1.12"),
         # R2.1, D16: half an operation, or another's, is none.
-        (HALF[0], {}, Prepare()),
-        (HALF[1], {}, Prepare()),
-        ({**PUTTING, POLLER_ID: "Somebody.Else"}, {}, Prepare()),
+        pytest.param(HALF[0], {}, Prepare(), id="R2.1"),
+        pytest.param(HALF[1], {}, Prepare(), id="R2.1"),
+        pytest.param({**PUTTING, POLLER_ID: "Somebody.Else"}, {}, Prepare(), id="R2.1"),
         # R5.1: a detached deletion asks Azure nothing.
-        (CLAIMED, {**GOING, "policy": SKIP}, Release()),
-        (CLAIMED, {**GOING, "policy": DETACH}, Release()),
+        pytest.param(CLAIMED, {**GOING, "policy": SKIP}, Release(), id="R5.1"),
+        pytest.param(CLAIMED, {**GOING, "policy": DETACH}, Release(), id="R5.1"),
         # R5.2, D18: never claimed; and without our finalizer none of ours.
-        (OURS, GOING, Release()),
-        (CLAIMED, {**GOING, **UNCLAIMED}, Release()),
+        pytest.param(OURS, GOING, Release(), id="R5.2"),
+        pytest.param(CLAIMED, {**GOING, **UNCLAIMED}, Release(), id="R5.2"),
         # R5.7: a deletion does not wait for a running create.
-        (CLAIMED, GOING, PrepareDelete()),
-        (PUTTING, GOING, PrepareDelete()),
-        (DELETING, GOING, Poll()),
+        pytest.param(CLAIMED, GOING, PrepareDelete(), id="R5.7"),
+        pytest.param(PUTTING, GOING, PrepareDelete(), id="R5.7"),
+        pytest.param(DELETING, GOING, Poll(), id="R5.7"),
         # R5.9: a kind without DELETE is held.
-        (CLAIMED, STUCK, Look()),
-        (OURS, STUCK, Release()),
-        (CLAIMED, {**STUCK, "policy": DETACH}, Release()),
+        pytest.param(CLAIMED, STUCK, Look(), id="R5.9"),
+        pytest.param(OURS, STUCK, Release(), id="R5.9"),
+        pytest.param(CLAIMED, {**STUCK, "policy": DETACH}, Release(), id="R5.9"),
     ],
 )
 def test_what_a_reconcile_begins_with(notes, given, action):
