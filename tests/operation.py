@@ -235,9 +235,12 @@ class Operation:
     def wait_gone(self, obj):
         self.wait_for(obj, lambda found: found is None)
 
-    def wait_for(self, obj, holds):
-        """Block until `holds(object or None)`; follows the object by watching it."""
-        resource, key = resource_for(obj), _key(obj)
+    def wait_for(self, obj, holds, resource=None):
+        """Block until `holds(object or None)`; follows the object by watching it.
+
+        resource: at which to look, where that is not the version of obj.
+        """
+        resource, key = resource or resource_for(obj), _key(obj)
         page = self.client.list_page(Selection(resource, key.namespace))
         found = next((o for o in page.items if key_of(o) == key), None)
         if holds(found):

@@ -8,6 +8,7 @@ import json
 import re
 
 import pytest
+from asotraces import as_go_writes, ask, claim, condition
 from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
 
 from asoreconcile.azure.annotations import (
@@ -36,7 +37,6 @@ TYPE = "Microsoft.Network/virtualNetworks"
 # How Azure may answer a write, and the token that each answer is kept as.
 SHAPES = {"async": "202 A+L 10 Creating", "loc": "202 L 10", "body": "201 Creating"}
 DELETE_SHAPES = {"async": "202 A+L 10", "loc": "202 L 10"}
-LONG_AGO = "2025-01-01T00:00:00Z"
 _MEMBERS = {
     "asyncURL": ("asyncURL", "locURL", "origURL", "method", "finalState", "state"),
     "type": ("type", "pollURL", "state"),
@@ -68,45 +68,16 @@ class Other:
 
     def ask(self, method, **body):
         """Write to Azure; the token of the operation, None when there is none."""
-        with self._world.azure.session() as session:
-            options = {"json": body} if body else {}
-            answer = session.request(method, self.arm_id, api_version=API, **options)
-        url = f"{self._world.azure.url}{self.arm_id}?api-version={API}"
-        kind = "GenericResource" if method == "PUT" else "GenericDeleteResponse"
-        state = "InProgress"
-        if method == "PUT" and answer.content:
-            state = answer.json()["properties"].get("provisioningState", state)
-        if monitor := answer.headers.get("Azure-AsyncOperation"):
-            inner = {"asyncURL": monitor, "locURL": answer.headers.get("Location", "")}
-            inner |= {"origURL": url, "method": method}
-            inner |= {"finalState": "", "state": state}
-        elif monitor := answer.headers.get("Location"):
-            inner = {"type": "loc", "pollURL": monitor, "state": state}
-        elif state != "Succeeded":
-            inner = {"type": "body", "pollURL": url, "state": state}
-        else:
-            return None
-        return as_go_writes({"type": kind, "token": inner})
+        return ask(self._world.azure, self.arm_id, method, api_version=API, **body)
 
     def store(self, obj, *, condition, notes=None, own=True):
         """The object as it stores it, claimed unless own is False."""
         self._world.apply(obj)
         present = self._world.read(obj)
-        meta = {"annotations": {OPERATOR_NAMESPACE: OPERATOR, **(notes or {})}}
+        meta = {"annotations": {OPERATOR_NAMESPACE: OPERATOR}}
         if own:
-            owner = self._world.read(resource_group())
-            meta["annotations"][RESOURCE_ID] = self.arm_id
-            meta["annotations"][LATEST_RECONCILED_GENERATION] = "1"
-            meta["finalizers"] = [FINALIZER]
-            meta["labels"] = {
-                "serviceoperator.azure.com/owner-name": "rg",
-                "serviceoperator.azure.com/owner-group-kind": (
-                    "ResourceGroup.resources.azure.com"
-                ),
-                "serviceoperator.azure.com/owner-uid": uid_of(owner),
-                LAST_RECONCILED_VERSION: "v2.13.0",
-            }
-            meta["ownerReferences"] = [storage_reference(owner)]
+            meta = claim(self.arm_id, OPERATOR, self._world.read(resource_group()))
+        meta["annotations"] |= notes or {}
         resource, key = self._world.resource_for(obj), key_of(present)
         self._world.client.patch(resource, key, {"metadata": meta})
         shown = {"conditions": [{"type": "Ready", **condition}]}
@@ -125,34 +96,6 @@ class Other:
         url = inner.get("asyncURL") or inner["pollURL"]
         with self._world.azure.session() as session:
             return document, session.get(url)
-
-
-def as_go_writes(document):
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-    for char in "&<>":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
-
-
-def storage_reference(owner):
-    return {
-        "apiVersion": "resources.azure.com/v1api20200601storage",
-        "kind": "ResourceGroup",
-        "name": "rg",
-        "uid": uid_of(owner),
-    }
-
-
-def condition(status, reason, severity=""):
-    made = {
-        "status": status,
-        "reason": reason,
-        "lastTransitionTime": LONG_AGO,
-        "observedGeneration": 1,
-    }
-    if severity:
-        made |= {"severity": severity, "message": "As the other operator words it."}
-    return made
 
 
 RECONCILING = condition("False", "Reconciling", "Info")
