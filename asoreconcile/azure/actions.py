@@ -363,7 +363,6 @@ class Actions:
             answer = error
         return delete.after_delete(
             answer,
-            arm_id=work.arm_id,
             stored=annotations(work.obj),
             now=work.operator.clock.monotonic(),
         )

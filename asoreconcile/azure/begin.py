@@ -173,7 +173,7 @@ def _accepted(facts: PutAnswer, answer: Outcome) -> Decision:
         Tell(
             "Normal",
             "BeginCreateOrUpdate",
-            f'Azure accepted the create or update of "{put.arm_id}"',
+            f'Successfully sent resource to Azure with ID "{put.arm_id}"',
         ),
     ]
     if accepted.recreated:

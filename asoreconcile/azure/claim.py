@@ -126,7 +126,7 @@ def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
 
 def uses_credential(source: str) -> Tell:
     """The event that names the credential in use. source: its Secret."""
-    return Tell("Normal", "CredentialFrom", f"Using credential from {source!r}")
+    return Tell("Normal", "CredentialFrom", f'Using credential from "{source}"')
 
 
 def _written(*effects: Effect) -> Decision:

@@ -111,7 +111,6 @@ def _left(message: str) -> Decision:
 def after_delete(
     answer: DeleteResult | ArmError,
     *,
-    arm_id: str,
     stored: Mapping[str, str],
     now: float,
 ) -> Decision:
@@ -129,7 +128,7 @@ def after_delete(
         due = PollState(answer.progress, now + answer.after_seconds)
         notes = {POLLER_TOKEN: dumps(answer.token), POLLER_ID: DELETE_POLLER}
         effects += [Remember(poll=due), Record(notes)]
-    effects.append(Tell("Normal", "BeginDelete", f'Azure is deleting "{arm_id}"'))
+    effects.append(Tell("Normal", "BeginDelete", "Starting delete of resource"))
     return Decision((*effects,), Requeue(answer.after_seconds))
 
 

@@ -111,7 +111,7 @@ def after_poll(facts: Watched, outcome: Outcome) -> Decision:
     )
     if facts.deleting and not facts.poll.progress.polls:
         # Once a deletion: its further polls are no news.
-        text = f'Asking Azure whether "{facts.arm_id}" went'
+        text = "Continue monitoring deletion"
         told = Tell("Normal", "MonitorDelete", text)
         return attrs.evolve(decided, effects=(told, *decided.effects))
     return decided

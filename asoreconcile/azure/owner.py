@@ -47,12 +47,15 @@ class Owner:
     """What a child hangs on.
 
     obj: the owning Kubernetes object; None when the owner is given by ARM id.
-    arm_id: the owner's ARM id, "" while a Kubernetes owner has none.
+    arm_id: the owner's ARM id, "" while a Kubernetes owner has none. kept_as: the
+    version that the cluster stores the owner in, which ASO's owner references name; ""
+    where that is the object's own.
     """
 
     arm_id: str
     obj: JsonObject | None = None
     group_kind: GroupKind | None = None
+    kept_as: str = ""
 
 
 def owner_reference(version: KindVersion, obj: JsonObject) -> JsonObject | None:
@@ -156,7 +159,9 @@ def with_owner_reference(
     return [
         *others,
         {
-            "apiVersion": str(owner.obj.get("apiVersion")),
+            "apiVersion": f"{owner.group_kind.group}/{owner.kept_as}"
+            if owner.kept_as
+            else str(owner.obj.get("apiVersion")),
             "kind": owner.group_kind.kind,
             "name": name,
             "uid": uid_of(owner.obj),

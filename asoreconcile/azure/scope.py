@@ -256,7 +256,11 @@ class ReconcileScope:
 
     def owner(self) -> Owner | None:
         """The owner as the cluster has it now. Raises ConditionError."""
-        return resolve_owner(self.version, self.obj, self.objects)
+        owner = resolve_owner(self.version, self.obj, self.objects)
+        if owner is None or owner.group_kind is None:
+            return owner
+        served = self.operator.objects.served(owner.group_kind)
+        return attrs.evolve(owner, kept_as=served.kept_as) if served else owner
 
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str

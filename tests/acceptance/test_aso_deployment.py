@@ -5,6 +5,8 @@ operations 1 to 3); only what one machine cannot have twice is put in their plac
 and the folder of the certificate. The CRDs are an ASO's that came before.
 """
 
+import json
+import re
 import socket
 import time
 import urllib.error
@@ -77,6 +79,80 @@ containers:
 GROUP = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 LEASE = ObjectKey(NAMESPACE, "controllers-leader-election-azinfra-generated")
+
+
+PREFIX = "serviceoperator.azure.com/"
+ID = "/subscriptions/S/resourceGroups/rg"
+NETWORK_ID = f"{ID}/providers/Microsoft.Network/virtualNetworks/vnet"
+# What ASO writes into a child's metadata, but for its build.
+MARKS = {
+    "ownerReferences": [
+        {
+            "apiVersion": f"resources.azure.com/{stored_name(GROUP)}",
+            "kind": "ResourceGroup",
+            "name": "rg",
+            "uid": "the owner's",
+        }
+    ],
+    "finalizers": [f"{PREFIX}finalizer"],
+    "labels": {
+        f"{PREFIX}owner-name": "rg",
+        f"{PREFIX}owner-group-kind": "ResourceGroup.resources.azure.com",
+        f"{PREFIX}owner-uid": "the owner's",
+        f"{PREFIX}last-reconciled-version": "asoreconcile",
+    },
+    "annotations": {
+        f"{PREFIX}latest-reconciled-generation": "1",
+        f"{PREFIX}operator-namespace": NAMESPACE,
+        f"{PREFIX}resource-id": NETWORK_ID,
+    },
+}
+# Source, kind, reason, type and text.
+EVENTS = {
+    (source, kind, *rest)
+    for source, kind, arm_id in (
+        ("resources_resourcegroup", "ResourceGroup", ID),
+        ("network_virtualnetwork", "VirtualNetwork", NETWORK_ID),
+    )
+    for rest in (
+        (
+            "CredentialFrom",
+            "Normal",
+            f'Using credential from "{NAMESPACE}/aso-controller-settings"',
+        ),
+        (
+            "BeginCreateOrUpdate",
+            "Normal",
+            f'Successfully sent resource to Azure with ID "{arm_id}"',
+        ),
+    )
+}
+
+
+def marks(operation, obj, owner):
+    """What the operator wrote into metadata, each uid and build by its meaning."""
+    meta = obj["metadata"]
+    text = json.dumps({name: meta.get(name) for name in MARKS})
+    text = text.replace(owner["metadata"]["uid"], "the owner's")
+    text = text.replace(operation.azure.settings()["AZURE_SUBSCRIPTION_ID"], "S")
+    return json.loads(re.sub(r"asoreconcile-[0-9.]+", "asoreconcile", text))
+
+
+def events(operation):
+    subscription = operation.azure.settings()["AZURE_SUBSCRIPTION_ID"]
+    found = set()
+    for event in operation.events():
+        about = event["involvedObject"]
+        found.add(
+            (
+                event["source"]["component"],
+                about["kind"],
+                event["reason"],
+                event["type"],
+                event["message"].replace(subscription, "S"),
+            )
+        )
+    return found
 
 
 def at(kind, version):
@@ -233,11 +309,18 @@ def test_aso_s_manifest_starts_this_operator_and_the_stop_fits_its_grace(made):
     assert labels(found)["app.kubernetes.io/version"].startswith("asoreconcile-")
     assert stored_name(VNET) in found["status"]["storedVersions"]
 
-    # A write that gets no answer does not hold up the stop, nor the lease.
-    held = operation.azure.faults.hold(method="PUT", path="virtualNetworks/vnet")
+    # The marks by which tools and alerts know ASO's objects.
     network = virtual_network()
     operation.wait_served(network)
     operation.apply(network)
+    child = operation.wait_ready(network)
+    owner = operation.read(resource_group())
+    assert marks(operation, child, owner) == MARKS
+    assert events(operation) == EVENTS
+
+    # A write that gets no answer does not hold up the stop, nor the lease.
+    held = operation.azure.faults.hold(method="PUT", path="virtualNetworks/vnet")
+    operation.edit(network, {"spec": {"tags": {"a": "b"}}})
     assert held.wait_arrived(30.0), operation.logs()[-6000:]
     assert operation.client.get(LEASES, LEASE)["spec"]["holderIdentity"]
     begun = time.monotonic()

@@ -156,7 +156,7 @@ def test_r8_1_a_namespaces_secret_comes_before_the_settings(world, other, operat
     sources = [
         text for _, _, reason, text in world.events if reason == "CredentialFrom"
     ]
-    assert sources == ["Using credential from 'default/aso-credential'"]
+    assert sources == ['Using credential from "default/aso-credential"']
 
 
 def test_r8_1_an_objects_own_secret_comes_before_its_namespaces(world, other, operator):
@@ -181,8 +181,8 @@ def test_another_credential_is_said_once(world, other, operator):
         text for _, _, reason, text in world.events if reason == "CredentialFrom"
     ]
     assert sources == [
-        "Using credential from 'ops/settings'",
-        "Using credential from 'default/aso-credential'",
+        'Using credential from "ops/settings"',
+        'Using credential from "default/aso-credential"',
     ]
 
 

@@ -203,7 +203,7 @@ def test_another_credential_than_the_claims_is_said_before_the_put(world):
     rotated = GlobalConnection(world.arm, subscription_id=subscription, source="a/b")
     world.run(obj, operator=attrs.evolve(world.operator, connections=rotated))
     told = [text for _, _, reason, text in world.events if reason == "CredentialFrom"]
-    assert told[1:] == ["Using credential from 'a/b'"]
+    assert told[1:] == ['Using credential from "a/b"']
 
 
 def test_r2_3_a_claim_notes_a_build_that_no_label_could_hold_as_it_is(world):

@@ -55,7 +55,7 @@ SHOW = Show(reconciling(7), reason_aware=True)
 BEGUN = Tell(
     "Normal",
     "BeginCreateOrUpdate",
-    f'Azure accepted the create or update of "{ID}"',
+    f'Successfully sent resource to Azure with ID "{ID}"',
 )
 RECORDED = Record(
     {

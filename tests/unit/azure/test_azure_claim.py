@@ -83,7 +83,7 @@ def test_r1_4_a_claim_is_one_write_and_the_end_of_its_reconcile():
                 }
             ),
             Remember(credential="ns/aso"),
-            Tell("Normal", "CredentialFrom", "Using credential from 'ns/aso'"),
+            Tell("Normal", "CredentialFrom", 'Using credential from "ns/aso"'),
             JustWritten(),
         ),
         AGAIN,

@@ -89,35 +89,33 @@ def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
 
 
 def test_r5_3_what_is_gone_is_let_go():
-    decided = after_delete(Deleted(), arm_id=ID, stored={}, now=100.0)
+    decided = after_delete(Deleted(), stored={}, now=100.0)
     assert decided == Decision((), Release())
 
 
 def test_r5_5_a_delete_that_takes_its_time_is_recorded_before_it_is_told():
     progress = Progress(client_request_id="one")
     answer = InProgress(token=TOKEN, after_seconds=10.0, progress=progress)
-    decided = after_delete(answer, arm_id=ID, stored=PUTTING, now=100.0)
+    decided = after_delete(answer, stored=PUTTING, now=100.0)
     assert decided == Decision(
         (
             Remember(poll=PollState(progress, 110.0)),
             Record({POLLER_TOKEN: dumps(TOKEN), POLLER_ID: DELETE_POLLER}),
-            Tell("Normal", "BeginDelete", f'Azure is deleting "{ID}"'),
+            Tell("Normal", "BeginDelete", "Starting delete of resource"),
         ),
         Requeue(10.0),
     )
 
 
 def test_a_delete_without_a_token_is_asked_for_again():
-    decided = after_delete(
-        InProgress(after_seconds=5.0), arm_id=ID, stored={}, now=100.0
-    )
+    decided = after_delete(InProgress(after_seconds=5.0), stored={}, now=100.0)
     assert [type(one) for one in decided.effects] == [Tell]
     assert decided.then == Requeue(5.0)
 
 
 def test_a_refused_delete_forgets_any_operation():
     error = ArmError(ErrorBody("InUse", "No."), status=409)
-    decided = after_delete(error, arm_id=ID, stored=PUTTING, now=100.0)
+    decided = after_delete(error, stored=PUTTING, now=100.0)
     assert decided == Decision(
         (
             Remember(poll=PollState()),
