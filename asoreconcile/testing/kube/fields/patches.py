@@ -15,7 +15,16 @@ _MERGE_KEYS = {
     "ownerReferences": "uid",
     "secrets": "name",
     "imagePullSecrets": "name",
+    "conditions": "type",
+    "containers": "name",
+    "initContainers": "name",
+    "env": "name",
+    "volumes": "name",
+    "volumeMounts": "mountPath",
+    "topologySpreadConstraints": "topologyKey",
 }
+# Those of a container and of a Service have another key each.
+_PORTS, _PORT_KEYS = "ports", ("containerPort", "port")
 _MERGED_SETS = {"finalizers"}
 
 
@@ -37,7 +46,7 @@ def strategic(document: Any, patch: Any, field: str = "") -> Any:
     if isinstance(patch, list) and isinstance(document, list):
         if field in _MERGED_SETS:
             return [*document, *(item for item in patch if item not in document)]
-        key = _MERGE_KEYS.get(field)
+        key = _port_key(patch) if field == _PORTS else _MERGE_KEYS.get(field)
         return _joined(document, patch, key) if key else patch
     if not isinstance(patch, dict):
         return patch
@@ -52,6 +61,11 @@ def strategic(document: Any, patch: Any, field: str = "") -> Any:
         else:
             merged[name] = strategic(merged.get(name), value, name)
     return merged
+
+
+def _port_key(ports: list[Any]) -> str | None:
+    items = [port for port in ports if isinstance(port, dict)]
+    return next((key for key in _PORT_KEYS if any(key in i for i in items)), None)
 
 
 def _directive(merged: JsonObject, name: str, value: Any) -> None:

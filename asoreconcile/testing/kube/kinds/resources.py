@@ -91,7 +91,13 @@ class Resource:
         return None if self.schema is None else tree(self.schema)
 
 
-_COUNTED = ("apiextensions.k8s.io", "apps", "admissionregistration.k8s.io")
+_COUNTED = (
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apps",
+    "networking.k8s.io",
+    "policy",
+)
 
 
 def _by_path(paths: Iterable[str]) -> dict[str, str]:
@@ -160,6 +166,19 @@ def _admission(plural: str, kind: str, *, has_status: bool = False) -> Resource:
     )
 
 
+def _kept(group: str, plural: str, kind: str, short_name: str) -> Resource:
+    return Resource(
+        group,
+        "v1",
+        plural,
+        kind,
+        has_status=kind != "NetworkPolicy",
+        singular=kind.lower(),
+        short_names=(short_name,),
+        categories=("all",) if kind in ("Service", "Deployment") else (),
+    )
+
+
 SECRETS = Resource(
     "", "v1", "secrets", "Secret", singular="secret", fields=_by_path(["type"])
 )
@@ -210,6 +229,11 @@ BUILT_IN = (
     _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
     CRDS,
     Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
+    # Stored and no more: nothing runs, listens, or is kept from being evicted.
+    _kept("", "services", "Service", "svc"),
+    _kept("apps", "deployments", "Deployment", "deploy"),
+    _kept("policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb"),
+    _kept("networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol"),
 )
 
 
