@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from unittest import mock
 
 from asoreconcile.arm import ids
+from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
@@ -59,13 +60,18 @@ SYNC_SECONDS = 3600.0
 class World:
     """A cluster, an Azure and one operator in between. Use as a context manager."""
 
-    def __init__(self, tmp_path, *, extensions=(), azure=None, **arm_options):
-        """azure: a server to use in place of a simulator with `arm_options`."""
+    def __init__(
+        self, tmp_path, *, extensions=(), azure=None, budgeted=False, **arm_options
+    ):
+        """azure: a server to use in place of a simulator with `arm_options`. budgeted:
+        what Azure throttles is held back, as in the operator.
+        """
         self.clock = FakeClock()
         self._stack = ExitStack()
         self._kube_server = KubeServer()
         self._arm_server = azure or ArmServer(clock=self.clock, **arm_options)
         self._tmp_path = tmp_path
+        self._budget = Budget(self.clock) if budgeted else None
         self._extra_sets = tuple(extensions)
         self._kinds = {}
         self.events = []
@@ -105,6 +111,7 @@ class World:
             identity.credential(),
             scope=identity.cloud.scope,
             clock=self.clock,
+            budget=self._budget,
         )
 
     def make_operator(self, *, namespace=OPERATOR, policy=Policy.MANAGE):

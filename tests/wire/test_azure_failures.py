@@ -9,6 +9,7 @@ from asoreconcile.objects import generation
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
+SECURITY_GROUPS = "network.azure.com/NetworkSecurityGroup"
 SYNC_SECONDS = 3600.0
 
 
@@ -221,3 +222,38 @@ def test_r10_2_before_the_claim_the_name_may_change(world):
     world.settle(obj)
     (put,) = world.requests("PUT", "virtualNetworks")
     assert put.path.endswith("/virtualNetworks/renamed")
+
+
+@pytest.mark.parametrize(
+    "left", [None, "1100"], ids=["T5-no-rate-header", "T5-rate-header"]
+)
+def test_what_azure_throttles_for_ever_holds_up_nothing_beside_it(tmp_path, left):
+    """Networks are made at once beside a security group that is refused each time."""
+    with World(tmp_path, budgeted=True) as world:
+        world.install(GROUPS, NETWORKS, SECURITY_GROUPS)
+        world.settled(resource_group())
+        throttle_one(world, left)
+
+
+def throttle_one(world, left):
+    bad = virtual_network("bad")
+    bad |= {"kind": "NetworkSecurityGroup"}
+    del bad["spec"]["addressSpace"]
+    headers = {"Retry-After": "60"}
+    if left is not None:
+        headers["x-ms-ratelimit-remaining-subscription-writes"] = left
+    world.azure.faults.answer(
+        *("PUT", "networkSecurityGroups/bad", 429),
+        code="TooManyRequests",
+        headers=headers,
+        times=99,
+    )
+    world.apply(bad)
+    for number in range(6):
+        world.run(bad)
+        assert len(world.requests("PUT", "networkSecurityGroups")) == number + 1
+        beside = virtual_network(f"beside-{number}")
+        world.apply(beside)
+        world.run(beside)
+        assert len(world.requests("PUT", f"beside-{number}")) == 1
+        world.clock.advance(61.0)
