@@ -133,4 +133,4 @@ def _written(*effects: Effect) -> Decision:
     """What must be stored before Azure is asked ends its reconcile; the next one begins
     at once, from what was written just now.
     """
-    return Decision((*effects, JustWritten()), Requeue(priority=BEGUN_PRIORITY))
+    return Decision((*effects, JustWritten()), Requeue(0.0, priority=BEGUN_PRIORITY))

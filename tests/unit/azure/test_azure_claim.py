@@ -61,7 +61,7 @@ FACTS = ClaimFacts(
     credential="ns/aso",
     build="v1+local",
 )
-AGAIN = Requeue(priority=BEGUN_PRIORITY)
+AGAIN = Requeue(0.0, priority=BEGUN_PRIORITY)
 
 
 def test_r1_4_a_claim_is_one_write_and_the_end_of_its_reconcile():
