@@ -100,7 +100,7 @@ if TYPE_CHECKING:
         enqueue_self,
         map_to,
     )
-    from asoreconcile.runtime.health import Check, CheckResult, HealthChecks
+    from asoreconcile.runtime.health import Checker, CheckResult, HealthChecks
     from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
     from asoreconcile.runtime.leaderelection.fence import NotLeadingError
     from asoreconcile.runtime.leaderelection.lease import (
@@ -173,8 +173,8 @@ __all__ = [
     "Backoff",
     "CacheOptions",
     "CachedClient",
-    "Check",
     "CheckResult",
+    "Checker",
     "ClientOptions",
     "Clock",
     "ClusterConfig",
@@ -329,7 +329,7 @@ _HOMES = {
     "runtime.controller": "Controller",
     "runtime.endpoints": "Endpoints",
     "runtime.handlers": "Handler enqueue_owner enqueue_self map_to",
-    "runtime.health": "Check CheckResult HealthChecks",
+    "runtime.health": "Checker CheckResult HealthChecks",
     "runtime.leaderelection.elector": "LeaseElector lease_elector",
     "runtime.leaderelection.fence": "NotLeadingError",
     "runtime.leaderelection.lease": "LeaderElectionOptions LeaseTiming",

@@ -7,11 +7,11 @@ from typing import Never
 import click
 
 from asoreconcile import jsontext
-from asoreconcile.catalogue.conversion import ConversionError, rewritten
+from asoreconcile.catalogue.conversion import KindConversionError, rewritten
 from asoreconcile.catalogue.kinds import (
     Catalogue,
     Kind,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
 )
 from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
@@ -67,7 +67,7 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     for manifest in manifests:
         try:
             converted.append(_one(builtin(), manifest, to))
-        except ConversionError as error:
+        except KindConversionError as error:
             problems.append(f"{_label(manifest)}: {error}")
         except _UnknownFieldsError as error:
             problems += [f"{_label(manifest)}: {p}" for p in error.problems]
@@ -80,7 +80,7 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
     obj = manifest.obj
     try:
         kind = catalogue.kind(gvk_of(obj).group_kind)
-    except UnknownKindError:
+    except NotInCatalogueError:
         return obj
     _check_fields(kind, obj)
     version = kind.storage if to == _NEWEST else to

@@ -8,7 +8,7 @@ import click
 
 from asoreconcile import jsontext
 from asoreconcile.azure.explanation import explain as explained
-from asoreconcile.catalogue.kinds import Kind, UnknownKindError
+from asoreconcile.catalogue.kinds import Kind, NotInCatalogueError
 from asoreconcile.catalogue.suggestions import hint
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.controllers.catalogue import builtin
@@ -89,7 +89,7 @@ def _named(text: str) -> tuple[Kind, str]:
         if not found:
             try:
                 return builtin().kind(GroupKind(group, kind_name)), name
-            except UnknownKindError as error:
+            except NotInCatalogueError as error:
                 raise click.UsageError(str(error)) from error
         return found[0], name
     found = _kinds(kind_name)
@@ -122,7 +122,7 @@ class _Cluster:
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         try:
             kind = builtin().kind(group_kind)
-        except UnknownKindError:
+        except NotInCatalogueError:
             return None
         # At a version that people write, whatever form the cluster keeps.
         for version in reversed(kind.versions):

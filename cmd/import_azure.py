@@ -25,7 +25,7 @@ from asoreconcile.azure.resource_import.options import ImportOptions
 from asoreconcile.azure.resource_import.report import ImportReport
 from asoreconcile.catalogue.kinds import (
     Kind,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
 )
 from asoreconcile.cmd.azure_login import signed_in_client
@@ -180,7 +180,7 @@ def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResourc
             )
             with _stopped_by_signals(importer):
                 return importer.run(arm_ids)
-        except (NotImportableError, UnknownKindError, UnknownVersionError) as error:
+        except (NotImportableError, NotInCatalogueError, UnknownVersionError) as error:
             raise click.UsageError(str(error)) from error
         except AsoreconcileError as error:
             raise click.ClickException(str(error)) from error

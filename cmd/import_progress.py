@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asoreconcile.azure.resource_import.report import NoReporter, Outcome, Reporter
+from asoreconcile.azure.resource_import.report import (
+    ImportOutcome,
+    NoReporter,
+    Reporter,
+)
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -31,7 +35,7 @@ class _Bar:
         self._shown.length = (self._shown.length or 0) + count
         self._shown.render_progress()
 
-    def outcome(self, outcome: Outcome) -> None:
+    def outcome(self, outcome: ImportOutcome) -> None:
         if outcome.kind is not None:
             self._shown.update(1)
 

@@ -13,7 +13,7 @@ from asoreconcile.catalogue.crd import crd as definition_of
 from asoreconcile.catalogue.kinds import (
     Kind,
     KindVersion,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
 )
 from asoreconcile.catalogue.patterns import match
@@ -234,7 +234,7 @@ def _kind(name: str) -> Kind:
         _misused(f"{name!r} is not of the form GROUP/KIND{meant}")
     try:
         return catalogue.kind(GroupKind(group, kind))
-    except UnknownKindError as error:
+    except NotInCatalogueError as error:
         # Letter case aside, as in patterns.
         same_kinds = match(name, catalogue.kinds()).kinds
         if len(same_kinds) == 1:

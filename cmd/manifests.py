@@ -12,7 +12,7 @@ from asoreconcile.azure.conditions import find_ready
 from asoreconcile.catalogue.kinds import (
     Catalogue,
     KindVersion,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
 )
 from asoreconcile.catalogue.manifests import Manifest, read_manifests
@@ -224,7 +224,7 @@ class AppliedManifests:
             return
         try:
             version = catalogue.version(gvk)
-        except (UnknownKindError, UnknownVersionError) as error:
+        except (NotInCatalogueError, UnknownVersionError) as error:
             yield f"{where}: {error}"
             return
         known = self._versions.setdefault(gvk.group_kind, version)

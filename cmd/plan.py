@@ -8,7 +8,7 @@ import click
 
 from asoreconcile import jsontext
 from asoreconcile.azure.change_plan import FieldChange, PlannedChange, planned_changes
-from asoreconcile.catalogue.kinds import UnknownKindError, UnknownVersionError
+from asoreconcile.catalogue.kinds import NotInCatalogueError, UnknownVersionError
 from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
 from asoreconcile.catalogue.resolution import Resolution
 from asoreconcile.cmd import sharedoptions
@@ -74,7 +74,7 @@ def plan(
                     ours, catalogue=builtin(), resolution=resolution, client=client
                 )
             ]
-    except (UnknownKindError, UnknownVersionError, ManifestError) as error:
+    except (NotInCatalogueError, UnknownVersionError, ManifestError) as error:
         raise click.UsageError(str(error)) from error
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error

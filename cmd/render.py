@@ -9,7 +9,7 @@ import click
 
 from asoreconcile import jsontext
 from asoreconcile.catalogue.manifests import ManifestError, read_manifests
-from asoreconcile.catalogue.render import RenderError, Request
+from asoreconcile.catalogue.render import RenderedRequest, RenderError
 from asoreconcile.catalogue.render import render as rendered
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.resolve_file import answers_in
@@ -77,7 +77,7 @@ def render(
     click.echo(_text(result.requests, output), nl=False)
 
 
-def _text(requests: Iterable[Request], output: str) -> str:
+def _text(requests: Iterable[RenderedRequest], output: str) -> str:
     documents = [request.to_json() for request in requests]
     if output == "json":
         return "".join(jsontext.dumps(d).decode() + "\n" for d in documents)

@@ -17,7 +17,7 @@ _UP = "\x1b[{}A"
 _CLEAR_BELOW = "\x1b[J"
 
 
-class View(Protocol):
+class StatusView(Protocol):
     """Shows the present rows each time it is called."""
 
     def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
@@ -33,7 +33,7 @@ class View(Protocol):
     ) -> None: ...
 
 
-def view() -> View:
+def view() -> StatusView:
     """A table where it can be drawn again in place, else lines.
 
     NO_COLOR and TERM=dumb ask for text without any escape code: lines.

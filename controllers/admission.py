@@ -14,7 +14,7 @@ from asoreconcile.catalogue.kind_rules import is_fixed_user
 from asoreconcile.catalogue.kinds import (
     Catalogue,
     KindVersion,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
 )
 from asoreconcile.catalogue.problems import Problem
@@ -29,7 +29,7 @@ from asoreconcile.objects import (
 )
 from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 
-Check = Callable[[KindVersion, JsonObject], list[Problem]]
+AdmissionCheck = Callable[[KindVersion, JsonObject], list[Problem]]
 
 _MAX_TOLD = 20
 
@@ -37,10 +37,10 @@ _MAX_TOLD = 20
 class Admission:
     """Judges writes by the rules of a catalogue's kinds. Safe from any thread."""
 
-    def __init__(self, catalogue: Catalogue, *checks: Check) -> None:
+    def __init__(self, catalogue: Catalogue, *checks: AdmissionCheck) -> None:
         """checks: what else is wrong with an object, such as its expressions."""
         self._catalogue = catalogue
-        self._checks: tuple[Check, ...] = (rule_problems, *checks)
+        self._checks: tuple[AdmissionCheck, ...] = (rule_problems, *checks)
 
     def validate(self, request: AdmissionRequest) -> Allowed | Denied:
         """Whether a write may be: everything that is wrong with it, at once.
@@ -80,7 +80,7 @@ class Admission:
         """None for what is not ours, and for stored forms: operators write those."""
         try:
             known = form(self._catalogue.kind(gvk.group_kind), gvk.version)
-        except (UnknownKindError, UnknownVersionError):
+        except (NotInCatalogueError, UnknownVersionError):
             return None
         return None if known.stored else known.version
 

@@ -10,7 +10,7 @@ from asoreconcile.arm import ids
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.objects import ObjectKey
@@ -27,7 +27,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
             return (ids.key(claimed),)
         try:
             obj = form.read(entry.load())
-        except ConversionError:
+        except KindConversionError:
             return ()  # its own reconcile says so
         name = azure_name(form.version(obj), obj)
         return (_unclaimed(name),) if name else ()

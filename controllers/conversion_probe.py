@@ -32,7 +32,7 @@ _LAST_PAUSE_SECONDS = 15.0
 _DISTRUST = ("x509", "certificate")
 
 
-class Reads(Protocol):
+class ProbeReader(Protocol):
     """Reads an object (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
@@ -45,7 +45,7 @@ class ConversionProbe:
 
     def __init__(
         self,
-        client: Reads,
+        client: ProbeReader,
         running: Callable[[], Mapping[GroupKind, RunningKind]],
         *,
         clock: Clock,

@@ -29,7 +29,7 @@ _BUILD = re.compile(r"asoreconcile-(\d+(?:\.\d+)*)")
 
 
 @attrs.frozen
-class Plan:
+class CrdPlan:
     """desired: the whole CRD as it should be; None leaves it as it is. why: what keeps
     it from being brought up to date; "" where nothing is to be done.
     """
@@ -85,35 +85,35 @@ class Wanted:
         )
 
 
-def plan(kind: Kind, live: JsonObject, wanted: Wanted) -> Plan:
+def plan(kind: Kind, live: JsonObject, wanted: Wanted) -> CrdPlan:
     """What to do with the CRD that is there."""
     build = labels(live).get(VERSION_LABEL, "")
     if _is_newer(build, wanted.build):
-        return Plan(why=f"a newer version has installed it: {build}")
+        return CrdPlan(why=f"a newer version has installed it: {build}")
     names = [version["name"] for version in live["spec"]["versions"]]
     stored = stored_version(live)
     known = {*kind.versions, *(name + STORED_SUFFIX for name in kind.versions)}
     unknown = [name for name in names if name not in known]
     if unknown:
-        return Plan(why=f"this version does not know its {', '.join(unknown)}")
+        return CrdPlan(why=f"this version does not know its {', '.join(unknown)}")
     base = stored.removesuffix(STORED_SUFFIX)
     if version_order(base) > version_order(kind.storage):
-        return Plan(why=f"its objects are stored in a newer version: {stored}")
+        return CrdPlan(why=f"its objects are stored in a newer version: {stored}")
     default = kind.versions if wanted.conversion else (kind.storage,)
     versions = tuple(dict.fromkeys([*default, *names]))
     if wanted.conversion is None and len(versions) > 1:
         listed = ", ".join(names)
-        return Plan(
+        return CrdPlan(
             why=f"it serves {listed}, and nobody converts: serve webhooks and run with "
             "--all-versions"
         )
     document = wanted.manifest(kind, versions)
     lack = missing(document, live)
     if lack:
-        return Plan(why=f"it has what ours lacks: {lack}")
+        return CrdPlan(why=f"it has what ours lacks: {lack}")
     if not _adds(kind, document, live, wanted):
-        return Plan()
-    return Plan(_onto(live, document))
+        return CrdPlan()
+    return CrdPlan(_onto(live, document))
 
 
 def _adds(kind: Kind, document: JsonObject, live: JsonObject, wanted: Wanted) -> bool:

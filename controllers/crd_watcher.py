@@ -12,7 +12,11 @@ from typing import Protocol
 from asoreconcile.backoff import ItemExponential
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.clock import Clock
-from asoreconcile.controllers.discovery import DiscoveredKinds, Reads, discover
+from asoreconcile.controllers.discovery import (
+    DiscoveredKinds,
+    DiscoveryReader,
+    discover,
+)
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
@@ -46,7 +50,7 @@ class CrdWatcher:
 
     def __init__(
         self,
-        client: Reads,
+        client: DiscoveryReader,
         catalogue: Catalogue,
         kinds: Kinds,
         *,

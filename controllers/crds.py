@@ -16,7 +16,7 @@ from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.controllers.crd_plan import (
     INJECTED,
     OPERATORS_NAME,
-    Plan,
+    CrdPlan,
     Wanted,
     called,
     plan,
@@ -189,7 +189,7 @@ class CrdInstaller:
             return False
         return True
 
-    def _write(self, live: JsonObject, planned: Plan) -> tuple[bool, str]:
+    def _write(self, live: JsonObject, planned: CrdPlan) -> tuple[bool, str]:
         """Raises ConflictError if it is not as it was looked at any more."""
         change = merge_patch(live, planned.desired or live)
         if change is None:

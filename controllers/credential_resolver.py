@@ -22,7 +22,7 @@ from asoreconcile.arm.credentials_secret import (
     secret_values,
 )
 from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
-from asoreconcile.azure.scope import Connection, Connections
+from asoreconcile.azure.scope import Connection, ConnectionResolver
 from asoreconcile.cache.entry import Entry
 from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.clock import Clock
@@ -47,7 +47,7 @@ Connect = Callable[[CredentialSource, str], Connection]
 """Makes a client of a credential; the text is `namespace/name` of its Secret."""
 
 
-class Getter(Protocol):
+class SecretReader(Protocol):
     """Reads one object from the API server (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
@@ -62,7 +62,7 @@ class SecretHeaders(Protocol):
 
 
 class GlobalConnection:
-    """`azure.scope.Connections` with the one credential of the operator's settings."""
+    """`azure.scope.ConnectionResolver` with the one credential of the settings."""
 
     def __init__(
         self, client: ArmClient | None, *, subscription_id: str = "", source: str = ""
@@ -96,16 +96,16 @@ class _Kept:
 
 
 class CredentialResolver:
-    """`azure.scope.Connections` over all scopes. Safe from any thread."""
+    """`azure.scope.ConnectionResolver` over all scopes. Safe from any thread."""
 
     def __init__(
         self,
-        client: Getter,
+        client: SecretReader,
         headers: SecretHeaders,
         *,
         connect: Connect,
         rules: SecretRules,
-        settings: Connections,
+        settings: ConnectionResolver,
         seen: Callable[[GroupKind], str],
         clock: Clock,
     ) -> None:

@@ -24,7 +24,7 @@ _log = Logger(__name__)
 _INDEX = "credential"
 
 
-class Kept(Protocol):
+class CredentialCache(Protocol):
     """What is kept of Secrets (`credential_resolver.CredentialResolver`)."""
 
     def digest(self, key: ObjectKey) -> str: ...
@@ -32,7 +32,7 @@ class Kept(Protocol):
     def forget(self, key: ObjectKey) -> None: ...
 
 
-class RunningKinds(Protocol):
+class KindsOfCredential(Protocol):
     """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
 
     def running(self) -> Mapping[GroupKind, RunningKind]: ...
@@ -41,7 +41,7 @@ class RunningKinds(Protocol):
 class CredentialWatcher:
     """`runtime.reconciler.Reconciler` over Secrets: one at a time."""
 
-    def __init__(self, kept: Kept, kinds: RunningKinds) -> None:
+    def __init__(self, kept: CredentialCache, kinds: KindsOfCredential) -> None:
         self._kept = kept
         self._kinds = kinds
         self._announced: dict[ObjectKey, str] = {}
@@ -85,7 +85,7 @@ class CredentialWatcher:
 class NamedCredentials:
     """Which Secrets objects name as their credential. Safe from any thread."""
 
-    def __init__(self, kinds: RunningKinds) -> None:
+    def __init__(self, kinds: KindsOfCredential) -> None:
         self._kinds = kinds
 
     def __call__(self, secret: ObjectKey) -> bool:

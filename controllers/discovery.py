@@ -20,7 +20,7 @@ DISCOVERY_ACCEPT = (
 )
 
 
-class Reads(Protocol):
+class DiscoveryReader(Protocol):
     """Reads a document that is no object (`kube.client.KubeClient`)."""
 
     def read(self, path: str, *, accept: str) -> JsonObject: ...
@@ -39,7 +39,7 @@ class DiscoveredKinds:
 
 
 def discover(
-    client: Reads, catalogue: Catalogue, *, converts: bool = False
+    client: DiscoveryReader, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
     """Ask the cluster. Blocking, one request. Raises ApiError, TransportError."""
     document = client.read(DISCOVERY_PATH, accept=DISCOVERY_ACCEPT)

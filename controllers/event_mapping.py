@@ -17,7 +17,7 @@ from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
@@ -121,7 +121,7 @@ class EventMapping:
     def _index(self, form: StorageCodec, node: ObjectReference, entry: Entry) -> None:
         try:
             obj = form.read(entry.load())
-        except ConversionError:
+        except KindConversionError:
             # Its own reconcile says so; nothing can be known of what it names.
             self._dependents.update(node, {})
             return

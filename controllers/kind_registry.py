@@ -27,7 +27,7 @@ from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.controllers.azure_ids import with_id
@@ -114,7 +114,7 @@ class KindRegistry:
             for key in with_id(kind.informer, arm_id):
                 entry = kind.informer.entry(key)
                 if entry is not None:
-                    with suppress(ConversionError):  # its own reconcile says so
+                    with suppress(KindConversionError):  # its own reconcile says so
                         obj = kind.form.read(entry.load())
                         yield kind.form.version(obj), obj
 

@@ -16,8 +16,13 @@ from asoreconcile.azure.export_expressions import (
     SECRET_EXPRESSIONS,
     ExportExpressions,
 )
-from asoreconcile.catalogue.conversion import ConversionError, convert
-from asoreconcile.catalogue.kinds import Catalogue, Kind, KindVersion, UnknownKindError
+from asoreconcile.catalogue.conversion import KindConversionError, convert
+from asoreconcile.catalogue.kinds import (
+    Catalogue,
+    Kind,
+    KindVersion,
+    NotInCatalogueError,
+)
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.webhook_manifests import MUTATING_NAME, VALIDATING_NAME
 from asoreconcile.catalogue.webhookclient import (
@@ -229,11 +234,11 @@ def converter(catalogue: Catalogue) -> Convert:
         gvk = gvk_of(obj)
         group, _, version = desired.rpartition("/")
         if group != gvk.group:
-            raise ConversionError(f"{desired} is of another group than {gvk.group}")
+            raise KindConversionError(f"{desired} is of another group than {gvk.group}")
         try:
             kind = catalogue.kind(gvk.group_kind)
-        except UnknownKindError as error:
-            raise ConversionError(str(error)) from error
+        except NotInCatalogueError as error:
+            raise KindConversionError(str(error)) from error
         return convert(kind, obj, version, lenient=True)
 
     return converted

@@ -14,7 +14,7 @@ import attrs
 
 from asoreconcile.catalogue import render
 from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.catalogue.render import Request
+from asoreconcile.catalogue.render import RenderedRequest
 from asoreconcile.catalogue.resolution import Resolution, answers_of
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.catalogue import builtin
@@ -80,7 +80,7 @@ def recorded_answers(pairs: Iterable[Pair], recordings: Path) -> dict[str, JsonO
     return answers
 
 
-def request_of(pair: Pair, answer: JsonObject | None) -> Request:
+def request_of(pair: Pair, answer: JsonObject | None) -> RenderedRequest:
     """What the project would send for a pair; answer: what Azure has, for children.
 
     The spec is not validated: an API server has taken it, and dropped what it did not
@@ -101,7 +101,7 @@ def request_of(pair: Pair, answer: JsonObject | None) -> Request:
     return request
 
 
-def differences(pair: Pair, request: Request) -> list[str]:
+def differences(pair: Pair, request: RenderedRequest) -> list[str]:
     """Where a request and the recorded PUT differ; [] when they are equal as JSON."""
     found = []
     if request.path != pair.put["path"]:
@@ -138,7 +138,10 @@ class _Nobody:
 
 
 def _with_children(
-    catalogue: Catalogue, pair: Pair, request: Request, answer: JsonObject | None
+    catalogue: Catalogue,
+    pair: Pair,
+    request: RenderedRequest,
+    answer: JsonObject | None,
 ) -> JsonObject:
     version = catalogue.version(gvk_of(pair.cr))
     extensions = Extensions.compose(

@@ -5,7 +5,7 @@ handed over with its name, the way to make it, and the error that a lost answer 
 """
 
 from asoreconcile.arm.errors import ArmTransportError
-from asoreconcile.arm.outcomes import Done, Failed
+from asoreconcile.arm.outcomes import Failed, OperationDone
 from asoreconcile.azure.annotations import FINALIZER, OPERATOR_NAMESPACE, POLLER_TOKEN
 from asoreconcile.kube.errors import TransportError
 
@@ -62,7 +62,7 @@ class ArmTap:
 
     def judge(self, arm_id, api_version, **options):
         outcome = self._client.judge(arm_id, api_version, **options)
-        if isinstance(outcome, Done) and outcome.body:
+        if isinstance(outcome, OperationDone) and outcome.body:
             self.seen[arm_id.lower()] = outcome.body
         return outcome
 

@@ -27,8 +27,8 @@ from asoreconcile.arm.lro_start import parse_initial_response
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import (
     NO_PROGRESS,
+    ArmOutcome,
     Failed,
-    Outcome,
     Pending,
     Progress,
     ReadResource,
@@ -127,7 +127,7 @@ class ArmClient:
         body: JsonObject,
         *,
         headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Outcome:
+    ) -> ArmOutcome:
         """Create or update; ArmError when refused, Failed when it ended badly."""
         url = self.endpoint.address(arm_id, api_version)
         return self._begin("PUT", url, body=body, headers=headers)
@@ -139,7 +139,7 @@ class ArmClient:
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Outcome:
+    ) -> ArmOutcome:
         """Delete; a resource that is not there is Done (V5). No If-Match by itself."""
         url = self.endpoint.address(arm_id, api_version, query=query)
         return self._begin("DELETE", url, headers=headers)
@@ -149,12 +149,12 @@ class ArmClient:
         arm_id_with_action: str,
         api_version: str,
         body: JsonObject | None = None,
-    ) -> Outcome:
+    ) -> ArmOutcome:
         """Run an action (`{id}/listKeys`); its answer is `Done.body` (V7)."""
         url = self.endpoint.address(arm_id_with_action, api_version)
         return self._begin("POST", url, body=body)
 
-    def poll(self, token: Token, progress: Progress = NO_PROGRESS) -> Outcome:
+    def poll(self, token: Token, progress: Progress = NO_PROGRESS) -> ArmOutcome:
         """Read an operation's status once.
 
         progress: as the last Pending gave it, or none after a restart. Trouble while
@@ -181,7 +181,7 @@ class ArmClient:
         *,
         deleting: bool,
         progress: Progress = NO_PROGRESS,
-    ) -> Outcome:
+    ) -> ArmOutcome:
         """Read the resource of an operation that lost its monitor (L9, L16).
 
         progress: of the polls before it; it is the same operation's.
@@ -234,7 +234,7 @@ class ArmClient:
         *,
         body: JsonObject | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Outcome:
+    ) -> ArmOutcome:
         request_id, headers = _named(headers)
         answer = self._exchanger.send(
             method, url, body=body, headers=headers, client_request_id=request_id
@@ -251,7 +251,7 @@ class ArmClient:
             self._register_if_needed(outcome.error)
         return _unless_refused(self._pace.spread(outcome, url, request_id), answer)
 
-    def _polled(self, token: Token, progress: Progress) -> Outcome:
+    def _polled(self, token: Token, progress: Progress) -> ArmOutcome:
         request_id = progress.client_request_id
         answer = self._exchanger.send("GET", token.url, client_request_id=request_id)
         return polled(
@@ -296,7 +296,7 @@ def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     return own or str(uuid.uuid4()), others
 
 
-def _unless_refused(outcome: Outcome, answer: ArmResponse) -> Outcome:
+def _unless_refused(outcome: ArmOutcome, answer: ArmResponse) -> ArmOutcome:
     """A refusal is an exception, and so is what Azure did not say; an accepted request
     that failed is an outcome.
     """

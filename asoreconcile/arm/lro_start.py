@@ -15,9 +15,9 @@ from asoreconcile.arm.delays import next_poll_delay
 from asoreconcile.arm.endpoint import Endpoint, is_same_resource
 from asoreconcile.arm.errors import parse_fault, protocol_fault
 from asoreconcile.arm.outcomes import (
-    Done,
+    ArmOutcome,
     Failed,
-    Outcome,
+    OperationDone,
     Pending,
     Progress,
     ReadResource,
@@ -29,7 +29,7 @@ from asoreconcile.arm.provisioning_state import (
     status_word,
 )
 from asoreconcile.arm.response import PERHAPS_A_PROXY, ArmResponse, BrokenBodyError
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, TokenType
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape, TokenType
 from asoreconcile.objects import JsonObject
 
 _RUNNING = "InProgress"
@@ -45,7 +45,7 @@ def parse_initial_response(
     endpoint: Endpoint,
     client_request_id: str = "",
     now: datetime | None = None,
-) -> Outcome:
+) -> ArmOutcome:
     """What the answer to a first request means. Rules: L1-L9.
 
     method: in capitals. url: of the request, with its query. now: for dates in
@@ -54,14 +54,14 @@ def parse_initial_response(
     DELETE answered 404 is Done (V5).
     """
     if method == "DELETE" and answer.status == 404 and not answer.is_foreign:
-        return Done()
+        return OperationDone()
     if answer.status >= 300:
         return Failed(parse_fault(answer, method=method, url=url, now=now))
     if answer.is_foreign:
         return Failed(protocol_fault(answer, _FOREIGN, method=method, url=url))
     first = _FirstAnswer(answer, method, url, endpoint, client_request_id, now)
     outcome = first.outcome()
-    if answer.status == 201 and isinstance(outcome, Done | Pending):
+    if answer.status == 201 and isinstance(outcome, OperationDone | Pending):
         return attrs.evolve(outcome, created=True)
     return outcome
 
@@ -75,7 +75,7 @@ class _FirstAnswer:
     client_request_id: str
     now: datetime | None
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ArmOutcome:
         try:
             body = self.answer.json_object
         except BrokenBodyError:
@@ -87,28 +87,28 @@ class _FirstAnswer:
             or self._unmonitored(body, state)
         )
 
-    def _ended(self, body: JsonObject | None, state: str) -> Outcome | None:
+    def _ended(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
         """L1, and D6: a terminal state in the resource itself, whatever the headers."""
         if self.method not in _MAKERS or not state or self.answer.status == 202:
             return None
         return self._by_state(body, state)
 
-    def _by_state(self, body: JsonObject | None, state: str) -> Outcome | None:
+    def _by_state(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
         return by_state(body, state, self.answer, url=self.url, method=self.method)
 
-    def _monitored(self, body: JsonObject | None, state: str) -> Outcome | None:
+    def _monitored(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
         """L2, L3 and L21: by the headers; None without a monitor."""
         async_url = self._monitor("azure-asyncoperation")
         operation_url = self._monitor("operation-location")
         location = self._monitor("location")
         if async_url and self.endpoint.serves(async_url):
-            return self._watched(Shape.ASYNC, async_url, state)
+            return self._watched(TokenShape.ASYNC, async_url, state)
         if operation_url and self.endpoint.serves(operation_url):
             word = status_word(body)
-            return self._watched(Shape.OPERATION_LOCATION, operation_url, word)
+            return self._watched(TokenShape.OPERATION_LOCATION, operation_url, word)
         if location and self._is_monitor(location, state):
             if self.endpoint.serves(location):
-                return self._watched(Shape.LOCATION, location, state)
+                return self._watched(TokenShape.LOCATION, location, state)
             return self._foreign(state)
         return self._foreign(state) if async_url or operation_url else None
 
@@ -123,7 +123,7 @@ class _FirstAnswer:
             and not is_same_resource(location, self.url)
         )
 
-    def _foreign(self, state: str) -> Outcome:
+    def _foreign(self, state: str) -> ArmOutcome:
         """L21: a monitor on a foreign host never gets the token: watch the resource."""
         if self.method in _MAKERS:
             return self._watched_by_resource(state)
@@ -134,12 +134,16 @@ class _FirstAnswer:
             protocol_fault(self.answer, message, method=self.method, url=self.url)
         )
 
-    def _unmonitored(self, body: JsonObject | None, state: str) -> Outcome:
+    def _unmonitored(self, body: JsonObject | None, state: str) -> ArmOutcome:
         """L5-L9: by the code and the body alone."""
         if self.method == "DELETE":
-            return self._read("no monitor") if self.answer.status == 202 else Done(body)
+            return (
+                self._read("no monitor")
+                if self.answer.status == 202
+                else OperationDone(body)
+            )
         if self.method not in _MAKERS:
-            return Done(self.answer.result)
+            return OperationDone(self.answer.result)
         ended = self._by_state(body, state)
         unread = self.answer.status == 202 or (
             self.answer.status == 201 and body is None
@@ -148,7 +152,7 @@ class _FirstAnswer:
             return self._watched_by_resource(state)
         return ended or self._watched_by_resource(state)
 
-    def _unread(self) -> Outcome:
+    def _unread(self) -> ArmOutcome:
         """Accepted, but the body is broken: the resource shows what became of it."""
         if self.method in _MAKERS:
             return self._watched_by_resource("")
@@ -158,10 +162,10 @@ class _FirstAnswer:
         value = self.answer.header(header)
         return self.endpoint.resolved(value) if value else ""
 
-    def _watched(self, shape: Shape, url: str, state: str) -> Pending:
+    def _watched(self, shape: TokenShape, url: str, state: str) -> Pending:
         type_: TokenType = DELETE if self.method == "DELETE" else RESOURCE
         token = Token(shape, type_, url, state or _RUNNING)
-        if shape is not Shape.LOCATION:
+        if shape is not TokenShape.LOCATION:
             token = attrs.evolve(
                 token,
                 location=self._monitor("location"),
@@ -171,7 +175,9 @@ class _FirstAnswer:
         return self._pending(token)
 
     def _watched_by_resource(self, state: str) -> Pending:
-        return self._pending(Token(Shape.BODY, RESOURCE, self.url, state or _RUNNING))
+        return self._pending(
+            Token(TokenShape.BODY, RESOURCE, self.url, state or _RUNNING)
+        )
 
     def _pending(self, token: Token) -> Pending:
         progress = Progress(client_request_id=self.client_request_id)

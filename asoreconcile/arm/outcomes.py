@@ -57,7 +57,7 @@ class PollState:
 
 
 @attrs.frozen
-class Done:
+class OperationDone:
     """Finished well.
 
     body: the operation's own answer, or None: then read the resource for its status.
@@ -121,4 +121,4 @@ class Restart:
     error: ArmError | None = None
 
 
-Outcome = Done | Failed | Pending | ReadResource | Restart
+ArmOutcome = OperationDone | Failed | Pending | ReadResource | Restart

@@ -7,7 +7,7 @@ import attrs
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.ids import subscription_of
 from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.arm.outcomes import Outcome, Pending
+from asoreconcile.arm.outcomes import ArmOutcome, Pending
 from asoreconcile.arm.tokens import Token
 from asoreconcile.log import Logger
 
@@ -21,7 +21,7 @@ class PollSchedule:
     budget: Budget | None
     metrics: ArmMetrics | None
 
-    def spread(self, outcome: Outcome, url: str, operation_id: str) -> Outcome:
+    def spread(self, outcome: ArmOutcome, url: str, operation_id: str) -> ArmOutcome:
         """Let all open operations of a subscription share its reads (T9).
 
         url: of the request. operation_id: the client request id of the first one.

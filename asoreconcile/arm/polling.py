@@ -26,9 +26,9 @@ from asoreconcile.arm.errors import (
 from asoreconcile.arm.ids import key
 from asoreconcile.arm.outcomes import (
     NO_PROGRESS,
-    Done,
+    ArmOutcome,
     Failed,
-    Outcome,
+    OperationDone,
     Pending,
     Progress,
     ReadResource,
@@ -43,7 +43,7 @@ from asoreconcile.arm.provisioning_state import (
     status_word,
 )
 from asoreconcile.arm.response import ArmResponse, BrokenBodyError
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape
 from asoreconcile.objects import JsonObject
 
 # L14: after so many answers in a row that are no status the monitor is given up.
@@ -57,7 +57,7 @@ def polled(
     endpoint: Endpoint,
     progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
-) -> Outcome:
+) -> ArmOutcome:
     """What the answer to a poll of `token.url` means. Rules: L10-L19, L24.
 
     progress: as the last Pending gave it, or none after a restart.
@@ -89,7 +89,7 @@ class _Poll:
     progress: Progress
     now: datetime | None
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ArmOutcome:
         status = self.answer.status
         if is_transient_status(status):
             return self._trouble(self._fault())
@@ -106,14 +106,14 @@ class _Poll:
         except BrokenBodyError as broken:
             return self._trouble(self._protocol(str(broken)))
         match self.token.shape:
-            case Shape.ASYNC | Shape.OPERATION_LOCATION:
+            case TokenShape.ASYNC | TokenShape.OPERATION_LOCATION:
                 return self._status_document(body)
-            case Shape.LOCATION:
+            case TokenShape.LOCATION:
                 return self._location(body)
-            case Shape.BODY:
+            case TokenShape.BODY:
                 return self._resource(body)
 
-    def _status_document(self, body: JsonObject | None) -> Outcome:
+    def _status_document(self, body: JsonObject | None) -> ArmOutcome:
         """L12, L13, L24: by the word in `status`, whatever the code."""
         word = status_word(body)
         if body is None or not word:
@@ -123,21 +123,21 @@ class _Poll:
             return Failed(self._operation_fault(body, word))
         return self._succeeded() if lower in SUCCESS else self._running(word)
 
-    def _without_status(self, body: JsonObject | None) -> Outcome:
+    def _without_status(self, body: JsonObject | None) -> ArmOutcome:
         """L14: the resource itself ends the operation by its own state."""
         if body and "id" in body and isinstance(body.get("properties"), dict):
             return self._resource(body)
         return self._unreadable("the operation's status document has no status")
 
-    def _succeeded(self) -> Outcome:
+    def _succeeded(self) -> ArmOutcome:
         """L10: a POST has its answer at Location; a PUT's is the resource."""
         location = self.token.location
         if self.token.verb == "POST" and location and self.endpoint.serves(location):
-            token = Token(Shape.LOCATION, RESOURCE, location, "InProgress")
+            token = Token(TokenShape.LOCATION, RESOURCE, location, "InProgress")
             return Pending(token, 0.0, _counted(self.progress, bad=False))
-        return Done(settled=True)
+        return OperationDone(settled=True)
 
-    def _location(self, body: JsonObject | None) -> Outcome:
+    def _location(self, body: JsonObject | None) -> ArmOutcome:
         """L11: 202 runs; anything else is the operation's own answer."""
         state = provisioning_state(body)
         if self.answer.status == 202:
@@ -149,9 +149,9 @@ class _Poll:
         word = status_word(body)
         if body and word.lower() in FAILURE and "properties" not in body:
             return Failed(self._operation_fault(body, word))
-        return Done(self.answer.result, settled=True)
+        return OperationDone(self.answer.result, settled=True)
 
-    def _still_there(self, state: str) -> Outcome:
+    def _still_there(self, state: str) -> ArmOutcome:
         """L9, L11: a DELETE whose Location is the resource has not ended while that
         shows it, whatever the code.
         """
@@ -164,7 +164,7 @@ class _Poll:
         id_ = body.get("id") if body else None
         return isinstance(id_, str) and key(id_) == key(urlsplit(self.token.url).path)
 
-    def _resource(self, body: JsonObject | None) -> Outcome:
+    def _resource(self, body: JsonObject | None) -> ArmOutcome:
         if not is_resource(body) and self.answer.status != 204:
             return self._trouble(self._protocol(NO_RESOURCE))
         state = provisioning_state(body)
@@ -184,16 +184,16 @@ class _Poll:
     def _renewed(self) -> Token:
         location = self._monitor("location")
         match self.token.shape:
-            case Shape.ASYNC:
+            case TokenShape.ASYNC:
                 newest = self._monitor("azure-asyncoperation")
-            case Shape.OPERATION_LOCATION:
+            case TokenShape.OPERATION_LOCATION:
                 newest = self._monitor("operation-location")
-            case Shape.LOCATION:
+            case TokenShape.LOCATION:
                 newest = location
-            case Shape.BODY:
+            case TokenShape.BODY:
                 return self.token
         token = attrs.evolve(self.token, url=newest or self.token.url)
-        if self.token.shape is Shape.LOCATION:
+        if self.token.shape is TokenShape.LOCATION:
             return token
         return attrs.evolve(token, location=location or token.location)
 
@@ -202,12 +202,12 @@ class _Poll:
         url = self.endpoint.resolved(value) if value else ""
         return url if self.endpoint.serves(url) else ""
 
-    def _gone(self) -> Outcome:
+    def _gone(self) -> ArmOutcome:
         """L16, L29; L7: a resource that was just accepted may not be there yet."""
-        if self.token.shape is not Shape.BODY:
+        if self.token.shape is not TokenShape.BODY:
             return self._read("monitor gone")
         if self.token.type == DELETE:
-            return Done()
+            return OperationDone()
         if self.token.state == "InProgress":
             return self._unreadable("the accepted resource does not exist yet")
         return Restart("the resource is gone")
@@ -221,13 +221,13 @@ class _Poll:
             self.token, delay, _counted(self.progress, bad=True), trouble=error
         )
 
-    def _unreadable(self, message: str) -> Outcome:
+    def _unreadable(self, message: str) -> ArmOutcome:
         """L14: counted, retried, bounded."""
         if self.progress.bad_reads + 1 >= MAX_BAD_READS:
             return self._read("monitor unreadable", error=self._protocol(message))
         return self._trouble(self._protocol(message))
 
-    def _read(self, reason: Undecided, *, error: ArmError | None = None) -> Outcome:
+    def _read(self, reason: Undecided, *, error: ArmError | None = None) -> ArmOutcome:
         return ReadResource(reason, deleting=self.token.verb == "DELETE", error=error)
 
     def _operation_fault(self, body: JsonObject, word: str) -> ArmError:

@@ -18,16 +18,16 @@ from asoreconcile.arm.errors import (
 )
 from asoreconcile.arm.outcomes import (
     NO_PROGRESS,
-    Done,
+    ArmOutcome,
     Failed,
-    Outcome,
+    OperationDone,
     Pending,
     Progress,
     ReadResource,
     Restart,
 )
 from asoreconcile.arm.response import ArmResponse, BrokenBodyError
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.objects import JsonObject
 
 SUCCESS = frozenset({"succeeded", "completed"})
@@ -41,7 +41,7 @@ def infer_from_resource(
     deleting: bool,
     progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
-) -> Outcome:
+) -> ArmOutcome:
     """What a GET of the resource says of an operation that lost its monitor.
 
     A PUT goes by provisioningState, and by its absence means to start again; a DELETE
@@ -51,7 +51,7 @@ def infer_from_resource(
     progress: of the operation, which goes on in what is polled instead.
     """
     if answer.status in (404, 410) and not answer.is_foreign:
-        return Done() if deleting else Restart("the resource does not exist")
+        return OperationDone() if deleting else Restart("the resource does not exist")
     if answer.status >= 300:
         return Failed(parse_fault(answer, method="GET", url=url, now=now))
     try:
@@ -66,7 +66,7 @@ def infer_from_resource(
         if state.lower() == "deleting":
             return ReadResource("no monitor", deleting=True, delay_seconds=delay)
         return Restart("the resource still exists")
-    token = Token(Shape.BODY, RESOURCE, url, state)
+    token = Token(TokenShape.BODY, RESOURCE, url, state)
     return by_state(body, state, answer, url=url) or Pending(
         token, delay, attrs.evolve(progress, polls=progress.polls + 1, bad_reads=0)
     )
@@ -86,7 +86,7 @@ def by_state(
     *,
     url: str,
     method: str = "PUT",
-) -> Outcome | None:
+) -> ArmOutcome | None:
     """Done or Failed by a resource's provisioningState; None while it runs.
 
     No state means Succeeded (L6); words are compared without case (L13).
@@ -96,7 +96,7 @@ def by_state(
         return Failed(
             operation_fault(answer, body or {}, word=state, method=method, url=url)
         )
-    return Done(body) if not state or word in SUCCESS else None
+    return OperationDone(body) if not state or word in SUCCESS else None
 
 
 def status_word(body: JsonObject | None) -> str:

@@ -25,7 +25,7 @@ class TokenError(AsoreconcileError):
     """A text that is no token of ours or ASO's; it never quotes the text (R1.14)."""
 
 
-class Shape(Enum):
+class TokenShape(Enum):
     """How the operation is watched."""
 
     ASYNC = "async"  # Azure-AsyncOperation: a status document
@@ -45,7 +45,7 @@ class Token:
     first answer's `Location` or "", `original_url` the first request's URL.
     """
 
-    shape: Shape
+    shape: TokenShape
     type: TokenType
     url: str = attrs.field(repr=False)
     state: str
@@ -80,7 +80,7 @@ def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
     """
     if (token.type == DELETE) is not deleting:
         return False
-    subject = token.url if token.shape is Shape.BODY else token.original_url
+    subject = token.url if token.shape is TokenShape.BODY else token.original_url
     return not subject or same(unquote(urlsplit(subject).path), arm_id)
 
 
@@ -125,11 +125,11 @@ _GO_ESCAPES = (
 
 def _members(token: Token) -> dict[str, str]:
     match token.shape:
-        case Shape.ASYNC:
+        case TokenShape.ASYNC:
             return {"asyncURL": token.url, **_status_members(token)}
-        case Shape.OPERATION_LOCATION:
+        case TokenShape.OPERATION_LOCATION:
             return {"oplocURL": token.url, **_status_members(token)}
-        case Shape.BODY | Shape.LOCATION:
+        case TokenShape.BODY | TokenShape.LOCATION:
             return {
                 "type": token.shape.value,
                 "pollURL": token.url,
@@ -150,22 +150,22 @@ def _status_members(token: Token) -> dict[str, str]:
 def _token(type_: TokenType, inner: dict[str, Any]) -> Token:
     # Checked in this order, as ASO does.
     if "asyncURL" in inner:
-        return _status_token(Shape.ASYNC, type_, inner, "asyncURL")
+        return _status_token(TokenShape.ASYNC, type_, inner, "asyncURL")
     if inner.get("type") == "body":
-        return _url_token(Shape.BODY, type_, inner)
+        return _url_token(TokenShape.BODY, type_, inner)
     if inner.get("type") == "loc":
-        return _url_token(Shape.LOCATION, type_, inner)
+        return _url_token(TokenShape.LOCATION, type_, inner)
     if "oplocURL" in inner:
-        return _status_token(Shape.OPERATION_LOCATION, type_, inner, "oplocURL")
+        return _status_token(TokenShape.OPERATION_LOCATION, type_, inner, "oplocURL")
     raise TokenError("the poller token has an unknown shape")
 
 
-def _url_token(shape: Shape, type_: TokenType, inner: dict[str, Any]) -> Token:
+def _url_token(shape: TokenShape, type_: TokenType, inner: dict[str, Any]) -> Token:
     return Token(shape, type_, _url(inner, "pollURL"), _text(inner, "state"))
 
 
 def _status_token(
-    shape: Shape, type_: TokenType, inner: dict[str, Any], url_member: str
+    shape: TokenShape, type_: TokenType, inner: dict[str, Any], url_member: str
 ) -> Token:
     return Token(
         shape,

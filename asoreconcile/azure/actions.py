@@ -8,8 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import assert_never
 
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Failed, Restart
-from asoreconcile.arm.outcomes import Outcome as ArmOutcome
+from asoreconcile.arm.outcomes import ArmOutcome, Failed, Restart
 from asoreconcile.azure import begin, claim, delete, monitor, success
 from asoreconcile.azure.arm_errors import monitor_refused
 from asoreconcile.azure.claim import ClaimFacts
@@ -20,7 +19,6 @@ from asoreconcile.azure.decisions import (
     Claim,
     Decision,
     Delete,
-    Export,
     Follows,
     Judge,
     KeepReady,
@@ -34,6 +32,7 @@ from asoreconcile.azure.decisions import (
     Release,
     Requeue,
     RestoreId,
+    WriteExports,
 )
 from asoreconcile.azure.default_delete import is_absent
 from asoreconcile.azure.drift_reads import facts_of_sync, learned, note_of_put
@@ -101,7 +100,7 @@ class Actions:
                 return self._read(action)
             case Check(follows):
                 return self._check(follows)
-            case Export(follows):
+            case WriteExports(follows):
                 return self._export(follows)
             case PrepareDelete():
                 return self._prepare_delete()
@@ -358,7 +357,7 @@ class Actions:
         answer: requests.DeleteResult | ArmError
         try:
             with work.operator.turns.writing(work.arm_id):
-                answer = chain(requests.Delete(ctx=work.context, obj=work.obj))
+                answer = chain(requests.DeleteRequest(ctx=work.context, obj=work.obj))
         except ArmError as error:
             answer = error
         return delete.after_delete(

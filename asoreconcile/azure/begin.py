@@ -6,7 +6,13 @@ from http import HTTPStatus
 import attrs
 
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Done, Failed, Outcome, Pending, PollState
+from asoreconcile.arm.outcomes import (
+    ArmOutcome,
+    Failed,
+    OperationDone,
+    Pending,
+    PollState,
+)
 from asoreconcile.arm.tokens import dumps
 from asoreconcile.azure.annotations import (
     INPUTS,
@@ -110,7 +116,7 @@ class PutAnswer:
     """
 
     put: Put
-    answer: Outcome | ArmError
+    answer: ArmOutcome | ArmError
     generation: int
     stored: Mapping[str, str]
     before: JsonObject
@@ -153,7 +159,7 @@ def _refused(facts: PutAnswer, error: ArmError, *effects: Effect) -> Decision:
     return Decision((*effects, *forgotten(facts.stored), note), failed)
 
 
-def _accepted(facts: PutAnswer, answer: Outcome) -> Decision:
+def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
     put = facts.put
     accepted = PutRecord(
         put.digest,
@@ -165,7 +171,7 @@ def _accepted(facts: PutAnswer, answer: Outcome) -> Decision:
             facts.before,
             arm_type=facts.arm_type,
             is_absent=facts.was_absent,
-            created=isinstance(answer, Done | Pending) and answer.created,
+            created=isinstance(answer, OperationDone | Pending) and answer.created,
         ),
     )
     effects: list[Effect] = [

@@ -30,7 +30,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupKind, JsonObject, annotations, gvk_of, key_of
 from asoreconcile.objects import spec as spec_of
 
-Action = Literal["no change", "create", "update", "replace needed", "cannot tell"]
+ChangeAction = Literal["no change", "create", "update", "replace needed", "cannot tell"]
 
 _STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
 _RULES: Mapping[DifferenceKind, str] = {
@@ -43,7 +43,7 @@ _RULES: Mapping[DifferenceKind, str] = {
 }
 
 
-class Reads(Protocol):
+class ArmReader(Protocol):
     """What a plan asks of ARM (`arm.client.ArmClient`)."""
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject: ...
@@ -73,7 +73,7 @@ class PlannedChange:
     kind: GroupKind
     namespace: str
     name: str
-    action: Action
+    action: ChangeAction
     arm_id: str = ""
     api_version: str = ""
     why: str = ""
@@ -115,7 +115,7 @@ class _HiddenSecrets:
 
 
 def planned_change(
-    obj: JsonObject, *, catalogue: Catalogue, resolution: Resolution, client: Reads
+    obj: JsonObject, *, catalogue: Catalogue, resolution: Resolution, client: ArmReader
 ) -> PlannedChange:
     """Blocking: one GET at most. What goes wrong is `cannot tell`, with the reason.
 
@@ -182,7 +182,7 @@ def planned_changes(
     *,
     catalogue: Catalogue,
     resolution: Resolution,
-    client: Reads,
+    client: ArmReader,
 ) -> Iterator[PlannedChange]:
     """One after the other, as they are consumed; raises as `planned_change`."""
     for obj in objects:

@@ -16,7 +16,7 @@ from asoreconcile.objects import JsonObject
 READY = "Ready"
 # What Kubernetes allows the message of a condition of its own.
 MAX_MESSAGE = 32_768
-Status = Literal["True", "False", "Unknown"]
+ReadyStatus = Literal["True", "False", "Unknown"]
 
 # Reasons that a fresh `Reconciling` may replace at the same generation (3b): the cause
 # lies outside the object and may be gone.
@@ -38,13 +38,13 @@ def _bounded(message: str) -> str:
 
 
 @attrs.frozen
-class Ready:
+class ReadyCondition:
     """A Ready condition; `observed_generation` is read at the start of the reconcile.
 
     message: cut at MAX_MESSAGE characters; the log has the whole.
     """
 
-    status: Status
+    status: ReadyStatus
     reason: str
     severity: Severity = ""
     message: str = attrs.field(default="", converter=_bounded)
@@ -69,12 +69,12 @@ class Ready:
         return condition
 
 
-def succeeded(generation: int) -> Ready:
-    return Ready("True", "Succeeded", observed_generation=generation)
+def succeeded(generation: int) -> ReadyCondition:
+    return ReadyCondition("True", "Succeeded", observed_generation=generation)
 
 
-def reconciling(generation: int) -> Ready:
-    return Ready(
+def reconciling(generation: int) -> ReadyCondition:
+    return ReadyCondition(
         "False",
         "Reconciling",
         "Info",
@@ -83,8 +83,8 @@ def reconciling(generation: int) -> Ready:
     )
 
 
-def deleting(generation: int) -> Ready:
-    return Ready(
+def deleting(generation: int) -> ReadyCondition:
+    return ReadyCondition(
         "False",
         "Deleting",
         "Info",
@@ -112,7 +112,7 @@ def is_ready(obj: JsonObject) -> bool:
 
 def merge_ready(
     conditions: Sequence[JsonObject] | None,
-    new: Ready,
+    new: ReadyCondition,
     now: datetime,
     *,
     stored: JsonObject | None = None,
@@ -144,7 +144,7 @@ def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
     return {**one, **time} == {**other, **time}
 
 
-def _replaces(old: JsonObject, new: Ready, *, reason_aware: bool) -> bool:
+def _replaces(old: JsonObject, new: ReadyCondition, *, reason_aware: bool) -> bool:
     if new.observed_generation > (old.get("observedGeneration") or 0):
         return True
     if (old.get("status"), old.get("severity") or "", old.get("reason")) == (

@@ -17,7 +17,7 @@ import attrs
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import PollState, ReadResource, Restart
-from asoreconcile.azure.conditions import Ready
+from asoreconcile.azure.conditions import ReadyCondition
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.repair_attempts import RepairAttempts
 from asoreconcile.objects import JsonObject
@@ -75,7 +75,7 @@ class Show:
     reason_aware: it may take the place of one of lower rank (3b).
     """
 
-    ready: Ready
+    ready: ReadyCondition
     reason_aware: bool = False
 
 
@@ -241,7 +241,7 @@ class Check:
 
 
 @attrs.frozen
-class Export:
+class WriteExports:
     """Write the Secrets and ConfigMaps that are made from the resource."""
 
     follows: Follows
@@ -277,7 +277,7 @@ Action = (
     | Judge
     | Read
     | Check
-    | Export
+    | WriteExports
     | PrepareDelete
     | Delete
     | Look
@@ -331,8 +331,8 @@ class Lost:
     operation: Restart
 
 
-Outcome = Succeeded | Requeue | Stop
-Ending = Outcome | Fail | Refused | Lost
+ReconcileOutcome = Succeeded | Requeue | Stop
+Ending = ReconcileOutcome | Fail | Refused | Lost
 
 
 @attrs.frozen

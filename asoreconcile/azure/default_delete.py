@@ -3,16 +3,20 @@
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.middleware import default_handlers
 from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.middleware.requests import Delete, Deleted, DeleteResult
+from asoreconcile.middleware.requests import (
+    DeleteRequest,
+    DeleteResult,
+    ResourceDeleted,
+)
 
 
-def delete_resource(request: Delete) -> DeleteResult:
+def delete_resource(request: DeleteRequest) -> DeleteResult:
     """One GET, one DELETE (R5.3, R5.4).
 
     Raises ArmError, ArmTransportError.
     """
     if is_absent(request.ctx):
-        return Deleted()
+        return ResourceDeleted()
     return default_handlers.delete_resource(request)
 
 

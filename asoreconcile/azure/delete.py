@@ -39,7 +39,7 @@ from asoreconcile.azure.decisions import (
 )
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.stored_operation import forgotten
-from asoreconcile.middleware.requests import Deleted, DeleteResult
+from asoreconcile.middleware.requests import DeleteResult, ResourceDeleted
 
 _LEFT = "NotDeletedInAzure"
 
@@ -121,7 +121,7 @@ def after_delete(
     match answer:
         case ArmError():
             return Decision(forgotten(stored), Refused(answer, "Delete"))
-        case Deleted():
+        case ResourceDeleted():
             return Decision((), Release())
     effects: list[Effect] = []
     if answer.token is not None:

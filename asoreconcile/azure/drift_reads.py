@@ -14,7 +14,7 @@ from asoreconcile.azure.drift_baseline import (
     fingerprint,
     loads,
 )
-from asoreconcile.azure.identity import Identity, identify
+from asoreconcile.azure.identity import ResourceIdentity, identify
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
@@ -32,7 +32,7 @@ def mode_of(work: ReconcileScope) -> SyncMode:
 
 
 def note_of_put(
-    work: ReconcileScope, identity: Identity, body: JsonObject
+    work: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> dict[str, str]:
     """What to write beside the record of a PUT; nothing where each sync PUTs."""
     if mode_of(work) is SyncMode.PUT:
@@ -44,7 +44,7 @@ def note_of_put(
 
 
 def facts_of_sync(
-    work: ReconcileScope, identity: Identity, body: JsonObject
+    work: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> SyncFacts | None:
     """None where the sync PUTs, or the spec was not put to its end before.
 
@@ -100,7 +100,9 @@ def _is_sync(work: ReconcileScope) -> bool:
     )
 
 
-def _fingerprint(work: ReconcileScope, identity: Identity, body: JsonObject) -> str:
+def _fingerprint(
+    work: ReconcileScope, identity: ResourceIdentity, body: JsonObject
+) -> str:
     """Of what is ours in a PUT; the children it carries come and go without it."""
     own = work.references.without_secrets(body)
     inside = own.setdefault("properties", None)

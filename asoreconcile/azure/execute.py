@@ -14,7 +14,7 @@ from asoreconcile.azure.decisions import (
     Decision,
     Fail,
     Lost,
-    Outcome,
+    ReconcileOutcome,
     Refused,
     Requeue,
     Stop,
@@ -27,7 +27,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import annotations
 
 
-def execute(work: ReconcileScope, decision: Decision) -> Outcome:
+def execute(work: ReconcileScope, decision: Decision) -> ReconcileOutcome:
     """Do a decision and those that come of it. One PUT, DELETE or poll at most (R1.12).
 
     Raises ConditionError for endings that are failures; ArmError, ArmTransportError,

@@ -7,7 +7,7 @@ import attrs
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.conditions import Ready
+from asoreconcile.azure.conditions import ReadyCondition
 from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
     Decision,
@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 60.0
 def shown(error: ConditionError, generation: int) -> Show:
     """The condition of a failure. generation: of the spec that it speaks of."""
     text = str(error)
-    return Show(Ready("False", error.reason, error.severity, text, generation))
+    return Show(ReadyCondition("False", error.reason, error.severity, text, generation))
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from asoreconcile.azure.arm_errors import read_failed, unreachable
 from asoreconcile.azure.failure_report import FailureFacts, has_no_way_in
 from asoreconcile.azure.owner import owner_target
 from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.kube.errors import ApiError, TransportError
@@ -34,7 +34,7 @@ def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
             return read_failed(work, error)
         case ArmTransportError():
             return unreachable(work, error)
-        case SpecError() | PathError() | ConversionError():
+        case SpecError() | PathError() | KindConversionError():
             return ConditionError(str(error), reason="Failed", severity="Error")
         case ApiError():
             return _refused(error) if error.status in _VERDICTS else None

@@ -20,14 +20,14 @@ from asoreconcile.objects import JsonObject, annotations, is_deleting, spec, sta
 
 
 @attrs.frozen
-class Identity:
+class ResourceIdentity:
     """The Azure name (last path segment) and the full ARM id."""
 
     name: str
     arm_id: str
 
 
-def identify(work: ReconcileScope, owner: Owner | None) -> Identity:
+def identify(work: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     """The resource that the spec names now.
 
     Raises ConditionError `Failed` (Error) when it has no name, or when it names another
@@ -46,7 +46,7 @@ def identify(work: ReconcileScope, owner: Owner | None) -> Identity:
             f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
             f"{claimed}: change it back, or delete the object and create it anew"
         )
-    return Identity(name, claimed or arm_id)
+    return ResourceIdentity(name, claimed or arm_id)
 
 
 def is_own(work: ReconcileScope) -> bool:

@@ -10,15 +10,15 @@ import attrs
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.outcomes import (
-    Done,
+    ArmOutcome,
     Failed,
-    Outcome,
+    OperationDone,
     Pending,
     PollState,
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.tokens import Shape, Token, TokenError, dumps
+from asoreconcile.arm.tokens import Token, TokenError, TokenShape, dumps
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
@@ -100,7 +100,7 @@ def _unreadable(facts: Watched, error: TokenError) -> Decision:
     return Decision((Remember(accepted=None), *forget), Fail(failure))
 
 
-def after_poll(facts: Watched, outcome: Outcome) -> Decision:
+def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
     """What the monitor said. One that is gone or cannot be asked is replaced by reading
     the resource, in the same reconcile (L16).
     """
@@ -118,7 +118,7 @@ def after_poll(facts: Watched, outcome: Outcome) -> Decision:
 
 
 def after_judging(
-    facts: Watched, undecided: ReadResource, outcome: Outcome
+    facts: Watched, undecided: ReadResource, outcome: ArmOutcome
 ) -> Decision:
     """What the resource says of an operation whose monitor does not. What a monitor
     refused with is shown whatever comes of it, never only logged (L16).
@@ -135,7 +135,7 @@ def after_judging(
     return _after(facts, attrs.evolve(outcome, error=refusal))
 
 
-def _after(facts: Watched, outcome: Outcome) -> Decision:
+def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
     match outcome:
         case Pending():
             return _running(facts, outcome)
@@ -147,11 +147,11 @@ def _after(facts: Watched, outcome: Outcome) -> Decision:
         case Restart():
             # The operation left nothing behind: its write is sent again (L16, R5.6).
             return Decision(_came_to_nothing(facts), Lost(outcome))
-        case Done() if facts.deleting:
+        case OperationDone() if facts.deleting:
             return Decision((), Release())
         case ReadResource() if facts.deleting:
             return Decision(forgotten(facts.stored), Requeue(outcome.delay_seconds))
-        case Done() | ReadResource():
+        case OperationDone() | ReadResource():
             read = Read(Follows.OPERATION, _resource_read(facts, outcome))
             return Decision((*_followed(facts, None),), read)
 
@@ -180,7 +180,7 @@ def _is_news(stored: Token, polled: Token) -> bool:
     """
     if attrs.evolve(polled, state=stored.state) != stored:
         return True
-    not_seen = stored.shape is Shape.BODY and stored.state == "InProgress"
+    not_seen = stored.shape is TokenShape.BODY and stored.state == "InProgress"
     return not_seen and polled.state != stored.state
 
 
@@ -207,12 +207,14 @@ def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
     )
 
 
-def _resource_read(facts: Watched, outcome: Done | ReadResource) -> JsonObject | None:
+def _resource_read(
+    facts: Watched, outcome: OperationDone | ReadResource
+) -> JsonObject | None:
     """The resource, if what was polled was the resource itself: no need to read it
     again. None for another monitor, and for a poll at another api-version.
     """
     token = facts.token()
-    if not isinstance(outcome, Done) or token.shape is not Shape.BODY:
+    if not isinstance(outcome, OperationDone) or token.shape is not TokenShape.BODY:
         return None
     query = parse_qs(urlsplit(token.url).query)
     asked_at_ours = query.get("api-version") == [facts.api_version]

@@ -21,7 +21,7 @@ import attrs
 
 from asoreconcile import reconcile_context
 from asoreconcile.azure.annotations import FINALIZER
-from asoreconcile.azure.conditions import Ready, find_ready, merge_ready
+from asoreconcile.azure.conditions import ReadyCondition, find_ready, merge_ready
 from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.clock import Clock
@@ -57,7 +57,7 @@ class StaleError(AsoreconcileError):
     """The object is newer than the copy of this reconcile, which must start again."""
 
 
-class Patcher(Protocol):
+class ObjectPatcher(Protocol):
     """What this room asks of its own kind (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
@@ -86,7 +86,7 @@ class PatchHelper:
         obj: JsonObject,
         *,
         resource: ApiResource,
-        client: Patcher,
+        client: ObjectPatcher,
         cache: WriteCache,
         clock: Clock,
         form: StorageCodec,
@@ -188,7 +188,7 @@ class PatchHelper:
             raise StaleError(f"{self.key} has changed")
         self._is_live = True
 
-    def set_ready(self, ready: Ready, *, reason_aware: bool = False) -> None:
+    def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit_status`.
 
         Secrets that are known are hidden in its message: everybody may read it.

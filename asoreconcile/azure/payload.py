@@ -1,6 +1,6 @@
 """The body that a resource would be PUT with now: the spec, resolved and modified."""
 
-from asoreconcile.azure.identity import Identity
+from asoreconcile.azure.identity import ResourceIdentity
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
@@ -8,7 +8,7 @@ from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, spec
 
 
-def payload_of(work: ReconcileScope, identity: Identity) -> JsonObject:
+def payload_of(work: ReconcileScope, identity: ResourceIdentity) -> JsonObject:
     """Blocking: reads Secrets and ConfigMaps once a reconcile, and whatever extensions
     read.
 

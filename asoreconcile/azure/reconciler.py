@@ -17,7 +17,7 @@ from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
     BEGUN_PRIORITY,
     Effect,
-    Outcome,
+    ReconcileOutcome,
     Requeue,
     Stop,
     Succeeded,
@@ -35,11 +35,11 @@ from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependen
 from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.unreadable import tell_unreadable
 from asoreconcile.cache.unreadable import known_of
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.errors import RetryError, StoppedError
 from asoreconcile.kube.errors import ApiError, ConflictError, is_too_large
 from asoreconcile.log import Logger, bound
-from asoreconcile.middleware.context import Pending
+from asoreconcile.middleware.context import SuboperationPending
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
@@ -56,7 +56,7 @@ _log = Logger(__name__)
 _BREAKS_THE_SCHEMA = 422
 
 
-class Reader(Protocol):
+class ObjectReader(Protocol):
     """The kind's cache (`cache.informer.Informer`)."""
 
     def get(self, key: ObjectKey) -> JsonObject | None: ...
@@ -66,7 +66,7 @@ class ArmReconciler:
     """`runtime.reconciler.Reconciler` for one kind."""
 
     def __init__(
-        self, operator: SharedDependencies, kind: KindRuntime, reader: Reader
+        self, operator: SharedDependencies, kind: KindRuntime, reader: ObjectReader
     ) -> None:
         self._operator = operator
         self._kind = kind
@@ -91,7 +91,7 @@ class ArmReconciler:
         ):
             try:
                 work = self._work(obj, glances)
-            except ConversionError as error:
+            except KindConversionError as error:
                 self._tell_unreadable(known_of(obj, self._kind.resource), str(error))
                 return Result()
             result = self._pass(work)
@@ -119,7 +119,7 @@ class ArmReconciler:
             return self._finish(work, Stop())
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
-        except Pending as pending:
+        except SuboperationPending as pending:
             # Not in order yet: what failed before still counts (R4.3).
             return self._commit(
                 work, Result(requeue_after_seconds=pending.after_seconds)
@@ -157,7 +157,7 @@ class ArmReconciler:
             memory=memory,
         )
 
-    def _run(self, work: ReconcileScope) -> Outcome:
+    def _run(self, work: ReconcileScope) -> ReconcileOutcome:
         decided = plan(
             work.obj,
             policy=self._policy(work),
@@ -192,12 +192,12 @@ class ArmReconciler:
         )
         return policy
 
-    def _finish(self, work: ReconcileScope, outcome: Outcome) -> Result:
+    def _finish(self, work: ReconcileScope, outcome: ReconcileOutcome) -> Result:
         self._kind.intervals.succeeded(work.memory)
         work.memory.trouble.ends()
         return self._end(work, outcome)
 
-    def _end(self, work: ReconcileScope, outcome: Outcome) -> Result:
+    def _end(self, work: ReconcileScope, outcome: ReconcileOutcome) -> Result:
         match outcome:
             case Stop():
                 return Result()

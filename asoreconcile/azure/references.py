@@ -38,7 +38,7 @@ class Getter(Protocol):
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
 
 
-class References:
+class ReferenceResolver:
     """`catalogue.payload.Inputs` over a cluster, for one object in one reconcile.
 
     Blocking: each Secret and ConfigMap is read once from the API server. Raises

@@ -23,7 +23,7 @@ from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.azure.patch_helper import PatchHelper, WriteCache
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads, ReadSet, TrackingReader
-from asoreconcile.azure.references import References
+from asoreconcile.azure.references import ReferenceResolver
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.azure.turns import Turns
@@ -70,7 +70,7 @@ class Connection:
             )
 
 
-class Connections(Protocol):
+class ConnectionResolver(Protocol):
     """Finds the credential for an object (reconcile-semantics section 8)."""
 
     def for_object(self, obj: JsonObject) -> Connection:
@@ -120,7 +120,7 @@ class SharedDependencies:
     client: KubeClient
     catalogue: Catalogue
     objects: ServedKinds
-    connections: Connections
+    connections: ConnectionResolver
     extensions: Extensions
     recorder: NamingRecorder
     namespace_annotations: Callable[[str], Mapping[str, str]]
@@ -230,8 +230,8 @@ class ReconcileScope:
         return connection
 
     @cached_property
-    def references(self) -> References:
-        return References(
+    def references(self) -> ReferenceResolver:
+        return ReferenceResolver(
             self.key.namespace,
             client=self.operator.client,
             objects=self.objects,

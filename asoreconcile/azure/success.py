@@ -16,7 +16,6 @@ from asoreconcile.azure.decisions import (
     Check,
     Decision,
     Effect,
-    Export,
     Fail,
     Follows,
     PatchStatus,
@@ -25,12 +24,13 @@ from asoreconcile.azure.decisions import (
     Requeue,
     Succeeded,
     Tell,
+    WriteExports,
 )
 from asoreconcile.azure.external_deletion import RECREATED, is_another, what_to_do
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.stored_operation import forgotten
 from asoreconcile.errors import AsoreconcileError
-from asoreconcile.middleware.context import Pending as SubOperation
+from asoreconcile.middleware.context import SuboperationPending
 from asoreconcile.middleware.requests import NotReady, PostResult, Ready
 from asoreconcile.objects import JsonObject
 
@@ -105,7 +105,7 @@ def after_check(
             return Decision(over_for(follows, stored), Fail(error))
         case Ready(status_patch=status_patch):
             patch = (PatchStatus(status_patch),) if status_patch else ()
-            return Decision((*patch, *learned), Export(follows))
+            return Decision((*patch, *learned), WriteExports(follows))
 
 
 @attrs.frozen
@@ -140,7 +140,9 @@ def after_error(
     """What an exception leaves to do. The token of an operation goes once the resource
     was read: until then a failed read must come back here, not to another PUT.
     """
-    if isinstance(action, Read | Check | Export) and _is_about_the_resource(error):
+    if isinstance(action, Read | Check | WriteExports) and _is_about_the_resource(
+        error
+    ):
         return over_for(action.follows, stored)
     return ()
 
@@ -162,7 +164,7 @@ def _is_about_the_resource(error: AsoreconcileError) -> bool:
             return not error.is_transient and error.status != _UNAUTHENTICATED
         case CredentialError():
             return False
-        case ConditionError() | SubOperation():
+        case ConditionError() | SuboperationPending():
             return True
         case _:
             return False

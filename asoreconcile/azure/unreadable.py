@@ -1,7 +1,7 @@
 """An object that cannot be read gets a condition that says so, and nothing else."""
 
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
-from asoreconcile.azure.conditions import Ready, merge_ready
+from asoreconcile.azure.conditions import ReadyCondition, merge_ready
 from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.cache.unreadable import REASON
 from asoreconcile.kube.errors import InvalidError, NotFoundError
@@ -28,7 +28,7 @@ def tell_unreadable(
     if claimed_by and claimed_by != operator.namespace:
         return
     before = status(known).get("conditions") or []
-    ready = Ready("False", REASON, "Error", message, generation(known))
+    ready = ReadyCondition("False", REASON, "Error", message, generation(known))
     wanted = merge_ready(before, ready, operator.clock.now())
     change = merge_patch({"conditions": before}, {"conditions": wanted})
     if change is None:

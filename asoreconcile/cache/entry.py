@@ -19,7 +19,7 @@ from asoreconcile.objects import JsonObject, ObjectKey
 Pairs = tuple[str, ...]
 """Names and values by turns: a dict would be tracked, and take three times as much."""
 
-Row = tuple[str, str, str, str, int, bool, tuple[str, ...], Pairs, Pairs, bytes]
+EntryRow = tuple[str, str, str, str, int, bool, tuple[str, ...], Pairs, Pairs, bytes]
 """Namespace, name, uid, resource version, generation, whether it is being deleted,
 finalizers, labels, annotations, content. To be a plain tuple: no other kind goes
 untracked."""
@@ -44,7 +44,7 @@ class Entry:
         """Take an object's content; `obj` is not kept."""
         meta = obj["metadata"]
         read = meta.get
-        self.row: Row = (
+        self.row: EntryRow = (
             intern(read("namespace") or ""),
             meta["name"],
             read("uid") or "",
@@ -58,7 +58,7 @@ class Entry:
         )
 
     @classmethod
-    def of(cls, row: Row) -> Self:
+    def of(cls, row: EntryRow) -> Self:
         entry = cls.__new__(cls)
         entry.row = row
         return entry

@@ -16,12 +16,12 @@ from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.processor import HandlerOptions, Registration
 from asoreconcile.cache.reflector_thread import ReflectorThread
 from asoreconcile.cache.scope import EVERYTHING, Scope, watch_scopes
-from asoreconcile.cache.source import Source
+from asoreconcile.cache.source import ListerWatcher
 from asoreconcile.cache.store import IndexFunction
 from asoreconcile.cache.transform import EntryTransform
 from asoreconcile.cache.unreadable import (
     BadObjectError,
-    Report,
+    ReportUnreadable,
     Unreadable,
     unreported,
 )
@@ -50,7 +50,7 @@ class Informer:
 
     def __init__(
         self,
-        client: Source,
+        client: ListerWatcher,
         resource: ApiResource,
         scope: Scope = EVERYTHING,
         *,
@@ -60,7 +60,7 @@ class Informer:
         streaming: StreamingSupport | None = None,
         threads: Threads | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
-        report: Report = unreported,
+        report: ReportUnreadable = unreported,
     ) -> None:
         """scope: what to cache of the kind: one watch for the whole cluster, or one
         for each of its namespaces. Where its transform fails, the object is left out.

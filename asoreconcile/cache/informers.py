@@ -7,8 +7,8 @@ import attrs
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import EVERYTHING, CacheOptions
-from asoreconcile.cache.source import Source
-from asoreconcile.cache.unreadable import Report, unreported
+from asoreconcile.cache.source import ListerWatcher
+from asoreconcile.cache.unreadable import ReportUnreadable, unreported
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.threads import Threads
@@ -29,11 +29,11 @@ class Informers:
 
     def __init__(
         self,
-        client: Source,
+        client: ListerWatcher,
         options: CacheOptions | None = None,
         *,
         clock: Clock,
-        report: Report = unreported,
+        report: ReportUnreadable = unreported,
         threads: Threads | None = None,
     ) -> None:
         """options: what is watched and kept; None is everything. report: called with

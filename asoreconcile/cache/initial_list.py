@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.source import Listing, Source
+from asoreconcile.cache.source import ListerWatcher, ListPage
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
 from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
@@ -45,12 +45,12 @@ class StreamingSupport:
 
 
 def listed(
-    source: Source,
+    source: ListerWatcher,
     selection: Selection,
     *,
     no_older_than: str,
     entry: MakeEntry,
-    opened: Callable[[Listing], None],
+    opened: Callable[[ListPage], None],
 ) -> InitialList:
     """The state by LIST, in pages. Blocks; raises what the source raises.
 
@@ -59,12 +59,12 @@ def listed(
     """
     entries: list[Entry] = []
 
-    def read(listing: Listing) -> Listing:
+    def read(listing: ListPage) -> ListPage:
         opened(listing)
         entries.extend(made for made in map(entry, listing) if made is not None)
         return listing
 
-    def page(token: str) -> Listing:
+    def page(token: str) -> ListPage:
         # A continued list is at the version it began with.
         version = None if token else no_older_than
         return source.listing(selection, ListOptions(version, _PAGE, token))

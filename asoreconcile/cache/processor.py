@@ -38,7 +38,7 @@ class HandlerOptions:
 
 @attrs.define(eq=False)
 class Registration:
-    """One handler's place at an informer (`runtime.sources.Registration`)."""
+    """One handler's place at an informer (`runtime.sources.HandlerRegistration`)."""
 
     handler: EventHandler
     _delivery: "Processor"
@@ -46,7 +46,7 @@ class Registration:
     resync_seconds: float
     active: bool = True
     timer: Timer | None = None
-    line: "Listener | None" = None
+    line: "ProcessorListener | None" = None
 
     def has_synced(self) -> bool:
         """Whether the handler has returned from every event of the first state."""
@@ -58,7 +58,7 @@ class Registration:
         self._delivery.remove(self)
 
 
-class Listener:
+class ProcessorListener:
     """Events that wait for one handler, and the thread that brings them. Rule: IN-6."""
 
     def __init__(self, call: Callable[[Event], None]) -> None:
@@ -104,7 +104,7 @@ class Processor:
         self._synced = synced
         self._lock = threading.Lock()
         self._registrations: tuple[Registration, ...] = ()
-        self._lines: tuple[Listener, ...] = ()
+        self._lines: tuple[ProcessorListener, ...] = ()
         self.failures = 0
         """Calls that raised."""
 
@@ -127,7 +127,7 @@ class Processor:
             options.period_seconds(),
         )
         if options.own_thread:
-            line = Listener(lambda event: self._call(registration, event))
+            line = ProcessorListener(lambda event: self._call(registration, event))
             registration.line = line
             running = (one for one in self._lines if not one.join(0))
             self._lines = (*running, line)

@@ -21,7 +21,7 @@ from asoreconcile.cache.initial_list import (
     streamed,
 )
 from asoreconcile.cache.resume_point import ResumePoint
-from asoreconcile.cache.source import Source
+from asoreconcile.cache.source import ListerWatcher
 from asoreconcile.cache.watch_errors import (
     Streaming,
     WatchBackoff,
@@ -30,7 +30,7 @@ from asoreconcile.cache.watch_errors import (
     instead_of_stream,
     recovery_of,
 )
-from asoreconcile.cache.watching import BookmarkSupport, Watch
+from asoreconcile.cache.watching import BookmarkSupport, OpenWatch
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.errors import ApiError, TransportError, event_error
@@ -66,7 +66,7 @@ class Reflector:
 
     def __init__(
         self,
-        source: Source,
+        source: ListerWatcher,
         selection: Selection,
         sink: Sink,
         *,
@@ -143,7 +143,7 @@ class Reflector:
         self._failed(error)
         self._pause(error)
 
-    def _state(self) -> Watch | None:
+    def _state(self) -> OpenWatch | None:
         """Give the sink the state. Returns the watch that goes on from it, if open."""
         if self._streaming.expected:
             try:
@@ -164,7 +164,7 @@ class Reflector:
         self._take_state(state)
         return None
 
-    def _streamed(self) -> Watch:
+    def _streamed(self) -> OpenWatch:
         """Give the sink the state at the head of a watch; returns the watch.
 
         Raises _NoStreamingError where a list may do better.
@@ -180,7 +180,7 @@ class Reflector:
                 self._streaming.missing()
             raise _NoStreamingError(str(error)) from error
 
-    def _take_head(self, watch: Watch) -> Watch:
+    def _take_head(self, watch: OpenWatch) -> OpenWatch:
         silence = InactivityTimer(self._clock, watch.stream.close)
         try:
             state = streamed(watch.events, entry=self._sink.entry, heard=silence.heard)
@@ -206,7 +206,7 @@ class Reflector:
         self._cursor.begin(state.version)
         self._active()
 
-    def _open(self, *, initial: bool = False) -> Watch:
+    def _open(self, *, initial: bool = False) -> OpenWatch:
         self._check_stop()
         began = self._clock.monotonic()
         version = self._cursor.stream_from if initial else self._cursor.version
@@ -222,7 +222,7 @@ class Reflector:
             self.last_activity = self._clock.monotonic()
         else:
             self._active()
-        return Watch(stream, iter(stream), began, since=version)
+        return OpenWatch(stream, iter(stream), began, since=version)
 
     def _hold(self, stream: "_Closable") -> None:
         """Have `stop` close what is about to be read. Raises StoppedError."""
@@ -232,7 +232,7 @@ class Reflector:
             stream.close()
             self._check_stop()
 
-    def _follow(self, watch: Watch) -> None:
+    def _follow(self, watch: OpenWatch) -> None:
         """Take a watch's events to its end, be it closed or broken."""
         try:
             broken = watch.follow(
@@ -255,7 +255,7 @@ class Reflector:
             self._sink.passed(version)
         self._active()
 
-    def _close(self, watch: Watch) -> None:
+    def _close(self, watch: OpenWatch) -> None:
         watch.stream.close()
         with self._lock:
             self._stream = None

@@ -7,9 +7,9 @@ from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import InitialList, StreamingSupport
 from asoreconcile.cache.reflector import Reflector
 from asoreconcile.cache.scope import WatchScope
-from asoreconcile.cache.source import Source
+from asoreconcile.cache.source import ListerWatcher
 from asoreconcile.cache.transform import EntryTransform
-from asoreconcile.cache.unreadable import Reading, Report
+from asoreconcile.cache.unreadable import EntryReader, ReportUnreadable
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, key_of, resource_version
 from asoreconcile.threads import Threads
@@ -20,7 +20,7 @@ class ReflectorThread:
 
     def __init__(
         self,
-        source: Source,
+        source: ListerWatcher,
         part: WatchScope,
         contents: Indexer,
         shape: EntryTransform,
@@ -28,7 +28,7 @@ class ReflectorThread:
         clock: Clock,
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
-        report: Report,
+        report: ReportUnreadable,
         threads: Threads,
     ) -> None:
         self._threads = threads
@@ -36,7 +36,7 @@ class ReflectorThread:
         self.synced = False
         self.version = ""
         """What the contents are the state of."""
-        self.reading = Reading(part.selection.resource, shape.entry, report)
+        self.reading = EntryReader(part.selection.resource, shape.entry, report)
         self.entry = self.reading.entry
         self.reflector = Reflector(
             source,

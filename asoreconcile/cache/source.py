@@ -8,7 +8,7 @@ from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject
 
 
-class Listing(Protocol):
+class ListPage(Protocol):
     """One page of a list, as it arrives (`kube.listing.Listing`).
 
     What it says of itself counts once it was iterated to its end.
@@ -25,10 +25,10 @@ class Listing(Protocol):
     def close(self) -> None: ...
 
 
-class Source(Protocol):
+class ListerWatcher(Protocol):
     """Lists and watches."""
 
-    def listing(self, what: Selection, place: ListOptions, /) -> Listing: ...
+    def listing(self, what: Selection, place: ListOptions, /) -> ListPage: ...
 
     def watch(
         self,

@@ -8,7 +8,7 @@ Rules: IN-1, IN-11, TH-4.
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from asoreconcile.cache.entry import Entry, Row
+from asoreconcile.cache.entry import Entry, EntryRow
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 
@@ -26,7 +26,7 @@ class Store:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._rows: dict[_Key, Row] = {}
+        self._rows: dict[_Key, EntryRow] = {}
         self._namespaces: dict[str, set[_Key]] = {}
         self._functions: dict[str, IndexFunction] = {}
         self._indexes: dict[str, dict[str, set[_Key]]] = {}

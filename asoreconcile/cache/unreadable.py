@@ -68,13 +68,13 @@ def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
     }
 
 
-Report = Callable[[Unreadable], None]
+ReportUnreadable = Callable[[Unreadable], None]
 """Called with each such object, and again when it changed. On the watch's thread: must
 not block, nor raise.
 """
 
 
-def unreadable_events(recorder: EventRecorder) -> Report:
+def unreadable_events(recorder: EventRecorder) -> ReportUnreadable:
     """A report that records a Warning event at each object."""
 
     def report(found: Unreadable) -> None:
@@ -87,14 +87,17 @@ def unreported(_: Unreadable) -> None:
     """For who is content with the log and `Informer.unreadable`."""
 
 
-class Reading:
+class EntryReader:
     """Makes entries of what one feed reads. On the feed's thread.
 
     make: raises BadObjectError.
     """
 
     def __init__(
-        self, resource: ApiResource, make: Callable[[JsonObject], Entry], report: Report
+        self,
+        resource: ApiResource,
+        make: Callable[[JsonObject], Entry],
+        report: ReportUnreadable,
     ) -> None:
         self._resource = resource
         self._make = make

@@ -36,7 +36,7 @@ class BookmarkSupport:
 
 
 @attrs.frozen
-class Watch:
+class OpenWatch:
     """An open watch.
 
     events: its only iterator. began: monotonic seconds. since: the version that it goes

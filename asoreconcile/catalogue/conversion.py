@@ -35,7 +35,7 @@ ORIGINAL_VERSION = "originalVersion"
 STORED_SUFFIX = "storage"
 
 
-class ConversionError(AsoreconcileError):
+class KindConversionError(AsoreconcileError):
     """An object that cannot be converted, and why; who asks names the object."""
 
 
@@ -94,7 +94,7 @@ def convert(
         return _converted(kind, copy_json(obj), to, lenient=lenient)
     except (ConversionDataError, UnknownVersionError) as error:
         own = gvk_of(obj).version
-        raise ConversionError(f"cannot convert {own} to {to}: {error}") from error
+        raise KindConversionError(f"cannot convert {own} to {to}: {error}") from error
 
 
 def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[str]]:
@@ -125,7 +125,7 @@ def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
     if not name or drawn or name == azure_name(target, made):
         return
     if not key_of(obj).namespace:
-        raise ConversionError(
+        raise KindConversionError(
             f"{made['apiVersion']} would give it another Azure name: set"
             " metadata.namespace or spec.azureName"
         )
@@ -143,7 +143,7 @@ def authored_version(kind: Kind, obj: JsonObject) -> str:
         source = form(kind, gvk_of(obj).version)
         return _carried(kind, source, obj, obj.get("spec")).authored
     except (ConversionDataError, UnknownVersionError) as error:
-        raise ConversionError(str(error)) from error
+        raise KindConversionError(str(error)) from error
 
 
 def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonObject:

@@ -20,11 +20,11 @@ from asoreconcile.catalogue.tables import Table, Tables
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
 
-Scope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
+ResourceScope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
 _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
 
 
-class UnknownKindError(AsoreconcileError):
+class NotInCatalogueError(AsoreconcileError):
     """No such group or kind; the message names the nearest."""
 
 
@@ -57,7 +57,7 @@ class Kind:
     group_kind: GroupKind
     plural: str
     storage: str
-    scope: Scope
+    scope: ResourceScope
     versions: tuple[str, ...]
     categories: tuple[str, ...]
     _lookup: "Callable[[GroupVersionKind], KindVersion]" = attrs.field(
@@ -127,7 +127,7 @@ class KindVersion:
     plural: str
     arm_type: str
     api_version: str
-    scope: Scope
+    scope: ResourceScope
     owner: GroupKind | None
     operations: frozenset[str]
     fixed_name: str | None
@@ -248,13 +248,13 @@ class Catalogue:
         """Raises UnknownKindError, naming the nearest."""
         kinds = self._kinds.get(group_kind.group)
         if kinds is None:
-            raise UnknownKindError(
+            raise NotInCatalogueError(
                 f"no group {group_kind.group!r} is known"
                 + hint(group_kind.group, self._kinds)
             )
         kind = kinds.get(group_kind.kind)
         if kind is None:
-            raise UnknownKindError(
+            raise NotInCatalogueError(
                 f"group {group_kind.group} has no kind {group_kind.kind!r}"
                 + hint(group_kind.kind, kinds)
             )

@@ -28,7 +28,7 @@ from asoreconcile.catalogue.property_bag import (
     read_entry,
     write_entry,
 )
-from asoreconcile.catalogue.unchanged import Check, unchanged
+from asoreconcile.catalogue.unchanged import ValueCheck, unchanged
 from asoreconcile.objects import JsonObject
 
 _JSON: JsonObject = {ANY: True}
@@ -304,7 +304,7 @@ class Projection:
 class _Checked:
     """A check for two schemas, which live as long as it: it is found by their ids."""
 
-    check: Check
+    check: ValueCheck
     own: JsonObject
     schema: JsonObject
 

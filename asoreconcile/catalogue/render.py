@@ -14,7 +14,7 @@ from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.catalogue.kinds import (
     Catalogue,
     KindVersion,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
 )
 from asoreconcile.catalogue.manifests import Manifest
@@ -41,7 +41,7 @@ _INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 
 
 @attrs.frozen
-class Request:
+class RenderedRequest:
     """A request that would be sent. path: the resource's ARM id."""
 
     path: str
@@ -64,7 +64,7 @@ class Rendered:
     skipped: manifests that are neither Azure's nor inputs, such as a Deployment.
     """
 
-    requests: tuple[Request, ...]
+    requests: tuple[RenderedRequest, ...]
     skipped: tuple[Manifest, ...]
 
 
@@ -98,7 +98,7 @@ def render(
         answers=answers,
         subscription_id=subscription_id,
     )
-    requests: list[Request] = []
+    requests: list[RenderedRequest] = []
     skipped: list[Manifest] = []
     found: list[str] = []
     by_id: defaultdict[str, dict[object, Manifest]] = defaultdict(dict)
@@ -137,7 +137,7 @@ def request_of(
     resolution: Resolution,
     *,
     show_secrets: bool = True,
-) -> Request:
+) -> RenderedRequest:
     """The request that one object stands for, whether or not its spec is valid.
 
     Fields nobody knows are not sent. show_secrets: see `render`. Raises SpecError, and
@@ -149,7 +149,9 @@ def request_of(
         name=resolution.name_of(version, obj),
         inputs=resolution.inputs(key_of(obj).namespace, show_secrets=show_secrets),
     )
-    return Request(resolution.arm_id_of(version, obj), version.api_version, body)
+    return RenderedRequest(
+        resolution.arm_id_of(version, obj), version.api_version, body
+    )
 
 
 def _one(
@@ -158,10 +160,10 @@ def _one(
     obj: JsonObject,
     *,
     show_secrets: bool,
-) -> tuple[list[str], Request | None]:
+) -> tuple[list[str], RenderedRequest | None]:
     try:
         version = catalogue.version(gvk_of(obj))
-    except (UnknownKindError, UnknownVersionError) as error:
+    except (NotInCatalogueError, UnknownVersionError) as error:
         return [str(error)], None
     if not version.is_arm:
         return ["this kind is no ARM resource: there is nothing to send"], None

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 import attrs
 
 from asoreconcile.catalogue.inputs import InputReference
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion, UnknownKindError
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion, NotInCatalogueError
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.paths import arm_id
 from asoreconcile.catalogue.suggestions import hint, lacking
@@ -248,7 +248,7 @@ class Resolution:
         if group_kind.group in self._catalogue.groups():
             try:
                 self._catalogue.kind(group_kind)
-            except UnknownKindError as error:
+            except NotInCatalogueError as error:
                 raise ResolutionError(str(error)) from error
 
     def _missing(self, group_kind: GroupKind, key: ObjectKey) -> str:

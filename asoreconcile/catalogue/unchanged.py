@@ -13,7 +13,7 @@ from asoreconcile.catalogue.field_renames import SpecPath
 from asoreconcile.catalogue.field_types import ANY
 from asoreconcile.objects import JsonObject
 
-Check = Callable[[Any], bool]
+ValueCheck = Callable[[Any], bool]
 Moves = Mapping[SpecPath, Collection[str]]
 
 
@@ -24,7 +24,7 @@ def unchanged(
     *,
     to_stored: bool,
     at: SpecPath = (),
-) -> Check:
+) -> ValueCheck:
     """A check of values of `own`, to be shown under `schema`.
 
     moves: fields that have another name there. to_stored: under a stored form, which
@@ -51,7 +51,7 @@ def unchanged(
                 return _never
             inner = "items" if here == "array" else "additionalProperties"
 
-            def inside() -> Check:
+            def inside() -> ValueCheck:
                 return unchanged(
                     own[inner], schema[inner], moves, to_stored=to_stored, at=at
                 )
@@ -72,13 +72,13 @@ def _type(schema: JsonObject) -> str:
 
 def _fields(
     own: JsonObject, schema: JsonObject, moves: Moves, *, to_stored: bool, at: SpecPath
-) -> Check:
+) -> ValueCheck:
     fields: JsonObject = own.get("properties", {})
     known: JsonObject = schema.get("properties", {})
     moved = moves.get(at, ())
-    checks: dict[str, Check] = {}
+    checks: dict[str, ValueCheck] = {}
 
-    def made(name: str) -> Check:
+    def made(name: str) -> ValueCheck:
         if name not in fields or name not in known or name in moved:
             return _never
         check = unchanged(
@@ -97,8 +97,8 @@ def _fields(
     return check
 
 
-def _map_of(inside: Callable[[], Check]) -> Check:
-    known: list[Check] = []
+def _map_of(inside: Callable[[], ValueCheck]) -> ValueCheck:
+    known: list[ValueCheck] = []
 
     def check(value: Any) -> bool:
         if type(value) is not dict:
@@ -110,8 +110,8 @@ def _map_of(inside: Callable[[], Check]) -> Check:
     return check
 
 
-def _list_of(inside: Callable[[], Check]) -> Check:
-    known: list[Check] = []
+def _list_of(inside: Callable[[], ValueCheck]) -> ValueCheck:
+    known: list[ValueCheck] = []
 
     def check(value: Any) -> bool:
         if type(value) is not list:
@@ -123,7 +123,7 @@ def _list_of(inside: Callable[[], Check]) -> Check:
     return check
 
 
-def _one_of(allowed: frozenset[Any]) -> Check:
+def _one_of(allowed: frozenset[Any]) -> ValueCheck:
     return lambda value: type(value) is str and value in allowed
 
 

@@ -17,11 +17,11 @@ from asoreconcile.expressions.rebalance import balanced, original_column
 from asoreconcile.expressions.syntax import SecretUse, completed, secret_use
 from asoreconcile.objects import JsonObject
 
-Kind = Literal["string", "map"]
+OutputKind = Literal["string", "map"]
 # What a whole Secret or ConfigMap holds at most; etcd takes little more.
 MAX_OUTPUT_BYTES = 1024 * 1024
 
-_KINDS: dict[str, Kind] = {"STRING": "string", "MAP<STRING, STRING>": "map"}
+_KINDS: dict[str, OutputKind] = {"STRING": "string", "MAP<STRING, STRING>": "map"}
 _COMPLAINT = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDEFINED = re.compile(r"undefined field '(\w+)' not found in struct '([\w.]+)'")
 _TOO_DEEP = "recursion"
@@ -49,7 +49,7 @@ class EvaluationError(Exception):
 class Program:
     """A compiled expression: what it gives, and which secrets it takes."""
 
-    kind: Kind
+    kind: OutputKind
     secrets: SecretUse
     _run: Any = attrs.field(repr=False)
 
@@ -176,7 +176,7 @@ def _wrong_type(name: str) -> str:
     return f"gives {shown}, must give string or map(string, string): {hint}"
 
 
-def _checked(value: Any, kind: Kind) -> str | dict[str, str]:
+def _checked(value: Any, kind: OutputKind) -> str | dict[str, str]:
     """A result of the type that was promised, neither empty nor too long."""
     if not value:
         raise EvaluationError(f"gives an empty {kind}")

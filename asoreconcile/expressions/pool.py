@@ -5,14 +5,14 @@ from typing import Protocol
 
 from asoreconcile.clock import Clock
 from asoreconcile.expressions.process import EngineProcess
-from asoreconcile.expressions.turns import Turns
+from asoreconcile.expressions.turns import EngineTurns
 from asoreconcile.objects import JsonObject
 
 PROCESSES = 3
 """Each takes 30 MB once it is needed; the first does alone while nobody has to wait."""
 
 
-class Engine(Protocol):
+class EngineClient(Protocol):
     """Answers one request at a time (`process.EngineProcess`)."""
 
     def ask(self, request: JsonObject) -> JsonObject: ...
@@ -27,12 +27,12 @@ class EnginePool:
         self,
         *,
         clock: Clock,
-        make: Callable[[], Engine] = EngineProcess,
+        make: Callable[[], EngineClient] = EngineProcess,
         processes: int = PROCESSES,
     ) -> None:
         self._clock = clock
-        self._engines: Sequence[Engine] = [make() for _ in range(processes)]
-        self._turns = Turns(self._engines, clock=clock)
+        self._engines: Sequence[EngineClient] = [make() for _ in range(processes)]
+        self._turns = EngineTurns(self._engines, clock=clock)
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
         """One request's answer. namespace: whose time it takes.

@@ -29,9 +29,9 @@ _INT64 = 2**63
 _MAX_NESTED = 100
 _LIST_MESSAGES, _OBJECT_MESSAGES = 2, 3
 
-Shape = Literal["one", "many", "map"]
+FieldShape = Literal["one", "many", "map"]
 # Slots by JSON name; mutable, for a type may hold itself.
-Plan = dict[str, "Slot"]
+MessagePlan = dict[str, "Slot"]
 
 
 @attrs.frozen
@@ -42,8 +42,8 @@ class Slot:
     """
 
     field: str
-    shape: Shape
-    takes: str | Plan
+    shape: FieldShape
+    takes: str | MessagePlan
 
 
 class SelfType:
@@ -97,11 +97,11 @@ class _Builder:
             syntax="proto3",
             dependency=["google/protobuf/struct.proto"],
         )
-        self._known: dict[int, tuple[str, Plan]] = {}
+        self._known: dict[int, tuple[str, MessagePlan]] = {}
 
-    def message(self, name: str, schema: JsonObject) -> Plan:
+    def message(self, name: str, schema: JsonObject) -> MessagePlan:
         """Add a message type with the schema's properties; its plan."""
-        plan: Plan = {}
+        plan: MessagePlan = {}
         self._known[id(schema)] = (name, plan)
         proto = self.file.message_type.add(name=name)
         for number, (source, child) in enumerate(schema["properties"].items(), 1):
@@ -111,7 +111,7 @@ class _Builder:
     def _field(self, message: Any, name: str, number: int, schema: JsonObject) -> Slot:
         shape, element = _shape(schema)
         field = message.field.add(name=name, number=number, json_name=name)
-        takes: str | Plan
+        takes: str | MessagePlan
         if shape == "map":
             entry = message.nested_type.add(name=_entry_name(name))
             entry.options.map_entry = True
@@ -132,7 +132,7 @@ class _Builder:
             message.oneof_decl.add(name=f"_{number}_{name}")
         return Slot(name, shape, takes)
 
-    def _type(self, field: Any, schema: JsonObject) -> str | Plan:
+    def _type(self, field: Any, schema: JsonObject) -> str | MessagePlan:
         """Set the type of a field or of a map's value; what it takes."""
         kind = schema.get("type", "")
         if kind in _SCALARS:
@@ -149,7 +149,7 @@ class _Builder:
         return plan
 
 
-def _shape(schema: JsonObject) -> tuple[Shape, JsonObject]:
+def _shape(schema: JsonObject) -> tuple[FieldShape, JsonObject]:
     """How often a field holds what: the schema of one element."""
     if schema.get("type") == "array":
         return "many", schema.get("items") or {}
@@ -184,7 +184,7 @@ def _resource_ids() -> descriptor_pb2.FileDescriptorProto:
     return builder.file
 
 
-def _fill(message: Any, plan: Plan, value: JsonObject, room: int) -> None:
+def _fill(message: Any, plan: MessagePlan, value: JsonObject, room: int) -> None:
     """room: how many messages may be nested in this one."""
     for source, found in value.items():
         slot = plan.get(source)
@@ -198,7 +198,9 @@ def _fill(message: Any, plan: Plan, value: JsonObject, room: int) -> None:
             _fill_map(getattr(message, slot.field), slot.takes, found, room - 2)
 
 
-def _set(message: Any, field: str, takes: str | Plan, value: Any, room: int) -> None:
+def _set(
+    message: Any, field: str, takes: str | MessagePlan, value: Any, room: int
+) -> None:
     if isinstance(takes, str) and takes != "any":
         scalar = _scalar(takes, value)
         if scalar is not None:
@@ -209,14 +211,16 @@ def _set(message: Any, field: str, takes: str | Plan, value: Any, room: int) -> 
     _fill_nested(nested, takes, value, room)
 
 
-def _fill_nested(nested: Any, takes: str | Plan, value: Any, room: int) -> None:
+def _fill_nested(nested: Any, takes: str | MessagePlan, value: Any, room: int) -> None:
     if takes == "any":
         _fill_any(nested, value, room)
     elif isinstance(takes, dict) and isinstance(value, dict):
         _fill(nested, takes, value, room)
 
 
-def _fill_list(repeated: Any, takes: str | Plan, values: list[Any], room: int) -> None:
+def _fill_list(
+    repeated: Any, takes: str | MessagePlan, values: list[Any], room: int
+) -> None:
     for value in values:
         if isinstance(takes, str) and takes != "any":
             scalar = _scalar(takes, value)
@@ -226,7 +230,9 @@ def _fill_list(repeated: Any, takes: str | Plan, values: list[Any], room: int) -
             _fill_nested(repeated.add(), takes, value, room)
 
 
-def _fill_map(mapped: Any, takes: str | Plan, values: JsonObject, room: int) -> None:
+def _fill_map(
+    mapped: Any, takes: str | MessagePlan, values: JsonObject, room: int
+) -> None:
     for key, value in values.items():
         if isinstance(takes, str) and takes != "any":
             scalar = _scalar(takes, value)

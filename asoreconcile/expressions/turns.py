@@ -51,7 +51,7 @@ class _Spent:
         return float(self.seconds * 0.5 ** ((now - self.at) / _HALF_LIFE_SECONDS))
 
 
-class Turns(Generic[T]):
+class EngineTurns(Generic[T]):
     """Hands things out, the first of them that is free. Safe from any thread."""
 
     def __init__(self, things: Sequence[T], *, clock: Clock) -> None:

@@ -14,7 +14,7 @@ from asoreconcile.tls import FileContext, Pair, Pem, as_file, client_context
 _log = Logger(__name__)
 
 
-class Certificates:
+class ClientCertificates:
     """A client's TLS context over files. Safe from any thread."""
 
     def __init__(

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.tokens import TokenFile
 
@@ -50,7 +50,7 @@ def in_cluster(
         )
     try:
         token = TokenFile(service_account / "token", clock=clock)
-        certificates = Certificates(authority=service_account / "ca.crt")
+        certificates = ClientCertificates(authority=service_account / "ca.crt")
     except (OSError, ValueError) as error:
         raise KubeConfigError(f"the pod's service account: {error}") from error
     return ClusterConfig(

@@ -23,7 +23,7 @@ from asoreconcile.retry import Backoff, retry
 
 _Value = TypeVar("_Value")
 
-Outcome = Literal[
+OperationResult = Literal[
     "unchanged", "created", "updated", "updated-status", "updated-status-only"
 ]
 
@@ -89,7 +89,7 @@ def create_or_patch(
     change: Callable[[JsonObject], object],
     *,
     has_status: bool = False,
-) -> tuple[Outcome, JsonObject]:
+) -> tuple[OperationResult, JsonObject]:
     """Bring an object to what `change` makes of it, with as small a write as will do.
 
     change: gets the object as it is, or `{"apiVersion", "kind", "metadata"}` of a new
@@ -119,7 +119,7 @@ def patch_object(
     change: Callable[[JsonObject], object],
     *,
     has_status: bool = False,
-) -> tuple[Outcome, JsonObject]:
+) -> tuple[OperationResult, JsonObject]:
     """`create_or_patch` for an object that was read: nothing is created.
 
     before: as it was read; left as it is. Raises ConflictError if it has changed since,
@@ -132,7 +132,7 @@ def patch_object(
     status = patch.pop("status", None) if has_status else None
     states = states and status != {}
     told = before
-    outcome: Outcome = "unchanged"
+    outcome: OperationResult = "unchanged"
     if patch:
         told, outcome = client.patch(resource, key, _on(before, patch)), "updated"
     if states:

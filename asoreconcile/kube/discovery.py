@@ -16,7 +16,7 @@ class UnknownKindError(AsoreconcileError):
     """The server does not serve the kind, or not at that version."""
 
 
-class Reader(Protocol):
+class DocumentReader(Protocol):
     """Reads documents (`kube.client.KubeClient`)."""
 
     def read(self, path: str) -> JsonObject: ...
@@ -28,7 +28,7 @@ class Discovery:
     What is not found is looked for once more on the server: kinds come while we run.
     """
 
-    def __init__(self, client: Reader) -> None:
+    def __init__(self, client: DocumentReader) -> None:
         self._client = client
         self._lock = threading.Lock()
         self._versions: dict[str, list[str]] = {}

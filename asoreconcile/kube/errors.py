@@ -38,7 +38,7 @@ class TransportError(AsoreconcileError):
         self.lost = lost
 
 
-class CredentialError(TransportError):
+class KubeCredentialError(TransportError):
     """There is no credential to ask with: nothing was sent."""
 
 

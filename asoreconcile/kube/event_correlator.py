@@ -16,7 +16,7 @@ import attrs
 from asoreconcile.objects import JsonObject, key_of, uid_of
 
 EventType = Literal["Normal", "Warning"]
-Identity = tuple[str, ...]
+EventIdentity = tuple[str, ...]
 
 _REMEMBERED = 4096
 _BURST = 25
@@ -29,7 +29,7 @@ _Value = TypeVar("_Value")
 
 
 @attrs.frozen
-class Record:
+class EventRecord:
     """Something that happened to an object.
 
     obj: its apiVersion, kind and metadata. action: what was being done, if it was said.
@@ -45,7 +45,7 @@ class Record:
     source: str = ""
 
     @property
-    def flow(self) -> Identity:
+    def flow(self) -> EventIdentity:
         """One reason of one object: what shares a budget and may be combined."""
         key = key_of(self.obj)
         kind = str(self.obj.get("kind"))
@@ -80,11 +80,11 @@ class EventCorrelator:
     """Remembers the last few thousand events."""
 
     def __init__(self) -> None:
-        self._series: OrderedDict[Identity, Series] = OrderedDict()
-        self._budgets: OrderedDict[Identity, _Budget] = OrderedDict()
-        self._messages: OrderedDict[Identity, _Messages] = OrderedDict()
+        self._series: OrderedDict[EventIdentity, Series] = OrderedDict()
+        self._budgets: OrderedDict[EventIdentity, _Budget] = OrderedDict()
+        self._messages: OrderedDict[EventIdentity, _Messages] = OrderedDict()
 
-    def observe(self, record: Record, now: float) -> Series | None:
+    def observe(self, record: EventRecord, now: float) -> Series | None:
         """Count a record in. The event to write, or None: its budget is used up.
 
         now: monotonic seconds.
@@ -102,7 +102,7 @@ class EventCorrelator:
         series.message = message
         return series if self._within_budget(record.flow, now) else None
 
-    def _is_one_of_many(self, record: Record, now: float) -> bool:
+    def _is_one_of_many(self, record: EventRecord, now: float) -> bool:
         """Whether a reason has come with ten messages or more, one soon after another.
 
         Retries that name a new request id each time would else be an event each.
@@ -119,7 +119,7 @@ class EventCorrelator:
         known.seen.popitem(last=False)
         return True
 
-    def _within_budget(self, flow: Identity, now: float) -> bool:
+    def _within_budget(self, flow: EventIdentity, now: float) -> bool:
         budget = _recall(self._budgets, flow, lambda: _Budget(_BURST, now))
         refilled = (now - budget.since) / _REFILL_SECONDS
         budget.tokens = min(_BURST, budget.tokens + refilled)
@@ -131,8 +131,8 @@ class EventCorrelator:
 
 
 def _recall(
-    memory: "OrderedDict[Identity, _Value]",
-    identity: Identity,
+    memory: "OrderedDict[EventIdentity, _Value]",
+    identity: EventIdentity,
     make: Callable[[], _Value],
 ) -> _Value:
     """What is remembered of an identity, or something new; the oldest is forgotten."""

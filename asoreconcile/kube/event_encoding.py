@@ -7,7 +7,7 @@ them may change later.
 from datetime import datetime
 from typing import Protocol
 
-from asoreconcile.kube.event_correlator import Record, Series
+from asoreconcile.kube.event_correlator import EventRecord, Series
 from asoreconcile.kube.resources import EVENTS, ApiResource
 from asoreconcile.objects import JsonObject, key_of, resource_version, uid_of
 
@@ -21,7 +21,7 @@ class EventEncoding(Protocol):
 
     resource: ApiResource
 
-    def document(self, record: Record, series: Series) -> JsonObject:
+    def document(self, record: EventRecord, series: Series) -> JsonObject:
         """A new event, of its name."""
 
     def change(self, series: Series) -> JsonObject:
@@ -33,7 +33,7 @@ class CoreEventEncoding:
 
     resource = EVENTS
 
-    def document(self, record: Record, series: Series) -> JsonObject:
+    def document(self, record: EventRecord, series: Series) -> JsonObject:
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -66,7 +66,7 @@ class EventsV1Encoding:
     def __init__(self, instance: str) -> None:
         self._instance = instance
 
-    def document(self, record: Record, series: Series) -> JsonObject:
+    def document(self, record: EventRecord, series: Series) -> JsonObject:
         document: JsonObject = {
             "apiVersion": EVENT_SERIES.api_version,
             "kind": "Event",
@@ -92,7 +92,7 @@ class EventsV1Encoding:
         }
 
 
-def namespace_of(record: Record) -> str:
+def namespace_of(record: EventRecord) -> str:
     """Where an object's events are; cluster-scoped objects have them in `default`."""
     return key_of(record.obj).namespace or "default"
 
@@ -105,7 +105,7 @@ def cut(message: str) -> str:
     return message[: _MAX_MESSAGE - 3] + "..."
 
 
-def _metadata(record: Record, series: Series) -> JsonObject:
+def _metadata(record: EventRecord, series: Series) -> JsonObject:
     return {"name": series.name, "namespace": namespace_of(record)}
 
 

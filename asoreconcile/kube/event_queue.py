@@ -14,7 +14,7 @@ from asoreconcile.clock import Clock
 GATHER_SECONDS = 0.1
 _QUEUED = 1000
 
-Task = Callable[[], None]
+EventTask = Callable[[], None]
 
 
 class EventQueue:
@@ -22,7 +22,7 @@ class EventQueue:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[EventTask] = deque()
         self._changed = threading.Condition()
         self._gathered = False  # whether what is there may be taken
         self._timed = False
@@ -34,7 +34,7 @@ class EventQueue:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def put(self, task: Task, *, always: bool = False) -> bool:
+    def put(self, task: EventTask, *, always: bool = False) -> bool:
         """Add a task; False, and not added, when the queue is full.
 
         always: full or not; for what ends a queue, of which there is one.
@@ -52,7 +52,7 @@ class EventQueue:
                 self._clock.call_at(due, self._end_gathering)
             return True
 
-    def next(self) -> Task | None:
+    def next(self) -> EventTask | None:
         """The next task, when it is time; None once stopped and empty. Blocks.
 
         The one before counts as done.

@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 import attrs
 
-from asoreconcile.kube.event_correlator import Identity, Record, Series
+from asoreconcile.kube.event_correlator import EventIdentity, EventRecord, Series
 
 IDLE_SECONDS = 360.0
 _REFRESH_SECONDS = 1800.0
@@ -19,7 +19,7 @@ _REMEMBERED = 4096
 
 @attrs.define
 class _Open:
-    record: Record
+    record: EventRecord
     series: Series
     seen: float
     told: float
@@ -30,9 +30,9 @@ class SeriesCorrelator:
     """Remembers what came in the last minutes."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Identity, _Open] = OrderedDict()
+        self._open: OrderedDict[EventIdentity, _Open] = OrderedDict()
 
-    def observe(self, record: Record, now: float) -> Series | None:
+    def observe(self, record: EventRecord, now: float) -> Series | None:
         """Count a record in. The event to write, or None: it is known to come often.
 
         now: monotonic seconds.
@@ -53,7 +53,7 @@ class SeriesCorrelator:
         known.told, known.told_count = now, known.series.count
         return known.series
 
-    def finished(self, now: float) -> list[tuple[Record, Series]]:
+    def finished(self, now: float) -> list[tuple[EventRecord, Series]]:
         """What has stopped coming, and came more often than was written."""
         ended = [
             identity

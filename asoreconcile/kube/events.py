@@ -25,8 +25,8 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.event_correlator import (
     EventCorrelator,
+    EventRecord,
     EventType,
-    Record,
     Series,
 )
 from asoreconcile.kube.event_encoding import (
@@ -36,7 +36,7 @@ from asoreconcile.kube.event_encoding import (
     cut,
     namespace_of,
 )
-from asoreconcile.kube.event_queue import EventQueue, Task
+from asoreconcile.kube.event_queue import EventQueue, EventTask
 from asoreconcile.kube.event_series import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
@@ -53,7 +53,7 @@ _RETRY_SECONDS = 10.0
 EventApi = Literal["v1", "events.k8s.io/v1"]
 
 
-class Client(Protocol):
+class EventClient(Protocol):
     """Writes events (`kube.client.KubeClient`)."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
@@ -71,7 +71,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        client: Client,
+        client: EventClient,
         source: str,
         *,
         clock: Clock,
@@ -121,7 +121,7 @@ class EventRecorder:
         """
         # Before it is cut: half of a secret is harder to find.
         shown = cut(redact(message, namespace=key_of(obj).namespace))
-        record = Record(
+        record = EventRecord(
             _reference_of(obj),
             type,
             reason,
@@ -163,7 +163,7 @@ class EventRecorder:
             _log.info("Events end with the client", unwritten=len(self._queue))
         self._queue.end()
 
-    def _do(self, task: Task) -> None:
+    def _do(self, task: EventTask) -> None:
         """One event that cannot be written must not silence all others."""
         try:
             task()
@@ -172,7 +172,7 @@ class EventRecorder:
         except Exception as error:  # noqa: BLE001 - counted, and the next one is written
             self._threads.count_death(self.name, error)
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: EventRecord) -> None:
         series = self._correlator.observe(record, self._clock.monotonic())
         if series is not None:
             self._deliver(record, series)
@@ -197,7 +197,7 @@ class EventRecorder:
         if not self._queue.put(self._finish_series):
             self._looks_again = False  # the next event sees to it
 
-    def _deliver(self, record: Record, series: Series) -> None:
+    def _deliver(self, record: EventRecord, series: Series) -> None:
         for attempt in range(1, _TRIES + 1):
             try:
                 self._send(record, series)
@@ -219,7 +219,7 @@ class EventRecorder:
             else:
                 return
 
-    def _send(self, record: Record, series: Series) -> None:
+    def _send(self, record: EventRecord, series: Series) -> None:
         resource = self._form.resource
         if series.written:
             key = ObjectKey(namespace_of(record), series.name)
@@ -258,7 +258,7 @@ class NamedRecorder:
         )
 
 
-def _name(record: Record) -> str:
+def _name(record: EventRecord) -> str:
     return f"{key_of(record.obj).name[:200]}.{uuid.uuid4().hex[:16]}"
 
 

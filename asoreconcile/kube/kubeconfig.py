@@ -20,9 +20,9 @@ from kubernetes.config import kube_config
 from kubernetes.config.kube_config import ConfigNode
 
 from asoreconcile.clock import Clock
-from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
-from asoreconcile.kube.errors import CredentialError
+from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.kube.plugin import Credential, plugin
 from asoreconcile.kube.plugincredential import PluginCredential
 from asoreconcile.kube.tokens import TokenFile
@@ -126,7 +126,7 @@ def _provided(loader: "_Loader", configuration: client.Configuration) -> Credent
     try:
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     except Exception as error:  # noqa: BLE001 - of whatever it asks a provider with
-        raise CredentialError(f"auth-provider: {_reason(error)}") from None
+        raise KubeCredentialError(f"auth-provider: {_reason(error)}") from None
     _, _, token = _header(configuration).partition(" ")
     return Credential(token=token, expires=getattr(loader, "expiry", None))
 
@@ -220,13 +220,13 @@ def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
 
 def _certificates(
     configuration: client.Configuration, inline: Mapping[str, bytes]
-) -> Certificates:
+) -> ClientCertificates:
     def pem(member: str, file: str | None) -> Path | bytes | None:
         return inline.get(member) or (Path(file) if file else None)
 
     certificate = pem("client-certificate", configuration.cert_file)
     key = pem("client-key", configuration.key_file)
-    return Certificates(
+    return ClientCertificates(
         authority=pem("certificate-authority", configuration.ssl_ca_cert),
         pair=None if certificate is None else (certificate, key),
         # insecure-skip-tls-verify in the file: its owner's decision

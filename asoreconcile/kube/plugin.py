@@ -19,7 +19,7 @@ import attrs
 
 from asoreconcile.jsontext import dumps, loads
 from asoreconcile.kube.cluster import KubeConfigError
-from asoreconcile.kube.errors import CredentialError
+from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import know
 
@@ -82,20 +82,20 @@ class Plugin:
             )
         except OSError as error:
             hint = f"; {self.hint}" if self.hint else ""
-            raise CredentialError(
+            raise KubeCredentialError(
                 f"the credential plug-in {self.name} does not start: "
                 f"{error.strerror}{hint}"
             ) from None
         try:
             output, complaints = process.communicate(timeout=self.seconds)
         except subprocess.TimeoutExpired:
-            raise CredentialError(
+            raise KubeCredentialError(
                 f"the credential plug-in {self.name} did not end in {self.seconds:g} s"
             ) from None
         finally:
             _end(process, alone=not interactive)
         if process.returncode:
-            raise CredentialError(
+            raise KubeCredentialError(
                 f"the credential plug-in {self.name} ended with status "
                 f"{process.returncode}{self._said(complaints)}"
             )
@@ -170,17 +170,19 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
         if credential.expires is not None and credential.expires.tzinfo is None:
             raise ValueError("a time of no zone")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise CredentialError(
+        raise KubeCredentialError(
             f"the credential plug-in {name} printed no ExecCredential"
         ) from None
     if printed != ("ExecCredential", version):
-        raise CredentialError(
+        raise KubeCredentialError(
             f"the credential plug-in {name} printed another version than {version}"
         )
     if not credential.token and not credential.certificate:
-        raise CredentialError(f"the credential plug-in {name} printed no credential")
+        raise KubeCredentialError(
+            f"the credential plug-in {name} printed no credential"
+        )
     if bool(credential.certificate) != bool(credential.key):
-        raise CredentialError(
+        raise KubeCredentialError(
             f"the credential plug-in {name} printed a certificate without its key"
         )
     know(credential.token)

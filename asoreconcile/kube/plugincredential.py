@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from asoreconcile.clock import Clock
-from asoreconcile.kube.errors import CredentialError
+from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.kube.plugin import Credential
 from asoreconcile.log import Logger
 from asoreconcile.single_flight import PatienceError, SingleFlight
@@ -51,7 +51,7 @@ class PluginCredential:
             own_thread=True, name="credential plug-in"
         )
         self._lock = threading.Lock()
-        self._failure: CredentialError | None = None
+        self._failure: KubeCredentialError | None = None
         self._ran_at = clock.monotonic()
         self._credential = Credential()
         self._early: datetime | None = None
@@ -90,13 +90,13 @@ class PluginCredential:
         try:
             self._flights.do(_RENEWAL, self._renewal, at_most_seconds=_PATIENCE_SECONDS)
         except PatienceError:
-            raise CredentialError("the credential plug-in goes on and on") from None
+            raise KubeCredentialError("the credential plug-in goes on and on") from None
 
     def _renew_meanwhile(self) -> None:
         with self._lock:
             if self._clock.monotonic() - self._ran_at < _AGAIN_SECONDS:
                 return
-        with suppress(PatienceError, CredentialError):  # it has logged that
+        with suppress(PatienceError, KubeCredentialError):  # it has logged that
             self._flights.do(_RENEWAL, self._renewal, at_most_seconds=0.0)
 
     def _renewal(self) -> None:
@@ -104,7 +104,7 @@ class PluginCredential:
         failure = None
         try:
             self._take(self._run())
-        except CredentialError as error:
+        except KubeCredentialError as error:
             failure = error
             _log.warning("Credential was not renewed", reason=str(error))
             raise
@@ -119,7 +119,7 @@ class PluginCredential:
             try:
                 load_pair(self._context, credential.certificate, credential.key)
             except OSError as error:
-                raise CredentialError(
+                raise KubeCredentialError(
                     f"the plug-in's certificate cannot be used: {error}"
                 ) from None
         now, expires = self._clock.now(), credential.expires

@@ -24,7 +24,7 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.retrying import pause_seconds
 from asoreconcile.kube.selection import JSON
-from asoreconcile.kube.transport import READ_SECONDS, Response, Stream, Transport
+from asoreconcile.kube.transport import READ_SECONDS, ApiResponse, Stream, Transport
 from asoreconcile.objects import JsonObject
 from asoreconcile.stop_signal import StopSignal, wait_for_any
 
@@ -171,7 +171,7 @@ class RestClient:
                 stream.close()
         return stream
 
-    def _send(self, request: _Request) -> Response:
+    def _send(self, request: _Request) -> ApiResponse:
         began = self._clock.monotonic()
         try:
             answer = self._transport.send(
@@ -267,7 +267,7 @@ def _target(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urllib.parse.urlencode(stated)}" if stated else path
 
 
-def _parsed(answer: Response) -> JsonObject:
+def _parsed(answer: ApiResponse) -> JsonObject:
     try:
         document = jsontext.loads(answer.body)
     except jsontext.JSONDecodeError as error:

@@ -5,7 +5,7 @@ Retry-After, and a read whose connection was lost. Anything else is the caller's
 retry, on its own schedule. Rule: CL-6.
 """
 
-from asoreconcile.kube.errors import ApiError, CredentialError, TransportError
+from asoreconcile.kube.errors import ApiError, KubeCredentialError, TransportError
 from asoreconcile.retry import Backoff
 
 START_UP = Backoff(
@@ -29,7 +29,9 @@ def is_passing(error: BaseException) -> bool:
     """
     if isinstance(error, ApiError):
         return error.status == 429 or error.status >= 500
-    return isinstance(error, TransportError) and not isinstance(error, CredentialError)
+    return isinstance(error, TransportError) and not isinstance(
+        error, KubeCredentialError
+    )
 
 
 def pause_seconds(

@@ -27,7 +27,7 @@ _MAX_LINE_BYTES = 16 << 20
 
 
 @attrs.frozen
-class Response:
+class ApiResponse:
     """A whole answer; header names in lower case."""
 
     status: int
@@ -70,7 +70,7 @@ class Transport:
         headers: Mapping[str, str],
         body: bytes | None = None,
         read_seconds: float | None = None,
-    ) -> Response:
+    ) -> ApiResponse:
         """One request, one answer. Blocks, within a limit. Raises TransportError.
 
         target: path and query. read_seconds: for all of it, the body included; None is
@@ -94,7 +94,7 @@ class Transport:
                 raise _failure(f"{method} {self.host}", error, call) from error
             if call.is_cut:
                 call.explain()  # without a length a part of an answer looks whole
-        return Response(answer.status, _lower(answer.headers), answer.data)
+        return ApiResponse(answer.status, _lower(answer.headers), answer.data)
 
     def stream(
         self,

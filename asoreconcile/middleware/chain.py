@@ -13,7 +13,7 @@ import attrs
 
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
-from asoreconcile.middleware.context import Pending
+from asoreconcile.middleware.context import SuboperationPending
 from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.extension_points import POINTS, ExtensionPoint, Req, Res
 from asoreconcile.middleware.extension_set import (
@@ -27,7 +27,7 @@ from asoreconcile.objects import GroupKind
 
 _log = Logger(__name__)
 
-Call = Callable[[Any], Any]
+NextCall = Callable[[Any], Any]
 
 
 class NextCalledTwice(AsoreconcileError):  # noqa: N818 - named after what happened
@@ -66,8 +66,8 @@ class Extensions:
 
     def __init__(
         self,
-        chains: Mapping[tuple[str, GroupKind], Call],
-        everywhere: Mapping[str, Call],
+        chains: Mapping[tuple[str, GroupKind], NextCall],
+        everywhere: Mapping[str, NextCall],
         rows: Sequence[ChainRow],
     ) -> None:
         self._chains = chains
@@ -93,7 +93,7 @@ class Extensions:
         known = frozenset(kinds)
         _require_sound(ordered, known)
         ends = terminals or DefaultHandlers()
-        chains: dict[tuple[str, GroupKind], Call] = {}
+        chains: dict[tuple[str, GroupKind], NextCall] = {}
         rows = []
         for (point, kind), links in _by_chain(ordered, known).items():
             call = ends.of(point)
@@ -170,8 +170,8 @@ def _row(
 
 
 def _linked(
-    link: Extension, set_name: str, inner: Call, metrics: LinkMetrics | None
-) -> Call:
+    link: Extension, set_name: str, inner: NextCall, metrics: LinkMetrics | None
+) -> NextCall:
     """One link with its guard, log line and measurements around it."""
     log = _log.bind(
         point=link.point.name,
@@ -205,7 +205,7 @@ def _linked(
         try:
             result = link.run(request, call_next)
             outcome = getattr(result, "outcome", "ok")
-        except Pending:
+        except SuboperationPending:
             outcome = "pending"
             raise
         finally:

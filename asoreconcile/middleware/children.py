@@ -15,10 +15,10 @@ from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, dig
 
 # What may be written of an object: property -> its own shape, or True for anything.
-Shape = Mapping[str, "Shape | bool"]
+ChildShape = Mapping[str, "ChildShape | bool"]
 
 
-class Keep(Enum):
+class ChildMerge(Enum):
     """How Azure's children and those of the spec come together."""
 
     REPLACE = auto()  # Azure's, as the parent's spec cannot name any
@@ -28,8 +28,8 @@ class Keep(Enum):
 def keep_children(
     path: str,
     *,
-    shapes: Mapping[str, Shape],
-    rule: Keep,
+    shapes: Mapping[str, ChildShape],
+    rule: ChildMerge,
     parent_may_be_absent: bool = False,
 ) -> Middleware[ModifyPayload, JsonObject]:
     """An extension that puts the children Azure has into the parent's PUT.
@@ -55,14 +55,14 @@ def keep_children(
         children = _children(current, path, parent_may_be_absent=parent_may_be_absent)
         shape = _shape_at(shapes, req.ctx.version.api_version)
         kept = [writable(child, shape) for child in children if not _is_leaving(child)]
-        if rule is Keep.MERGE_BY_NAME:
+        if rule is ChildMerge.MERGE_BY_NAME:
             kept = _merged(_listed(payload, path), kept)
         return _with(payload, path.split("."), kept) if kept else payload
 
     return named(modify, f"keep_children({path})")
 
 
-def writable(value: Any, shape: "Shape | bool") -> Any:
+def writable(value: Any, shape: "ChildShape | bool") -> Any:
     """The part of an answer's value that a PUT may carry.
 
     Lists are filtered item by item; empty lists and nulls are left out, as absent means
@@ -105,7 +105,7 @@ def _is_leaving(child: JsonObject) -> bool:
     return str(dig(child, "properties.provisioningState")).lower() == "deleting"
 
 
-def _shape_at(shapes: Mapping[str, Shape], api_version: str) -> Shape:
+def _shape_at(shapes: Mapping[str, ChildShape], api_version: str) -> ChildShape:
     older = [version for version in shapes if version <= api_version]
     return shapes[max(older) if older else min(shapes)]
 

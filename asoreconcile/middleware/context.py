@@ -26,7 +26,7 @@ _ETAG = re.compile(r'(W/)?"[!#-~]+"')
 _UNWATCHED_DELAY_SECONDS = 10.0
 
 
-class Pending(AsoreconcileError):  # noqa: N818 - no error, and named as arm.outcomes does
+class SuboperationPending(AsoreconcileError):  # noqa: N818 - no error, and named as arm.outcomes does
     """A sub-operation is still running: come back to this reconcile later.
 
     Not a failure: the executor requeues and leaves the Ready condition as it is. Let
@@ -52,7 +52,7 @@ class ArmAccess(Protocol):
 
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
-    ) -> outcomes.Outcome: ...
+    ) -> outcomes.ArmOutcome: ...
 
     def delete(
         self,
@@ -62,7 +62,7 @@ class ArmAccess(Protocol):
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = ...,
-    ) -> outcomes.Outcome: ...
+    ) -> outcomes.ArmOutcome: ...
 
     def post(
         self,
@@ -70,7 +70,7 @@ class ArmAccess(Protocol):
         api_version: str,
         body: JsonObject | None = None,
         /,
-    ) -> outcomes.Outcome: ...
+    ) -> outcomes.ArmOutcome: ...
 
     def list(
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
@@ -78,7 +78,7 @@ class ArmAccess(Protocol):
 
     def poll(
         self, token: Token, progress: outcomes.Progress = ..., /
-    ) -> outcomes.Outcome: ...
+    ) -> outcomes.ArmOutcome: ...
 
 
 class ObjectsView(Protocol):
@@ -220,7 +220,7 @@ class ReconcileContext:
     def lro(
         self,
         name: str,
-        begin: Callable[[], outcomes.Outcome],
+        begin: Callable[[], outcomes.ArmOutcome],
         *,
         kept_as: KeptAs | None = None,
     ) -> JsonObject | list[Any] | None:
@@ -238,7 +238,7 @@ class ReconcileContext:
         operation = _SubOperation(self, name, kept_as)
         outcome = operation.resumed() or begin()
         match outcome:
-            case outcomes.Done(body=body):
+            case outcomes.OperationDone(body=body):
                 operation.ended()
                 return body
             case outcomes.Failed(error=error):
@@ -250,11 +250,11 @@ class ReconcileContext:
                         "Operation cannot be read", operation=name, reason=trouble
                     )
                 operation.runs(outcome)
-                raise Pending(name, after_seconds=delay)
+                raise SuboperationPending(name, after_seconds=delay)
             case outcomes.ReadResource() | outcomes.Restart():
                 # Nothing to poll: `begin` sees for itself next time how far it is.
                 operation.ended()
-                raise Pending(name, after_seconds=_UNWATCHED_DELAY_SECONDS)
+                raise SuboperationPending(name, after_seconds=_UNWATCHED_DELAY_SECONDS)
 
 
 class _SubOperation:
@@ -268,7 +268,7 @@ class _SubOperation:
         self._at = name if kept_as is None else kept_as.annotation
         self._type_name = "" if kept_as is None else kept_as.type_name
 
-    def resumed(self) -> outcomes.Outcome | None:
+    def resumed(self) -> outcomes.ArmOutcome | None:
         """One poll of the stored operation; None when it must begin (again).
 
         Raises Pending before the poll is due: an event may have brought the reconcile
@@ -281,7 +281,7 @@ class _SubOperation:
         known = ctx.polls.get(self._name, outcomes.PollState())
         early = known.due - ctx.clock.monotonic()
         if early > 0:
-            raise Pending(self._name, after_seconds=early)
+            raise SuboperationPending(self._name, after_seconds=early)
         try:
             token = loads(text, type_name=self._type_name)
         except TokenError as error:

@@ -12,8 +12,7 @@ from asoreconcile.arm import classification, errors, outcomes
 from asoreconcile.middleware.extension_points import ExtensionPoint
 from asoreconcile.middleware.requests import (
     ClassifyError,
-    Delete,
-    Deleted,
+    DeleteRequest,
     DeleteResult,
     Export,
     ExportConfigMaps,
@@ -30,6 +29,7 @@ from asoreconcile.middleware.requests import (
     PreResult,
     Proceed,
     Ready,
+    ResourceDeleted,
     SecretExport,
     Success,
 )
@@ -68,7 +68,7 @@ def _as_it_is(req: Import) -> ImportResult:
     return Imported(req.obj)
 
 
-def delete_resource(req: Delete) -> DeleteResult:
+def delete_resource(req: DeleteRequest) -> DeleteResult:
     """DELETE the resource; 404 is done. One request.
 
     Raises ArmError for any other refusal, ArmTransportError for no answer.
@@ -79,11 +79,11 @@ def delete_resource(req: Delete) -> DeleteResult:
     except errors.ArmError as refused:
         outcome = outcomes.Failed(refused)
     match outcome:
-        case outcomes.Done():
-            return Deleted()
+        case outcomes.OperationDone():
+            return ResourceDeleted()
         case outcomes.Failed(error=error):
             if error.is_not_found:
-                return Deleted()
+                return ResourceDeleted()
             raise error
         case outcomes.Pending(token=token, delay_seconds=delay, progress=progress):
             return InProgress(delay, token, progress)
@@ -107,7 +107,7 @@ class DefaultHandlers:
         _no_config_maps
     )
     every_success: Callable[[Success], Mapping[str, str]] = _no_annotations
-    delete: Callable[[Delete], DeleteResult] = delete_resource
+    delete: Callable[[DeleteRequest], DeleteResult] = delete_resource
     import_: Callable[[Import], ImportResult] = _as_it_is
 
     def of(self, point: ExtensionPoint[Any, Any]) -> Callable[[Any], Any]:

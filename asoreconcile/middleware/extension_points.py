@@ -8,7 +8,7 @@ import attrs
 from asoreconcile.arm.classification import Classification
 from asoreconcile.middleware.requests import (
     ClassifyError,
-    Delete,
+    DeleteRequest,
     DeleteResult,
     Export,
     ExportConfigMaps,
@@ -75,7 +75,9 @@ EXPORT_CONFIG_MAPS: ExtensionPoint[ExportConfigMaps, tuple[Export, ...]] = (
 EVERY_SUCCESS: ExtensionPoint[Success, Mapping[str, str]] = ExtensionPoint(
     "every-success", Success
 )
-DELETE: ExtensionPoint[Delete, DeleteResult] = ExtensionPoint("delete", Delete)
+DELETE: ExtensionPoint[DeleteRequest, DeleteResult] = ExtensionPoint(
+    "delete", DeleteRequest
+)
 IMPORT: ExtensionPoint[Import, ImportResult] = ExtensionPoint("import", Import)
 
 POINTS = (

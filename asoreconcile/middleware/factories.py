@@ -4,7 +4,12 @@ Nine in ten special cases are one of these over a few constants; whatever is lef
 function of its own.
 """
 
-from asoreconcile.middleware.children import Keep, Shape, keep_children, writable
+from asoreconcile.middleware.children import (
+    ChildMerge,
+    ChildShape,
+    keep_children,
+    writable,
+)
 from asoreconcile.middleware.imports import skip_import_if
 from asoreconcile.middleware.preconditions import (
     TERMINAL,
@@ -22,7 +27,7 @@ from asoreconcile.middleware.reclassify import (
 from asoreconcile.middleware.secret_exporters import (
     KEY_PAIR,
     KEYS_AND_CONNECTION_STRINGS,
-    Source,
+    ValueSource,
     collect,
     export_keys,
     export_status,
@@ -33,10 +38,10 @@ __all__ = [
     "KEYS_AND_CONNECTION_STRINGS",
     "KEY_PAIR",
     "TERMINAL",
+    "ChildMerge",
+    "ChildShape",
     "ErrorMatch",
-    "Keep",
-    "Shape",
-    "Source",
+    "ValueSource",
     "block_if_state",
     "block_unless_owner_state",
     "block_unless_state",

@@ -178,15 +178,15 @@ class ExportConfigMaps:
 
 
 @attrs.frozen
-class Delete:
-    """Asked to delete the Azure resource. Repeated until it answers `Deleted`."""
+class DeleteRequest:
+    """Asked to delete the Azure resource. Repeated until it says `ResourceDeleted`."""
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
 
 
 @attrs.frozen
-class Deleted:
+class ResourceDeleted:
     """The Azure resource is gone: the finalizer may go too."""
 
     outcome: ClassVar[str] = "deleted"
@@ -206,7 +206,7 @@ class InProgress:
     progress: Progress = NO_PROGRESS
 
 
-DeleteResult = Deleted | InProgress
+DeleteResult = ResourceDeleted | InProgress
 
 
 @attrs.frozen

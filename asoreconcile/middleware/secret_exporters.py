@@ -20,7 +20,7 @@ _STEP = re.compile(r"(?P<name>[^\[]+)(\[(?P<field>\w+)=(?P<value>[^\]]*)\])?")
 
 # A dotted path (`a.b`, `keys[keyName=key1].value`, `[name=]` for an absent name), or a
 # function of the document.
-Source = str | Callable[[JsonObject], str | None]
+ValueSource = str | Callable[[JsonObject], str | None]
 
 
 # What nearly every API with a pair of keys answers.
@@ -34,7 +34,7 @@ KEYS_AND_CONNECTION_STRINGS = KEY_PAIR | {
 def export_keys(
     action: str,
     api_version: str,
-    keys: Mapping[str, Source],
+    keys: Mapping[str, ValueSource],
     *,
     kept_as: KeptAs | None = None,
 ) -> Middleware[ExportSecrets, SecretExport]:
@@ -63,7 +63,7 @@ def export_keys(
 
 
 def export_status(
-    keys: Mapping[str, Source],
+    keys: Mapping[str, ValueSource],
 ) -> Middleware[ExportSecrets, SecretExport]:
     """An exporter that copies fields of the object itself; makes no request.
 
@@ -89,7 +89,7 @@ def requested(req: ExportSecrets, keys: Iterable[str]) -> frozenset[str]:
 
 def collect(
     req: ExportSecrets,
-    keys: Mapping[str, Source],
+    keys: Mapping[str, ValueSource],
     wanted: Iterable[str],
     document: JsonObject,
     *,
@@ -148,7 +148,7 @@ def _export(
     )
 
 
-def _value(document: JsonObject, source: Source) -> str | None:
+def _value(document: JsonObject, source: ValueSource) -> str | None:
     found = _follow(document, source) if isinstance(source, str) else source(document)
     # Ports are numbers in a status and text in a Secret.
     return str(found) if isinstance(found, str | int) else None

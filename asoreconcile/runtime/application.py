@@ -20,7 +20,7 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.pulse import pulse_of
 from asoreconcile.cache.scope import CacheOptions
-from asoreconcile.cache.unreadable import Report, unreadable_events
+from asoreconcile.cache.unreadable import ReportUnreadable, unreadable_events
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import KubeClient
@@ -56,7 +56,10 @@ from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
-from asoreconcile.webhooks.certificates import Certificates, SelfSignedCertificate
+from asoreconcile.webhooks.certificates import (
+    SelfSignedCertificate,
+    ServingCertificates,
+)
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
@@ -77,12 +80,12 @@ class Application:
         clock: Clock | None = None,
         client: ClientOptions | None = None,
         cache: CacheOptions | None = None,
-        on_unreadable: Report | None = None,
+        on_unreadable: ReportUnreadable | None = None,
         event_api: EventApi = "v1",
         leader_election: LeaderElectionOptions | str | None = None,
         metrics_address: str = "0",
         secure_metrics: bool = False,
-        metrics_certificates: Certificates | None = None,
+        metrics_certificates: ServingCertificates | None = None,
         health_address: str = "0",
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -284,7 +287,7 @@ class Application:
         self,
         address: str = ":9443",
         *,
-        certificates: Certificates,
+        certificates: ServingCertificates,
         limits: WebhookLimits | None = None,
     ) -> WebhookServer:
         """A server for what the API server asks: register functions on the answer.
@@ -370,7 +373,7 @@ class Application:
         """Whether this process may write now; always, without a leader election."""
         return self._elector is None or self._elector.leads
 
-    def _authorized(self, certificates: Certificates | None) -> Access:
+    def _authorized(self, certificates: ServingCertificates | None) -> Access:
         reviewer = review_client(
             self._cluster,
             user_agent=self._user_agent,

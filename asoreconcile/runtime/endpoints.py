@@ -12,10 +12,10 @@ import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from asoreconcile.runtime.health import CheckResult, HealthChecks, Report
+from asoreconcile.runtime.health import CheckResult, HealthChecks, HealthReport
 from asoreconcile.serving.connection_handler import READ_SECONDS
 from asoreconcile.serving.listener import Listener, ListenError
-from asoreconcile.serving.messages import Request, Response
+from asoreconcile.serving.messages import ServerRequest, ServerResponse
 
 OFF = ("", "0")
 """Addresses that mean: nowhere."""
@@ -28,7 +28,7 @@ class Access:
     """
 
     tls: Callable[[], ssl.SSLContext] = attrs.field(repr=False)
-    guard: Callable[[Request], Response | None] = attrs.field(repr=False)
+    guard: Callable[[ServerRequest], ServerResponse | None] = attrs.field(repr=False)
 
 
 class Endpoints:
@@ -81,7 +81,7 @@ class Endpoints:
         left = self._listener.stop(timeout_seconds) if self._listener else 0
         return [f"{self.name} ({left} answers)"] if left else []
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: ServerRequest) -> ServerResponse:
         """What a request gets, such as one for `/readyz?verbose`."""
         if self._guard is not None and (refusal := self._guard(request)) is not None:
             return refusal
@@ -90,18 +90,18 @@ class Endpoints:
         path = url.path.rstrip("/") or "/"
         if path == "/metrics" and self._registry is not None:
             encode, content_type = choose_encoder(request.headers.get("accept", ""))
-            return Response(200, encode(self._registry), content_type)
+            return ServerResponse(200, encode(self._registry), content_type)
         report = self._report(path.removeprefix("/"), query)
         if report is None:
-            return Response(404, b"not found\n")
-        return Response(report.status, report.text.encode())
+            return ServerResponse(404, b"not found\n")
+        return ServerResponse(report.status, report.text.encode())
 
     def _is_probe(self, target: str) -> bool:
         """Slow readers of large metrics must not have the pod restarted."""
         path = target.partition("?")[0]
         return path.strip("/").partition("/")[0] in self._checks
 
-    def _report(self, path: str, query: dict[str, list[str]]) -> Report | None:
+    def _report(self, path: str, query: dict[str, list[str]]) -> HealthReport | None:
         name, _, check = path.partition("/")
         checks = self._checks.get(name)
         if checks is None:

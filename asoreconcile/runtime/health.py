@@ -30,11 +30,11 @@ class CheckResult:
     details: tuple[str, ...] = ()
 
 
-Check = Callable[[], CheckResult]
+Checker = Callable[[], CheckResult]
 
 
 @attrs.frozen
-class Report:
+class HealthReport:
     """The answer of one endpoint: an HTTP status and a plain text body."""
 
     status: int
@@ -48,9 +48,9 @@ class HealthChecks:
         """name: `healthz` or `readyz`; without checks it has one, `ping`."""
         self.name = name
         self._lock = threading.Lock()
-        self._checks: dict[str, Check] = {}
+        self._checks: dict[str, Checker] = {}
 
-    def add(self, name: str, check: Check) -> None:
+    def add(self, name: str, check: Checker) -> None:
         """Raises ValueError if the name is taken."""
         with self._lock:
             if name in self._checks:
@@ -61,7 +61,9 @@ class HealthChecks:
         with self._lock:
             self._checks.pop(name, None)
 
-    def report(self, *, verbose: bool = False, exclude: Collection[str] = ()) -> Report:
+    def report(
+        self, *, verbose: bool = False, exclude: Collection[str] = ()
+    ) -> HealthReport:
         """Run all but the excluded; 200 if they pass, else 500.
 
         Reasons are withheld from who did not ask: the endpoint needs no login.
@@ -75,7 +77,7 @@ class HealthChecks:
         }
         ok = all(verdict.ok for verdict in verdicts.values())
         if ok and not verbose:
-            return Report(200, "ok")
+            return HealthReport(200, "ok")
         lines = []
         for name, verdict in verdicts.items():
             mark = "[+]" if verdict.ok else "[-]"
@@ -88,9 +90,9 @@ class HealthChecks:
             for name in sorted(set(exclude) - set(checks))
         )
         lines.append(f"{self.name} check {'passed' if ok else 'failed'}")
-        return Report(200 if ok else 500, "\n".join(lines) + "\n")
+        return HealthReport(200 if ok else 500, "\n".join(lines) + "\n")
 
-    def report_one(self, name: str) -> Report | None:
+    def report_one(self, name: str) -> HealthReport | None:
         """One check alone; None if there is no such check."""
         with self._lock:
             checks = dict(self._checks) or {"ping": _ping}
@@ -98,8 +100,8 @@ class HealthChecks:
         if check is None:
             return None
         if _run(name, check).ok:
-            return Report(200, "ok")
-        return Report(500, f"[-]{name} failed: reason withheld\n")
+            return HealthReport(200, "ok")
+        return HealthReport(500, f"[-]{name} failed: reason withheld\n")
 
 
 class CachesSynced:
@@ -204,7 +206,7 @@ def _ping() -> CheckResult:
     return CheckResult(ok=True)
 
 
-def _run(name: str, check: Check) -> CheckResult:
+def _run(name: str, check: Checker) -> CheckResult:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a check that breaks is one that fails

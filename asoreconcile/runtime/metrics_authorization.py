@@ -20,7 +20,7 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
-from asoreconcile.serving.messages import Request, Response
+from asoreconcile.serving.messages import ServerRequest, ServerResponse
 
 _log = Logger(__name__)
 
@@ -64,25 +64,25 @@ class MetricsAuthorizationFilter:
         self._users: _Answers[JsonObject | None] = _Answers(clock)
         self._permissions: _Answers[bool] = _Answers(clock)
 
-    def refusal(self, request: Request) -> Response | None:
+    def refusal(self, request: ServerRequest) -> ServerResponse | None:
         """Why a request is not answered: 401, 403, or 500 when nobody can be asked;
         None lets it through. Blocking: may ask the API server twice.
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
-            return Response(401, b"a bearer token is required\n")
+            return ServerResponse(401, b"a bearer token is required\n")
         try:
             user = self._user(token)
             if user is None:
-                return Response(401, b"the token is not valid\n")
+                return ServerResponse(401, b"the token is not valid\n")
             if self._may(user, request):
                 return None
         except AsoreconcileError as error:
             _log.warning("Nobody can say who may read the metrics", error=str(error))
-            return Response(500, b"the API server cannot be asked\n")
+            return ServerResponse(500, b"the API server cannot be asked\n")
         path = _path(request).encode()
-        return Response(403, b"the token's user may not get " + path + b"\n")
+        return ServerResponse(403, b"the token's user may not get " + path + b"\n")
 
     def _user(self, token: str) -> JsonObject | None:
         """Whose token it is. Only its digest is kept."""
@@ -95,7 +95,7 @@ class MetricsAuthorizationFilter:
 
         return self._users.get(hashlib.sha256(token.encode()).digest(), ask)
 
-    def _may(self, user: JsonObject, request: Request) -> bool:
+    def _may(self, user: JsonObject, request: ServerRequest) -> bool:
         wanted = {"path": _path(request), "verb": request.method.lower()}
         subject = {
             "user": user.get("username", ""),
@@ -170,5 +170,5 @@ class _Answers(Generic[Answer]):
         self._kept = kept if len(kept) < _MOST_ANSWERS else {}
 
 
-def _path(request: Request) -> str:
+def _path(request: ServerRequest) -> str:
     return urllib.parse.urlsplit(request.target).path

@@ -28,7 +28,7 @@ _CHECK_SECONDS = 0.1
 _SLOW_CHECK_SECONDS = 1.0
 
 
-class Registration(Protocol):
+class HandlerRegistration(Protocol):
     """A handler that was added to a source."""
 
     def has_synced(self) -> bool:
@@ -43,7 +43,7 @@ class Source(Protocol):
 
     def add_handler(
         self, handler: EventHandler, *, resync_seconds: float = 0.0
-    ) -> Registration:
+    ) -> HandlerRegistration:
         """Deliver what is there now as `Added(initial=True)`, then every change.
 
         resync_seconds: how often to deliver everything again; 0 is never.
@@ -89,7 +89,7 @@ class EventSources:
         self._waiting: list[Callable[[], None]] = []
         self._open = False
         self._closed = False
-        self.registrations: list[Registration] = []
+        self.registrations: list[HandlerRegistration] = []
         """At the sources; grows while it is open."""
 
     def add(self, watch: Watch) -> None:
@@ -131,7 +131,7 @@ class EventSources:
         for registration in registrations:
             registration.remove()
 
-    def _register(self, registration: Registration) -> None:
+    def _register(self, registration: HandlerRegistration) -> None:
         with self._lock:
             if not self._closed:
                 self.registrations.append(registration)
@@ -153,7 +153,7 @@ class CacheSync:
         self._opened = opened
         self._timeout_seconds = timeout_seconds
         self._lock = threading.Lock()
-        self._registrations: Sequence[Registration] = ()
+        self._registrations: Sequence[HandlerRegistration] = ()
         self._since = 0.0
         self._late = False
         self._closed = False
@@ -164,7 +164,7 @@ class CacheSync:
     def is_open(self) -> bool:
         return self._is_open
 
-    def start(self, registrations: Sequence[Registration]) -> None:
+    def start(self, registrations: Sequence[HandlerRegistration]) -> None:
         """Begin to check; opens at once if all have synced.
 
         registrations: may grow later; until the gate opens, new ones count too.

@@ -20,7 +20,7 @@ from asoreconcile.serving.connection_limiter import (
     ConnectionLimiter,
     ConnectionLimitError,
 )
-from asoreconcile.serving.messages import Answer, Request, Response
+from asoreconcile.serving.messages import RequestHandler, ServerRequest, ServerResponse
 
 _log = Logger(__name__)
 
@@ -48,14 +48,14 @@ class ServerLimits:
     target is answered when all places but the reserve are taken.
     """
 
-    answer: Answer
+    answer: RequestHandler
     methods: tuple[str, ...] = ("GET", "HEAD")
     max_body_bytes: Callable[[str], int] = lambda _: 0
     read_seconds: float = READ_SECONDS
     is_urgent: Callable[[str], bool] = lambda _: False
 
 
-class Handler(BaseHTTPRequestHandler):
+class ConnectionHandler(BaseHTTPRequestHandler):
     """One connection: request after request, each whole and within its bounds."""
 
     protocol_version = "HTTP/1.1"
@@ -138,7 +138,7 @@ class Handler(BaseHTTPRequestHandler):
             return None
         return {name.lower(): value for name, value in self.headers.items()}
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: ServerRequest) -> None:
         urgent = self._terms.is_urgent(request.target)
         try:
             with self._places.answering(self._counted, urgent=urgent):
@@ -152,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         except TimeoutError:
             return False
 
-    def _request(self, headers: dict[str, str]) -> Request | None:
+    def _request(self, headers: dict[str, str]) -> ServerRequest | None:
         """The request; None if it was refused."""
         if self.command not in self._terms.methods:
             self._refuse(405)
@@ -167,15 +167,15 @@ class Handler(BaseHTTPRequestHandler):
         size_bytes = int(length)
         if size_bytes > self._terms.max_body_bytes(self.path):
             self._leave_unread()
-            return Request(self.command, self.path, headers, too_long=True)
+            return ServerRequest(self.command, self.path, headers, too_long=True)
         self._input.admit(size_bytes)
         body = self.rfile.read(size_bytes)
         if len(body) < size_bytes:
             self.close_connection = True
             return None
-        return Request(self.command, self.path, headers, body)
+        return ServerRequest(self.command, self.path, headers, body)
 
-    def _respond(self, response: Response) -> None:
+    def _respond(self, response: ServerResponse) -> None:
         self._output.allow(self._terms.read_seconds)
         if self._places.closing:
             self.close_connection = True
@@ -217,7 +217,7 @@ class Handler(BaseHTTPRequestHandler):
     def _refuse(self, status: int) -> None:
         self._leave_unread()
         phrase = self.responses[status][0]
-        self._respond(Response(status, f"{phrase}\n".encode()))
+        self._respond(ServerResponse(status, f"{phrase}\n".encode()))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's
         _log.debug("Request answered", request=format % args)
@@ -288,9 +288,9 @@ class _Timed(io.BufferedIOBase):
         return len(view)
 
 
-def _answered(answer: Answer, request: Request) -> Response:
+def _answered(answer: RequestHandler, request: ServerRequest) -> ServerResponse:
     try:
         return answer(request)
     except Exception:  # noqa: BLE001 - one request's failure stays its own
         _log.exception("Request failed", method=request.method)
-        return Response(500, b"internal error\n")
+        return ServerResponse(500, b"internal error\n")

@@ -16,9 +16,13 @@ from typing import Any
 
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
-from asoreconcile.serving.connection_handler import READ_SECONDS, Handler, ServerLimits
+from asoreconcile.serving.connection_handler import (
+    READ_SECONDS,
+    ConnectionHandler,
+    ServerLimits,
+)
 from asoreconcile.serving.connection_limiter import ConnectionLimiter
-from asoreconcile.serving.messages import Answer
+from asoreconcile.serving.messages import RequestHandler
 
 _log = Logger(__name__)
 
@@ -41,7 +45,7 @@ class Listener:
     def __init__(
         self,
         address: str,
-        answer: Answer,
+        answer: RequestHandler,
         *,
         methods: tuple[str, ...] = ("GET", "HEAD"),
         tls: Callable[[], ssl.SSLContext] | None = None,
@@ -194,7 +198,7 @@ class _Server(socketserver.ThreadingTCPServer):
             served = self._greeted(request)
             # The counted socket is the raw one: it can be shut down from anywhere.
             with served:
-                Handler(
+                ConnectionHandler(
                     served,
                     client_address,
                     self,

@@ -8,7 +8,7 @@ PLAIN = "text/plain; charset=utf-8"
 
 
 @attrs.frozen
-class Request:
+class ServerRequest:
     """One request. target: path and query. headers: names in lower case.
 
     body: whole, or empty where `too_long` says that it is longer than is taken here.
@@ -22,7 +22,7 @@ class Request:
 
 
 @attrs.frozen
-class Response:
+class ServerResponse:
     """One answer."""
 
     status: int
@@ -30,5 +30,5 @@ class Response:
     content_type: str = PLAIN
 
 
-Answer = Callable[[Request], Response]
+RequestHandler = Callable[[ServerRequest], ServerResponse]
 """Called on a connection's thread; what it raises is logged and answered as a 500."""

@@ -116,7 +116,7 @@ class FakeArm:
 
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
-    ) -> outcomes.Outcome:
+    ) -> outcomes.ArmOutcome:
         self.bodies.append(body)
         return self._outcome("PUT", arm_id, api_version)
 
@@ -128,7 +128,7 @@ class FakeArm:
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = _NO_HEADERS,
-    ) -> outcomes.Outcome:
+    ) -> outcomes.ArmOutcome:
         self.options.append({"query": dict(query or {}), "headers": dict(headers)})
         return self._outcome("DELETE", arm_id, api_version)
 
@@ -138,7 +138,7 @@ class FakeArm:
         api_version: str,
         body: JsonObject | None = None,
         /,
-    ) -> outcomes.Outcome:
+    ) -> outcomes.ArmOutcome:
         if body is not None:
             self.bodies.append(body)
         return self._outcome("POST", arm_id_with_action, api_version)
@@ -156,15 +156,15 @@ class FakeArm:
 
     def poll(
         self, token: Token, progress: outcomes.Progress = outcomes.NO_PROGRESS, /
-    ) -> outcomes.Outcome:
+    ) -> outcomes.ArmOutcome:
         self.progress.append(progress)
         return self._outcome("POLL", token.url, "")
 
-    def _outcome(self, method: str, path: str, api_version: str) -> outcomes.Outcome:
+    def _outcome(self, method: str, path: str, api_version: str) -> outcomes.ArmOutcome:
         answer = self._answer(method, path, api_version)
-        if isinstance(answer, outcomes.Outcome):
+        if isinstance(answer, outcomes.ArmOutcome):
             return answer
-        return outcomes.Done(copy_json(answer))
+        return outcomes.OperationDone(copy_json(answer))
 
     def _answer(self, method: str, path: str, api_version: str) -> Any:
         self.sent.append((method, path, api_version))

@@ -23,7 +23,7 @@ _SELF_SIGNED_DAYS = 3650.0
 _WRITTEN = Backoff(attempts=5, first_seconds=0.1, factor=2.0, jitter=0.0)
 
 
-class Certificates(Protocol):
+class ServingCertificates(Protocol):
     """What a server shows its clients."""
 
     def context(self) -> ssl.SSLContext:

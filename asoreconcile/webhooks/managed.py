@@ -37,7 +37,13 @@ from asoreconcile.webhooks.ca_bundles import (
 )
 from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.rotation import AUTHORITY, CERTIFICATE, KEY, Kept, renewed
+from asoreconcile.webhooks.rotation import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    CertificateBundle,
+    renewed,
+)
 
 _log = Logger(__name__)
 
@@ -87,7 +93,7 @@ class ManagedCertificates:
         self._round_seconds = round_seconds
         self._threads = threads or Threads.timed_by(clock)
         self._context = server_context()
-        self._shown: Kept = {}
+        self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
         self._poke = threading.Event()
         self._stopping = threading.Event()
@@ -223,7 +229,7 @@ class ManagedCertificates:
         except NotFoundError:
             return None
 
-    def _write(self, secret: JsonObject | None, kept: Kept) -> None:
+    def _write(self, secret: JsonObject | None, kept: CertificateBundle) -> None:
         data = {name: base64.b64encode(pem).decode() for name, pem in kept.items()}
         key = self._secret
         if secret is not None:
@@ -239,7 +245,7 @@ class ManagedCertificates:
         }
         self._client.create(SECRETS, document)
 
-    def _show(self, kept: Kept) -> None:
+    def _show(self, kept: CertificateBundle) -> None:
         """Raises OSError for a pair that does not fit, and goes on with the old one."""
         if kept == self._shown:
             return
@@ -268,6 +274,6 @@ class _Found:
         )
 
 
-def _decoded(secret: JsonObject | None) -> Kept:
+def _decoded(secret: JsonObject | None) -> CertificateBundle:
     data = (secret or {}).get("data") or {}
     return {name: base64.b64decode(value) for name, value in data.items()}

@@ -28,13 +28,13 @@ _AUTHORITY_DAYS = 3650.0
 _CERTIFICATE_DAYS = 365.0
 _SPENT = 2 / 3
 
-Kept = Mapping[str, bytes]
+CertificateBundle = Mapping[str, bytes]
 """The four files above, newest authority first in `ca.crt`; its key in `ca.key`."""
 
 
 def renewed(
-    kept: Kept, hosts: Sequence[str], *, now: datetime, settling: timedelta
-) -> Kept | None:
+    kept: CertificateBundle, hosts: Sequence[str], *, now: datetime, settling: timedelta
+) -> CertificateBundle | None:
     """What is to be kept from now on; None for what is kept already.
 
     hosts: names that clients use. settling: from the publication of a new authority
@@ -52,8 +52,8 @@ def renewed(
 
 
 def _renewed(
-    kept: Kept, hosts: Sequence[str], *, now: datetime, settling: timedelta
-) -> Kept | None:
+    kept: CertificateBundle, hosts: Sequence[str], *, now: datetime, settling: timedelta
+) -> CertificateBundle | None:
     trusted = load_all(kept[AUTHORITY])
     authority = Authority.load(kept[AUTHORITY], kept[AUTHORITY_KEY])
     own, _ = load_pair(kept[CERTIFICATE], kept[KEY])
@@ -78,7 +78,9 @@ def _renewed(
     return {**kept, **_signed(authority, hosts, now)}
 
 
-def _signed(authority: Authority, hosts: Sequence[str], now: datetime) -> Kept:
+def _signed(
+    authority: Authority, hosts: Sequence[str], now: datetime
+) -> CertificateBundle:
     certificate, key = authority.issue(hosts, now=now, days=_CERTIFICATE_DAYS)
     return {CERTIFICATE: certificate, KEY: key}
 

@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
-from asoreconcile.serving.messages import Request
+from asoreconcile.serving.messages import ServerRequest
 from asoreconcile.webhooks import admission, conversion
 from asoreconcile.webhooks.metrics import PathMetrics
 from asoreconcile.webhooks.reviews import (
@@ -90,7 +90,7 @@ def conversion_route(
     )
 
 
-def reviewed(route: Route, request: Request, *, deadline: float) -> bytes:
+def reviewed(route: Route, request: ServerRequest, *, deadline: float) -> bytes:
     """The body of the answer to a request. deadline: of `Clock.monotonic`."""
     api_version, uid = _newest(route.api_versions), ""
     try:

@@ -24,7 +24,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving.listener import Listener
-from asoreconcile.serving.messages import Request, Response
+from asoreconcile.serving.messages import ServerRequest, ServerResponse
 from asoreconcile.webhooks.admission import (
     Decide,
     Mutate,
@@ -32,7 +32,7 @@ from asoreconcile.webhooks.admission import (
     mutating,
     validating,
 )
-from asoreconcile.webhooks.certificates import Certificates
+from asoreconcile.webhooks.certificates import ServingCertificates
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
 from asoreconcile.webhooks.routes import (
@@ -77,7 +77,7 @@ class WebhookServer:
         self,
         address: str,
         *,
-        certificates: Certificates,
+        certificates: ServingCertificates,
         clock: Clock,
         metrics: WebhookMetrics | None = None,
         limits: WebhookLimits | None = None,
@@ -165,16 +165,16 @@ class WebhookServer:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: ServerRequest) -> ServerResponse:
         """What a request gets: a review, even for one that is malformed. Rule: WH-3."""
         path, _, query = request.target.partition("?")
         route = self._routes.get(path)
         if route is None:
-            return Response(404, b"no webhook at this path\n")
+            return ServerResponse(404, b"no webhook at this path\n")
         deadline = self._clock.monotonic() + _timeout_seconds(query)
         with self._measured(path, route):
             body = reviewed(route, request, deadline=deadline)
-            return Response(200, body, "application/json")
+            return ServerResponse(200, body, "application/json")
 
     def _admit(self, path: str, decide: Decide) -> None:
         route = admission_route(

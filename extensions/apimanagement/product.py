@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from asoreconcile.middleware.extension_points import DELETE
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import Delete, DeleteResult
+from asoreconcile.middleware.requests import DeleteRequest, DeleteResult
 from asoreconcile.objects import GroupKind
 
 PRODUCT = GroupKind("apimanagement.azure.com", "Product")
@@ -15,7 +15,7 @@ _API_VERSION = "2022-08-01"
 
 @EXTENSIONS.on(DELETE, PRODUCT)
 def with_subscriptions(
-    req: Delete, call_next: Callable[[Delete], DeleteResult], /
+    req: DeleteRequest, call_next: Callable[[DeleteRequest], DeleteResult], /
 ) -> DeleteResult:
     """Delete the product as Azure offers it beside the plain DELETE.
 

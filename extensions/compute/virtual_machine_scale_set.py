@@ -10,7 +10,7 @@ import orjson
 from asoreconcile.extensions.compute._shared import QUOTA_MAY_GROW
 from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import Keep, keep_children
+from asoreconcile.middleware.factories import ChildMerge, keep_children
 from asoreconcile.objects import GroupKind
 
 SCALE_SET = GroupKind("compute.azure.com", "VirtualMachineScaleSet")
@@ -22,7 +22,7 @@ EXTENSIONS.on(MODIFY_PAYLOAD, SCALE_SET)(
     keep_children(
         "properties.virtualMachineProfile.extensionProfile.extensions",
         shapes=_SHAPES["Microsoft.Compute/virtualMachineScaleSets"],
-        rule=Keep.MERGE_BY_NAME,
+        rule=ChildMerge.MERGE_BY_NAME,
         # Azure leaves the profile out when there is no extension.
         parent_may_be_absent=True,
     )

@@ -62,9 +62,9 @@ def _purge(ctx: ReconcileContext, payload: JsonObject) -> None:
     """Purge the deleted vault of this name, over as many reconciles as it takes."""
     vault = _deleted_id(ctx, payload)
 
-    def begin() -> outcomes.Outcome:
+    def begin() -> outcomes.ArmOutcome:
         if _deleted(ctx, vault) is None:
-            return outcomes.Done()
+            return outcomes.OperationDone()
         ctx.log.info("Purging deleted vault", armId=vault)
         return ctx.arm.post(f"{vault}/purge", _API_VERSION)
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 import orjson
 
 from asoreconcile.middleware.factories import (
-    Shape,
+    ChildShape,
     code,
     message_matches,
     reclassify,
@@ -17,13 +17,13 @@ from asoreconcile.middleware.factories import (
 
 
 @cache
-def _shapes() -> dict[str, dict[str, Shape]]:
+def _shapes() -> dict[str, dict[str, ChildShape]]:
     text = (files(__package__) / "children.json").read_bytes()
-    shapes: dict[str, dict[str, Shape]] = orjson.loads(text)["shapes"]
+    shapes: dict[str, dict[str, ChildShape]] = orjson.loads(text)["shapes"]
     return shapes
 
 
-def shapes_of(arm_type: str) -> dict[str, Shape]:
+def shapes_of(arm_type: str) -> dict[str, ChildShape]:
     """The shapes of the children of a type, such as `Microsoft.Network/routeTables`.
 
     By api-version, as `keep_children` takes them. Raises KeyError for a type that has

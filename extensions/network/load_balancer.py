@@ -3,7 +3,7 @@
 from asoreconcile.extensions.network._shared import shapes_of
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import Keep, keep_children
+from asoreconcile.middleware.factories import ChildMerge, keep_children
 from asoreconcile.objects import GroupKind
 
 LOAD_BALANCER = GroupKind("network.azure.com", "LoadBalancer")
@@ -15,6 +15,6 @@ EXTENSIONS.on(MODIFY_PAYLOAD, LOAD_BALANCER)(
     keep_children(
         "properties.inboundNatRules",
         shapes=shapes_of("Microsoft.Network/loadBalancers"),
-        rule=Keep.MERGE_BY_NAME,
+        rule=ChildMerge.MERGE_BY_NAME,
     )
 )

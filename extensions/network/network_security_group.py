@@ -3,7 +3,7 @@
 from asoreconcile.extensions.network._shared import shapes_of
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import Keep, keep_children
+from asoreconcile.middleware.factories import ChildMerge, keep_children
 from asoreconcile.objects import GroupKind
 
 NETWORK_SECURITY_GROUP = GroupKind("network.azure.com", "NetworkSecurityGroup")
@@ -13,6 +13,6 @@ EXTENSIONS.on(MODIFY_PAYLOAD, NETWORK_SECURITY_GROUP)(
     keep_children(
         "properties.securityRules",
         shapes=shapes_of("Microsoft.Network/networkSecurityGroups"),
-        rule=Keep.REPLACE,
+        rule=ChildMerge.REPLACE,
     )
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import Delete, DeleteResult, Success
+from asoreconcile.middleware.requests import DeleteRequest, DeleteResult, Success
 from asoreconcile.objects import GroupKind, JsonObject, dig
 
 ALIAS = GroupKind("subscription.azure.com", "Alias")
@@ -33,7 +33,7 @@ def children_live_in_the_subscription(
 
 @EXTENSIONS.on(DELETE, ALIAS)
 def cancel_first(
-    req: Delete, call_next: Callable[[Delete], DeleteResult], /
+    req: DeleteRequest, call_next: Callable[[DeleteRequest], DeleteResult], /
 ) -> DeleteResult:
     """Cancel the subscription, then delete the alias, which alone would not end it."""
     ctx, subscription = req.ctx, _subscription_id(req.obj)

@@ -38,7 +38,7 @@ from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import Pending
 from asoreconcile.arm.polling import polled
 from asoreconcile.arm.response import ArmResponse
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.clock import SystemClock
 from asoreconcile.cmd.subprocesses import ChildProcess
 from asoreconcile.testing.arm import ArmServer
@@ -200,11 +200,11 @@ def bench_requests(azure: Azure, count: int) -> None:
 def bench_polls(azure: Azure, count: int) -> None:
     """A poll beside a GET of the same URL, and the decision alone."""
     url = f"{azure.url}{azure.id}?api-version={_API}"
-    client, token = azure.client(), Token(Shape.BODY, RESOURCE, url, "Updating")
+    client, token = azure.client(), Token(TokenShape.BODY, RESOURCE, url, "Updating")
     poll, _ = measured(lambda: client.poll(token), 1, count)
     get, _ = measured(plain(azure, 1), 1, count)
     endpoint, answer = Endpoint(azure.url), b'{"status": "InProgress"}'
-    watched = Token(Shape.ASYNC, RESOURCE, url, "InProgress", original_url=url)
+    watched = Token(TokenShape.ASYNC, RESOURCE, url, "InProgress", original_url=url)
     headers = {"retry-after": "10", "azure-asyncoperation": url}
     decide, _ = measured(
         lambda: polled(watched, ArmResponse(200, headers, answer), endpoint=endpoint),

@@ -8,7 +8,7 @@ import orjson
 from applications import until
 
 from asoreconcile import Application
-from asoreconcile.serving.messages import Request
+from asoreconcile.serving.messages import ServerRequest
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
 
@@ -75,5 +75,5 @@ def review(server, path, obj):
         "request": request,
     }
     headers = {"content-type": "application/json"}
-    answer = server.answer(Request("POST", path, headers, orjson.dumps(document)))
+    answer = server.answer(ServerRequest("POST", path, headers, orjson.dumps(document)))
     return orjson.loads(answer.body)["response"]

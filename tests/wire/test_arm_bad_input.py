@@ -18,8 +18,8 @@ from azure.core.credentials import AccessToken
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.outcomes import Failed, OperationDone, Pending, ReadResource
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import AsoreconcileError
@@ -89,7 +89,9 @@ def impatient(server):
 
 
 def token(server):
-    return Token(Shape.ASYNC, RESOURCE, f"{server.url}{ID}/operations/o?s=1", "Running")
+    return Token(
+        TokenShape.ASYNC, RESOURCE, f"{server.url}{ID}/operations/o?s=1", "Running"
+    )
 
 
 BAD_BODIES = {
@@ -159,11 +161,11 @@ WRONG_TYPES = {
 @pytest.mark.parametrize("body", WRONG_TYPES.values(), ids=WRONG_TYPES)
 def test_wrong_types_have_an_outcome(server, client, body):
     server.response = Response(200, orjson.dumps(body))
-    assert isinstance(client.put(ID, "1", {}), Done | Pending | Failed)
-    assert isinstance(client.poll(token(server)), Done | Pending | Failed)
+    assert isinstance(client.put(ID, "1", {}), OperationDone | Pending | Failed)
+    assert isinstance(client.poll(token(server)), OperationDone | Pending | Failed)
     if body.keys() & {"id", "name", "properties"}:
         judged = client.judge(ID, "1", deleting=False)
-        assert isinstance(judged, Done | Pending | Failed)
+        assert isinstance(judged, OperationDone | Pending | Failed)
     else:
         with pytest.raises(ArmError, match="shows no resource"):
             client.judge(ID, "1", deleting=False)

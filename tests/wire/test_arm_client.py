@@ -28,15 +28,15 @@ from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import (
-    Done,
     Failed,
+    OperationDone,
     Pending,
     Progress,
     ReadResource,
     Restart,
 )
 from asoreconcile.arm.request_headers import HeaderError
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape
 from asoreconcile.errors import StoppedError
 from asoreconcile.reconcile_context import Context, running
 from asoreconcile.stop_signal import StopSignal
@@ -103,7 +103,7 @@ def client(credential, registry):
 
 
 def pending(url=MONITOR, **members):
-    return Token(Shape.ASYNC, RESOURCE, url, "InProgress", method="PUT", **members)
+    return Token(TokenShape.ASYNC, RESOURCE, url, "InProgress", method="PUT", **members)
 
 
 def test_get_returns_the_resource(azure, client):
@@ -189,7 +189,7 @@ def test_v10_redirects_are_not_followed(azure, client):
 
 def test_v5_delete_of_what_is_not_there_is_done(azure, client):
     azure.delete(URL, status=404, json={"error": {"code": "ResourceGroupNotFound"}})
-    assert client.delete(ID, "1") == Done()
+    assert client.delete(ID, "1") == OperationDone()
 
 
 def test_de4_delete_takes_query_and_headers_and_sends_no_if_match_itself(azure, client):
@@ -222,12 +222,12 @@ def test_h3_a_condition_that_is_not_met_is_a_refusal(azure, client):
 
 def test_v7_post_returns_the_actions_answer(azure, client):
     azure.post(f"{URL}/listKeys", json={"keys": [1]})
-    assert client.post(f"{ID}/listKeys", "1") == Done({"keys": [1]})
+    assert client.post(f"{ID}/listKeys", "1") == OperationDone({"keys": [1]})
 
 
 def test_poll_reads_the_monitor_once(azure, client):
     azure.get(MONITOR, json={"status": "Succeeded"})
-    assert client.poll(pending()) == Done(settled=True)
+    assert client.poll(pending()) == OperationDone(settled=True)
 
 
 def test_d3_l15_a_poll_without_an_answer_keeps_the_token(azure, client):
@@ -242,7 +242,7 @@ def test_l21_a_token_from_an_annotation_cannot_send_us_elsewhere(client, credent
     assert client.poll(pending(EVIL)) == ReadResource(
         "monitor on a foreign host", deleting=False
     )
-    removal = Token(Shape.LOCATION, DELETE, EVIL, "InProgress")
+    removal = Token(TokenShape.LOCATION, DELETE, EVIL, "InProgress")
     assert client.poll(removal) == ReadResource(
         "monitor on a foreign host", deleting=True
     )
@@ -252,7 +252,7 @@ def test_l21_a_token_from_an_annotation_cannot_send_us_elsewhere(client, credent
 def test_l16_judge_reads_the_resource(azure, client):
     azure.get(URL, status=404, json={})
     assert isinstance(client.judge(ID, "1", deleting=False), Restart)
-    assert client.judge(ID, "1", deleting=True) == Done()
+    assert client.judge(ID, "1", deleting=True) == OperationDone()
     azure.replace(responses.GET, URL, status=403, json={})
     with pytest.raises(ArmError):
         client.judge(ID, "1", deleting=True)
@@ -784,13 +784,13 @@ def test_a_header_that_cannot_be_sent_is_a_clear_error(client, credential, name,
 def test_v7_a_post_that_answers_a_list_keeps_it(azure, client):
     azure.post(f"{URL}/listThem", json=[{"name": "a"}, {"name": "b"}])
     outcome = client.post(f"{ID}/listThem", "1")
-    assert outcome == Done([{"name": "a"}, {"name": "b"}])
+    assert outcome == OperationDone([{"name": "a"}, {"name": "b"}])
 
 
 def test_l10_a_list_at_the_location_of_a_post_is_kept(azure, client):
     azure.get(MONITOR, json=["a"])
-    token = Token(Shape.LOCATION, RESOURCE, MONITOR, "InProgress")
-    assert client.poll(token) == Done(["a"], settled=True)
+    token = Token(TokenShape.LOCATION, RESOURCE, MONITOR, "InProgress")
+    assert client.poll(token) == OperationDone(["a"], settled=True)
 
 
 @pytest.mark.parametrize("link", ["/next?page=2", "next?page=2"])

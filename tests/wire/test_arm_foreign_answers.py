@@ -10,8 +10,8 @@ from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Done, Pending, ReadResource, Restart
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.outcomes import OperationDone, Pending, ReadResource, Restart
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"
@@ -82,11 +82,13 @@ def test_v4_a_head_of_azures_counts(azure, client, headers, content_type):
 
 
 @pytest.mark.parametrize("status", [200, 202, 403, 404, 410])
-@pytest.mark.parametrize("shape", [Shape.ASYNC, Shape.LOCATION, Shape.BODY])
+@pytest.mark.parametrize(
+    "shape", [TokenShape.ASYNC, TokenShape.LOCATION, TokenShape.BODY]
+)
 def test_l15_an_operation_outlives_the_pages_of_somebody_else(
     azure, client, shape, status
 ):
-    url = RESOURCE_URL if shape is Shape.BODY else MONITOR
+    url = RESOURCE_URL if shape is TokenShape.BODY else MONITOR
     token = Token(shape, RESOURCE, url, "Running")
     azure.get(url, status=status, body=PAGE, content_type="text/html")
     outcome = client.poll(token)
@@ -97,11 +99,11 @@ def test_l15_an_operation_outlives_the_pages_of_somebody_else(
 
 def test_v5_v6_what_azure_says_without_json_counts(azure, client):
     azure.delete(URL, status=200, body=PAGE, headers=OURS)
-    assert isinstance(client.delete(ID, "1"), Done)
+    assert isinstance(client.delete(ID, "1"), OperationDone)
     azure.get(URL, status=404, body=PAGE, headers=OURS)
-    assert isinstance(client.judge(ID, "1", deleting=True), Done)
+    assert isinstance(client.judge(ID, "1", deleting=True), OperationDone)
     azure.get(MONITOR, status=404, body=PAGE, headers=OURS)
-    outcome = client.poll(Token(Shape.ASYNC, RESOURCE, MONITOR, "Running"))
+    outcome = client.poll(Token(TokenShape.ASYNC, RESOURCE, MONITOR, "Running"))
     assert isinstance(outcome, ReadResource)
 
 
@@ -117,7 +119,7 @@ def test_l14_nothing_is_no_resource(azure, client, body):
     for deleting in (True, False):
         with pytest.raises(ArmError):
             client.judge(ID, "1", deleting=deleting)
-    token = Token(Shape.BODY, RESOURCE, RESOURCE_URL, "Running")
+    token = Token(TokenShape.BODY, RESOURCE, RESOURCE_URL, "Running")
     outcome = client.poll(token)
     assert isinstance(outcome, Pending)
     assert outcome.token == token
@@ -127,4 +129,4 @@ def test_l14_nothing_is_no_resource(azure, client, body):
 @pytest.mark.parametrize("body", ['{"id": "i"}', '{"name": "n"}', '{"properties": {}}'])
 def test_l6_a_resource_without_a_state_has_succeeded(azure, client, body):
     azure.get(URL, body=body)
-    assert isinstance(client.judge(ID, "1", deleting=False), Done)
+    assert isinstance(client.judge(ID, "1", deleting=False), OperationDone)

@@ -23,7 +23,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig, sign_in_transport
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Pending, ReadResource
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.arm.transport import CertificateBundleError, ca_bundle
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
@@ -211,7 +211,7 @@ def test_h4_l21_q1_no_other_host_is_connected_to(azure, server, other):
     url, client = azure
     monitor = f"https://{other}{ID}/operations/o"
     assert isinstance(
-        client.poll(Token(Shape.ASYNC, RESOURCE, monitor, "Running")), ReadResource
+        client.poll(Token(TokenShape.ASYNC, RESOURCE, monitor, "Running")), ReadResource
     )
     server.answer = lambda handler: handler.reply(
         f'{{"value": [], "nextLink": "{monitor}"}}'.encode()
@@ -240,7 +240,7 @@ def test_a_bundle_that_is_none_is_named(monkeypatch, tmp_path):
 def test_l19_a_monitors_url_goes_out_byte_for_byte(azure, server):
     url, client = azure
     target = "/o/a%20b/%7e/../c?t=2023-09-20T12%3a07%3A31&c=%2d~&s=a+b"
-    client.poll(Token(Shape.ASYNC, RESOURCE, url + target, "InProgress"))
+    client.poll(Token(TokenShape.ASYNC, RESOURCE, url + target, "InProgress"))
     assert server.seen[0][0] == target
 
 
@@ -369,7 +369,9 @@ def test_d3_a_poll_of_a_dead_host_keeps_the_token(trusted):
         taken.bind(("127.0.0.1", 0))
         url = f"https://127.0.0.1:{taken.getsockname()[1]}"
         client = ArmClient(url, Credential(), scope="s", clock=SystemClock())
-        outcome = client.poll(Token(Shape.ASYNC, RESOURCE, f"{url}/o?s=1", "Running"))
+        outcome = client.poll(
+            Token(TokenShape.ASYNC, RESOURCE, f"{url}/o?s=1", "Running")
+        )
     assert isinstance(outcome, Pending)
     assert "s=1" not in str(outcome.trouble)
     client.close()

@@ -8,7 +8,13 @@ from azure.core.credentials import AccessToken
 
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource, Restart
+from asoreconcile.arm.outcomes import (
+    Failed,
+    OperationDone,
+    Pending,
+    ReadResource,
+    Restart,
+)
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.named_styles import NAMED
@@ -68,7 +74,7 @@ class Driver:
             except ArmError as error:
                 self.clock.advance(error.retry_after_seconds or 5.0)
                 outcome = None
-            if isinstance(outcome, Done):
+            if isinstance(outcome, OperationDone):
                 return outcome
         raise AssertionError(outcome)
 

@@ -4,7 +4,7 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.arm.tokens import Shape, dumps, loads
+from asoreconcile.arm.tokens import TokenShape, dumps, loads
 from asoreconcile.azure.annotations import OWNER_UID, POLLER_TOKEN, RECONCILE_POLICY
 from asoreconcile.objects import annotations, key_of, labels, owner_references
 
@@ -41,7 +41,7 @@ def test_a_body_at_another_api_version_is_read_again_at_ours(world, asked, versi
     """An operation may have been begun at another version than is served now."""
     child = begun(world, "201 Creating")
     recorded = token(world, child)
-    assert recorded.shape is Shape.BODY
+    assert recorded.shape is TokenShape.BODY
     there = attrs.evolve(recorded, url=recorded.url.replace(OURS, asked))
     world.annotate(child, **{POLLER_TOKEN: dumps(there)})
     world.clock.advance(60.0)

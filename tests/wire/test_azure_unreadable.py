@@ -6,7 +6,7 @@ from world import World, resource_group
 
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.cache.unreadable import Unreadable, known_of
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.objects import key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -27,7 +27,7 @@ class Unread:
 
     def read(self, kept):
         if kept["metadata"]["name"] == "bad":
-            raise ConversionError("a $propertyBag holds no JSON")
+            raise KindConversionError("a $propertyBag holds no JSON")
         return self._form.read(kept)
 
     def __getattr__(self, name):

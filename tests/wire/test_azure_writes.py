@@ -10,8 +10,8 @@ import pytest
 from taps import KubeTap
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.arm.outcomes import Done, Pending
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
+from asoreconcile.arm.outcomes import OperationDone, Pending
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     OWNER_UID,
@@ -204,11 +204,13 @@ def test_an_operation_of_an_extension_is_recorded_with_the_end_of_the_object_s(
 ):
     extensions = ExtensionSet("syncs")
     url = "https://arm.test/operations/1"
-    answers = [Pending(Token(Shape.LOCATION, RESOURCE, url, "InProgress"), 5.0)]
+    answers = [Pending(Token(TokenShape.LOCATION, RESOURCE, url, "InProgress"), 5.0)]
 
     @extensions.on(POST_RECONCILE, GroupKind("network.azure.com", "VirtualNetwork"))
     def synced(request, call_next):
-        request.ctx.lro("sync", lambda: answers.pop() if answers else Done(None))
+        request.ctx.lro(
+            "sync", lambda: answers.pop() if answers else OperationDone(None)
+        )
         return call_next(request)
 
     with World(tmp_path, extensions=[extensions], lro=5.0, retry_after=5) as world:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.config import load
@@ -96,7 +96,7 @@ def test_wh7_renewed_client_certificate_serves_the_next_connection(tmp_path):
     first, second = client_pair("first"), client_pair("second")
     write_pair(tmp_path, first)
     with asking_for_certificates(tmp_path, first[0], second[0]) as url:
-        certificates = Certificates(
+        certificates = ClientCertificates(
             authority=tmp_path / "ca.pem",
             pair=(tmp_path / "tls.crt", tmp_path / "tls.key"),
         )
@@ -138,7 +138,7 @@ def test_certificates_that_are_not_there_are_refused_at_once(tmp_path, missing):
     (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
     (tmp_path / missing).unlink()
     with pytest.raises(OSError):
-        Certificates(
+        ClientCertificates(
             authority=tmp_path / "ca.pem",
             pair=(tmp_path / "tls.crt", tmp_path / "tls.key"),
         )
@@ -146,7 +146,7 @@ def test_certificates_that_are_not_there_are_refused_at_once(tmp_path, missing):
 
 def test_certificates_that_vanish_leave_the_loaded_ones(tmp_path):
     (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
-    certificates = Certificates(authority=tmp_path / "ca.pem")
+    certificates = ClientCertificates(authority=tmp_path / "ca.pem")
     loaded = certificates.context.cert_store_stats()
     (tmp_path / "ca.pem").unlink()
     certificates.refresh()
@@ -157,7 +157,7 @@ def test_wh7_a_refused_certificate_is_read_again_from_its_files(tmp_path):
     """A new authority says nothing of the connections that are open, a new pair does."""
     write_pair(tmp_path, client_pair("first"))
     (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
-    certificates = Certificates(
+    certificates = ClientCertificates(
         authority=tmp_path / "ca.pem",
         pair=(tmp_path / "tls.crt", tmp_path / "tls.key"),
     )

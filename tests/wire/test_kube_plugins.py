@@ -18,8 +18,8 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import (
-    CredentialError,
     ForbiddenError,
+    KubeCredentialError,
     TransportError,
     UnauthorizedError,
 )
@@ -186,7 +186,7 @@ class Runs:
         self.begun.set()
         assert self.go.wait(20)
         if self.fails:
-            raise CredentialError("the plug-in failed")
+            raise KubeCredentialError("the plug-in failed")
         expires = self.clock.now() + timedelta(seconds=self.seconds)
         return Credential(token=f"t{number}", expires=expires)
 
@@ -240,7 +240,7 @@ def test_cl9_a_failure_is_told_and_tried_again_later(runs, clock):
     runs.fails = True
     clock.advance(601)
     for _ in range(3):
-        with pytest.raises(CredentialError, match="failed"):
+        with pytest.raises(KubeCredentialError, match="failed"):
             credential.authorization()
     assert runs.count == 2
     runs.fails = False
@@ -259,7 +259,7 @@ def hangs(program, seconds):
 
 def test_a_plugin_that_hangs_is_ended_with_what_it_started(program, tmp_path):
     program.will("sleep 1000 &", "echo $! > $DIR/child", "wait")
-    with pytest.raises(CredentialError, match=r"plugin did not end in 0\.5 s"):
+    with pytest.raises(KubeCredentialError, match=r"plugin did not end in 0\.5 s"):
         hangs(program, 0.5).run()
     child = (tmp_path / "child").read_text().strip()
     until(lambda: state_of(child) in ("", "Z"))
@@ -285,7 +285,7 @@ def state_of(pid):
 def test_what_a_plugin_gets_wrong_is_told_without_secrets(program, lines, reason):
     program.prints(version="client.authentication.k8s.io/v1beta1", token="canary")
     program.will(*lines)
-    with pytest.raises(CredentialError, match=reason) as caught:
+    with pytest.raises(KubeCredentialError, match=reason) as caught:
         hangs(program, 20).run()
     assert "canary" not in str(caught.value)
 

@@ -12,7 +12,7 @@ from applications import until
 from asoreconcile.runtime.endpoints import ListenersAlive
 from asoreconcile.serving import connection_handler
 from asoreconcile.serving.listener import Listener
-from asoreconcile.serving.messages import Request, Response
+from asoreconcile.serving.messages import ServerRequest, ServerResponse
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def listen():
 
 
 def echo(request):
-    return Response(200, request.target.encode())
+    return ServerResponse(200, request.target.encode())
 
 
 def connect(listener):
@@ -70,13 +70,13 @@ def test_a_request_has_its_headers_in_lower_case_and_its_body(listen):
 
     def answer(request):
         seen.append(request)
-        return Response(204)
+        return ServerResponse(204)
 
     listener = listen(answer, methods=("POST",), max_body_bytes=lambda _: 10)
     with closing(connect(listener)) as connection:
         ask(connection, "/x", method="POST", body=b"12345", headers={"X-Kind": "A"})
     (request,) = seen
-    assert isinstance(request, Request)
+    assert isinstance(request, ServerRequest)
     assert (request.method, request.target, request.body) == ("POST", "/x", b"12345")
     assert request.headers["x-kind"] == "A"
     assert "12345" not in repr(request)
@@ -102,7 +102,7 @@ def test_a_head_that_few_clients_send_is_read_as_python_s_server_does(
     listen, head, status
 ):
     """Only the usual one is read in a quicker way."""
-    listener = listen(lambda request: Response(200, b"read"))
+    listener = listen(lambda request: ServerResponse(200, b"read"))
     with socket.create_connection(listener.reachable_at, timeout=5.0) as client:
         client.sendall(head.encode())
         client.shutdown(socket.SHUT_WR)
@@ -120,7 +120,7 @@ def test_what_is_no_header_is_not_taken_for_one(listen, line):
 
     def answer(request):
         heard.append(request.headers)
-        return Response(200)
+        return ServerResponse(200)
 
     listener = listen(answer)
     with socket.create_connection(listener.reachable_at, timeout=5.0) as client:
@@ -183,7 +183,7 @@ def test_mg9_probes_are_answered_while_slow_readers_hold_all_else(listen):
     long = bytes(64 << 20)
 
     def answer(request):
-        return Response(200, b"ok" if request.target == "/healthz" else long)
+        return ServerResponse(200, b"ok" if request.target == "/healthz" else long)
 
     listener = listen(
         answer, max_connections=3, is_urgent=lambda target: target == "/healthz"
@@ -274,7 +274,7 @@ def test_connections_in_a_request_give_way_to_none(listen):
     def held(request):
         inside.set()
         go.wait(10)
-        return Response(200)
+        return ServerResponse(200)
 
     listener = listen(held, max_connections=1)
     answers = []
@@ -347,7 +347,7 @@ def test_mg9_an_answer_that_is_taken_by_the_drop_is_cut_off():
 
 def test_a_long_answer_arrives_whole(listen):
     long = bytes(range(256)) * (1 << 13)
-    listener = listen(lambda _: Response(200, long))
+    listener = listen(lambda _: ServerResponse(200, long))
     with closing(connect(listener)) as connection:
         for _ in range(2):
             assert ask(connection) == (200, long)
@@ -364,7 +364,7 @@ def test_an_answer_to_head_has_no_body_to_be_taken_for_the_next(listen):
 def test_mg9_a_head_is_bounded_as_a_whole(listen):
     """Each line is short enough, and there are not too many of them."""
     asked = threading.Event()
-    listener = listen(lambda _: asked.set() or Response(200))
+    listener = listen(lambda _: asked.set() or ServerResponse(200))
     line = b"x-%d: " + b"x" * 60_000 + b"\r\n"
     with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as client:
         client.sendall(b"GET / HTTP/1.1\r\n")
@@ -382,7 +382,7 @@ def test_an_answer_during_a_stop_is_the_last_of_its_connection(listen):
     def slow(_request):
         begun.set()
         assert goes_on.wait(20)
-        return Response(200, b"last")
+        return ServerResponse(200, b"last")
 
     listener = listen(slow)
     with closing(connect(listener)) as connection:

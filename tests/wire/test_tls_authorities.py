@@ -6,7 +6,7 @@ import pytest
 from keypairs import authority_without_key_identifiers
 
 from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.kube.certificates import Certificates
+from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
@@ -55,7 +55,7 @@ def test_authority_without_key_identifier_is_refused_by_the_strict_default(
 
 
 def test_cl7_cluster_of_such_an_authority_is_reached(server, tmp_path):
-    certificates = Certificates(authority=tmp_path / "ca.pem")
+    certificates = ClientCertificates(authority=tmp_path / "ca.pem")
     assert ask(server.url, certificates.context) == 200
     assert not certificates.context.verify_flags & ssl.VERIFY_X509_STRICT
 
@@ -67,7 +67,7 @@ def test_cl7_another_authority_or_host_is_refused_all_the_same(server, tmp_path)
         ("other.pem", server.url),
         ("ca.pem", server.url.replace(HOST, "localhost")),
     ):
-        context = Certificates(authority=tmp_path / authority).context
+        context = ClientCertificates(authority=tmp_path / authority).context
         with pytest.raises(TransportError, match="certificate verify failed"):
             ask(url, context)
 

@@ -2,7 +2,7 @@
 
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.resource_import.report import Status
+from asoreconcile.azure.resource_import.report import ImportStatus
 
 READ_FAILURES = (ArmError, ArmTransportError, ForeignHostError)
 # A list of a type that the place does not have: nothing is missing.
@@ -19,7 +19,7 @@ _NO_SUCH_LIST = frozenset(
 )
 
 
-def of_resource(error: Exception, *, expected: bool) -> tuple[Status, str]:
+def of_resource(error: Exception, *, expected: bool) -> tuple[ImportStatus, str]:
     """Status and reason. expected: the resource must be there."""
     if isinstance(error, ArmError) and error.is_not_found:
         return ("failed" if expected else "skipped"), "the resource does not exist"

@@ -19,9 +19,9 @@ from asoreconcile.azure.resource_import.manifests import ImportedManifest, manif
 from asoreconcile.azure.resource_import.options import ImportOptions
 from asoreconcile.azure.resource_import.reads import PatientReads, ReadClient
 from asoreconcile.azure.resource_import.report import (
+    ImportOutcome,
     ImportReport,
     NoReporter,
-    Outcome,
     Reporter,
     in_order,
 )
@@ -60,7 +60,7 @@ class ImportedResources:
 class _Finding:
     """What a worker brings back. found: more to do."""
 
-    outcome: Outcome | None = None
+    outcome: ImportOutcome | None = None
     body: JsonObject | None = None
     found: tuple[Task, ...] = ()
 
@@ -111,7 +111,7 @@ class ResourceImporter:
         """
         waiting: list[Task] = [self._root(text) for text in arm_ids]
         seen: set[str] = set()
-        outcomes: list[Outcome] = []
+        outcomes: list[ImportOutcome] = []
         read: list[tuple[ResourceTask, JsonObject]] = []
         running: dict[Future[_Finding], Task] = {}
         with ThreadPoolExecutor(max(self._options.workers, 1)) as pool:
@@ -168,13 +168,13 @@ class ResourceImporter:
             result = self._extensions.chain(IMPORT, kind)(request)
         except failures.READ_FAILURES as error:
             status, reason = failures.of_resource(error, expected=resource.expected)
-            return _Finding(Outcome(text, kind, status, reason))
+            return _Finding(ImportOutcome(text, kind, status, reason))
         body = self._bodies.pop(resource.key, None)
         if isinstance(result, Skipped) or body is None:
             reason = result.reason if isinstance(result, Skipped) else "was not read"
-            return _Finding(Outcome(text, kind, "skipped", reason))
+            return _Finding(ImportOutcome(text, kind, "skipped", reason))
         return _Finding(
-            Outcome(text, kind, "imported"), body, tuple(self._below(resource))
+            ImportOutcome(text, kind, "imported"), body, tuple(self._below(resource))
         )
 
     def _fill(self, request: Import) -> ImportResult:
@@ -201,7 +201,7 @@ class ResourceImporter:
             if not reason:
                 return _Finding()
             kind = task.version.group_kind
-            return _Finding(Outcome(task.path, kind, "failed", reason))
+            return _Finding(ImportOutcome(task.path, kind, "failed", reason))
         found = (_listed(entry, task) for entry in entries)
         return _Finding(found=tuple(child for child in found if child is not None))
 
@@ -210,7 +210,9 @@ class ResourceImporter:
             headers = self._reads.headers(task.id)
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error) or "cannot be listed: it does not exist"
-            return _Finding(Outcome(f"{task.id}/resources", None, "failed", reason))
+            return _Finding(
+                ImportOutcome(f"{task.id}/resources", None, "failed", reason)
+            )
         return _Finding(
             found=tuple(
                 ResourceTask(ids.parse(header.id), version)

@@ -8,11 +8,11 @@ import attrs
 
 from asoreconcile.objects import GroupKind
 
-Status = Literal["imported", "skipped", "failed"]
+ImportStatus = Literal["imported", "skipped", "failed"]
 
 
 @attrs.frozen
-class Outcome:
+class ImportOutcome:
     """What came of one resource, or of a list of children (`arm_id` is the list's).
 
     reason: a clause, "" for what was imported.
@@ -20,7 +20,7 @@ class Outcome:
 
     arm_id: str
     kind: GroupKind | None
-    status: Status
+    status: ImportStatus
     reason: str = ""
 
 
@@ -30,7 +30,7 @@ class Reporter(Protocol):
     def found(self, count: int) -> None:
         """So many resources more are to be read."""
 
-    def outcome(self, outcome: Outcome) -> None: ...
+    def outcome(self, outcome: ImportOutcome) -> None: ...
 
     def waiting(self, seconds: float, why: str) -> None:
         """A read waits before it is tried again."""
@@ -42,7 +42,7 @@ class NoReporter:
     def found(self, count: int) -> None:
         pass
 
-    def outcome(self, outcome: Outcome) -> None:
+    def outcome(self, outcome: ImportOutcome) -> None:
         pass
 
     def waiting(self, seconds: float, why: str) -> None:
@@ -54,7 +54,7 @@ class ReportRow:
     """How many resources of a kind ended so, for one reason."""
 
     kind: str
-    status: Status
+    status: ImportStatus
     reason: str
     count: int
 
@@ -65,7 +65,7 @@ class ImportReport:
     was_stopped: it ended before all was read.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ImportOutcome, ...]
     was_stopped: bool = False
 
     @property
@@ -85,10 +85,10 @@ class ImportReport:
         return [ReportRow(*cell, count) for cell, count in sorted(counts.items())]
 
 
-def _cell(outcome: Outcome) -> tuple[str, Status, str]:
+def _cell(outcome: ImportOutcome) -> tuple[str, ImportStatus, str]:
     kind = "(unknown)" if outcome.kind is None else str(outcome.kind)
     return kind, outcome.status, outcome.reason
 
 
-def in_order(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+def in_order(outcomes: Iterable[ImportOutcome]) -> tuple[ImportOutcome, ...]:
     return tuple(sorted(outcomes, key=lambda one: one.arm_id.lower()))

@@ -33,7 +33,7 @@ from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (
     Follow,
     LeaderElectionOptions,
-    Write,
+    WriteLease,
 )
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
@@ -220,7 +220,7 @@ class LeaseElector:
             return
         entry = event.new if isinstance(event, Updated) else event.entry
         self._observed.note(None if isinstance(event, Deleted) else entry.load())
-        if isinstance(self._observed.answer(), Write):
+        if isinstance(self._observed.answer(), WriteLease):
             self._poke.set()
 
     def _renew_loop(self) -> None:

@@ -73,7 +73,7 @@ class LeaseObservation:
 
 
 @attrs.frozen
-class Write:
+class WriteLease:
     """Write this lease; `create` it if it is not there."""
 
     lease: JsonObject
@@ -114,19 +114,19 @@ def decide(
     now: float,
     wall: datetime,
     timing: LeaseTiming,
-) -> Write | Follow:
+) -> WriteLease | Follow:
     """What to do about a lease: take it, renew it, or leave it alone. Rule: LE-3."""
     lease = known.lease
     if lease is None:
-        return Write(_new(key, identity, wall, timing), create=True)
+        return WriteLease(_new(key, identity, wall, timing), create=True)
     holder = holder_of(lease)
     if holder == identity:
-        return Write(renewed(lease, identity, wall=wall, timing=timing))
+        return WriteLease(renewed(lease, identity, wall=wall, timing=timing))
     until = known.since + _duration_seconds(lease, timing)
     if holder and now < until:
         return Follow(holder, until)
     transitions = int(spec(lease).get("leaseTransitions") or 0) + 1
-    return Write(_with(lease, _record(identity, wall, timing, transitions)))
+    return WriteLease(_with(lease, _record(identity, wall, timing, transitions)))
 
 
 def renewed(

@@ -16,7 +16,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     Follow,
     LeaseObservation,
     LeaseTiming,
-    Write,
+    WriteLease,
     decide,
     holder_of,
     released,
@@ -52,7 +52,7 @@ class ObservedLease:
         with self._lock:
             self._known = seen(self._known, lease, now=self._clock.monotonic())
 
-    def answer(self) -> Write | Follow:
+    def answer(self) -> WriteLease | Follow:
         """What to do about it now."""
         return decide(
             self._known,
@@ -63,18 +63,20 @@ class ObservedLease:
             timing=self._timing,
         )
 
-    def renewal(self) -> Write:
+    def renewal(self) -> WriteLease:
         """The next write of its holder."""
         lease = self._known.lease or {}
         wall = self._clock.now()
-        return Write(renewed(lease, self._identity, wall=wall, timing=self._timing))
+        return WriteLease(
+            renewed(lease, self._identity, wall=wall, timing=self._timing)
+        )
 
     def release(self) -> JsonObject | None:
         """The write that releases the lease; None if it is not ours."""
         return released(self._known.lease, self._identity, wall=self._clock.now())
 
 
-class Client(Protocol):
+class LeaseClient(Protocol):
     """Reads and writes Leases (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
@@ -89,7 +91,7 @@ class LeaseLock:
 
     def __init__(
         self,
-        client: Client,
+        client: LeaseClient,
         observed: ObservedLease,
         fence: LeaseFence,
         *,
@@ -145,7 +147,7 @@ class LeaseLock:
         except NotFoundError:
             return None
 
-    def _write(self, write: Write) -> None:
+    def _write(self, write: WriteLease) -> None:
         """What counts is when it was asked for."""
         asked_at = self._clock.monotonic()
         self._doubtful = True

@@ -5,9 +5,9 @@ from armanswers import ID, answer, resource
 
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.lro_start import parse_initial_response
-from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
+from asoreconcile.arm.outcomes import Failed, OperationDone, Pending, ReadResource
 from asoreconcile.arm.response import ArmResponse
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape
+from asoreconcile.arm.tokens import DELETE, RESOURCE, TokenShape
 
 HOST = "https://management.azure.com"
 URL = f"{HOST}{ID}?api-version=2024-01-01"
@@ -51,119 +51,134 @@ DONE = {
 }
 
 WATCHED = {
-    "L2-put": ("PUT", answer(201, resource("Creating"), aao=AAO), Shape.ASYNC, AAO),
+    "L2-put": (
+        "PUT",
+        answer(201, resource("Creating"), aao=AAO),
+        TokenShape.ASYNC,
+        AAO,
+    ),
     "L2-over-location": (
         "PUT",
         answer(202, {"operation": "x"}, aao=AAO, loc=LOC),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         AAO,
     ),
-    "L2-delete": ("DELETE", answer(202, aao=AAO, loc=LOC), Shape.ASYNC, AAO),
-    "L2-delete-200": ("DELETE", answer(200, aao=AAO), Shape.ASYNC, AAO),
-    "L2-post": ("POST", answer(202, aao=AAO), Shape.ASYNC, AAO),
+    "L2-delete": ("DELETE", answer(202, aao=AAO, loc=LOC), TokenShape.ASYNC, AAO),
+    "L2-delete-200": ("DELETE", answer(200, aao=AAO), TokenShape.ASYNC, AAO),
+    "L2-post": ("POST", answer(202, aao=AAO), TokenShape.ASYNC, AAO),
     "L2-202-though-succeeded": (
         "PUT",
         answer(202, resource("Succeeded"), aao=AAO),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         AAO,
     ),
-    "L2-no-state": ("PUT", answer(201, resource(), aao=AAO), Shape.ASYNC, AAO),
+    "L2-no-state": ("PUT", answer(201, resource(), aao=AAO), TokenShape.ASYNC, AAO),
     "L2-broken-body": (
         "PUT",
         ArmResponse(201, {"azure-asyncoperation": AAO}, b'{"id":'),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         AAO,
     ),
-    "L3-put": ("PUT", answer(202, loc=LOC), Shape.LOCATION, LOC),
-    "L3-delete": ("DELETE", answer(202, loc=LOC), Shape.LOCATION, LOC),
-    "L3-post": ("POST", answer(202, loc=LOC), Shape.LOCATION, LOC),
+    "L3-put": ("PUT", answer(202, loc=LOC), TokenShape.LOCATION, LOC),
+    "L3-delete": ("DELETE", answer(202, loc=LOC), TokenShape.LOCATION, LOC),
+    "L3-post": ("POST", answer(202, loc=LOC), TokenShape.LOCATION, LOC),
     "L3-null-body": (
         "DELETE",
         ArmResponse(202, {"location": LOC}, b"null"),
-        Shape.LOCATION,
+        TokenShape.LOCATION,
         LOC,
     ),
     "L3-delete-location-is-itself": (
         "DELETE",
         answer(202, loc=URL),
-        Shape.LOCATION,
+        TokenShape.LOCATION,
         URL,
     ),
     "L3-delete-location-is-a-view-of-itself": (
         "DELETE",
         answer(202, loc=f"{URL}&asyncId=1"),
-        Shape.LOCATION,
+        TokenShape.LOCATION,
         f"{URL}&asyncId=1",
     ),
     "L4-another-location": (
         "PUT",
         answer(201, resource(), loc=LOC),
-        Shape.LOCATION,
+        TokenShape.LOCATION,
         LOC,
     ),
-    "L5-running": ("PUT", answer(200, resource("Updating")), Shape.BODY, URL),
-    "L5-free-word": ("PUT", answer(201, resource("RegisteringDns")), Shape.BODY, URL),
+    "L5-running": ("PUT", answer(200, resource("Updating")), TokenShape.BODY, URL),
+    "L5-free-word": (
+        "PUT",
+        answer(201, resource("RegisteringDns")),
+        TokenShape.BODY,
+        URL,
+    ),
     "L5-location-is-itself": (
         "PUT",
         answer(201, resource("Creating"), loc=ID),
-        Shape.BODY,
+        TokenShape.BODY,
         URL,
     ),
-    "L7-201-empty": ("PUT", answer(201), Shape.BODY, URL),
-    "L7-202-without-headers": ("PUT", answer(202), Shape.BODY, URL),
-    "L7-202-succeeded": ("PUT", answer(202, resource("Succeeded")), Shape.BODY, URL),
+    "L7-201-empty": ("PUT", answer(201), TokenShape.BODY, URL),
+    "L7-202-without-headers": ("PUT", answer(202), TokenShape.BODY, URL),
+    "L7-202-succeeded": (
+        "PUT",
+        answer(202, resource("Succeeded")),
+        TokenShape.BODY,
+        URL,
+    ),
     "L7-broken-body": (
         "PUT",
         ArmResponse(200, {"x-ms-request-id": "1"}, b"<html>"),
-        Shape.BODY,
+        TokenShape.BODY,
         URL,
     ),
     "L14-monitor-is-the-resource-with-a-query": (
         "PUT",
         answer(202, resource("Creating"), aao=f"{URL}&asyncId=1&asyncCode=201"),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         f"{URL}&asyncId=1&asyncCode=201",
     ),
     "D22-relative-monitor": (
         "PUT",
         answer(202, aao="/subscriptions/s/operations/o?t=1"),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         f"{HOST}/subscriptions/s/operations/o?t=1",
     ),
     "L21-foreign-aao": (
         "PUT",
         answer(201, resource("Creating"), aao="https://evil.example/o"),
-        Shape.BODY,
+        TokenShape.BODY,
         URL,
     ),
     "L21-foreign-location": (
         "PUT",
         answer(202, loc="https://evil.example/o"),
-        Shape.BODY,
+        TokenShape.BODY,
         URL,
     ),
     "L21-foreign-location-beside-aao": (
         "PUT",
         answer(201, resource("Creating"), aao=AAO, loc="https://evil.example/o"),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         AAO,
     ),
     "L21-foreign-aao-beside-location": (
         "PUT",
         answer(202, aao="https://evil.example/o", loc=LOC),
-        Shape.LOCATION,
+        TokenShape.LOCATION,
         LOC,
     ),
     "L22-other-api-version": (
         "PUT",
         answer(202, aao=f"{HOST}/o?api-version=2019-01-01"),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         f"{HOST}/o?api-version=2019-01-01",
     ),
     "L20-long-monitor": (
         "PUT",
         answer(202, aao=f"{HOST}/o?c={'x' * 8000}"),
-        Shape.ASYNC,
+        TokenShape.ASYNC,
         f"{HOST}/o?c={'x' * 8000}",
     ),
 }
@@ -171,7 +186,7 @@ WATCHED = {
 
 @pytest.mark.parametrize(("method", "given"), DONE.values(), ids=DONE)
 def test_first_answers_that_end_the_operation(method, given):
-    assert isinstance(first(method, given), Done)
+    assert isinstance(first(method, given), OperationDone)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +293,7 @@ def test_an_operation_location_is_watched_by_its_status():
     given = ArmResponse(202, {"operation-location": AAO}, b'{"status":"Running"}')
     outcome = first("PUT", given)
     assert isinstance(outcome, Pending)
-    assert outcome.token.shape is Shape.OPERATION_LOCATION
+    assert outcome.token.shape is TokenShape.OPERATION_LOCATION
     assert outcome.token.state == "Running"
 
 
@@ -313,7 +328,10 @@ def test_v1_no_accepting_status_tells_done_from_running(
 
 def test_v1_an_accepting_status_may_be_the_end():
     ends = {s: first("PUT", answer(s, resource("Succeeded"))) for s in (200, 201)}
-    assert {s: type(outcome) for s, outcome in ends.items()} == {200: Done, 201: Done}
+    assert {s: type(outcome) for s, outcome in ends.items()} == {
+        200: OperationDone,
+        201: OperationDone,
+    }
 
 
 @pytest.mark.parametrize("status", [200, 201, 202])

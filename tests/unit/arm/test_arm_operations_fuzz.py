@@ -8,8 +8,8 @@ from asoreconcile.arm.classification import classify
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.lro_start import parse_initial_response
 from asoreconcile.arm.outcomes import (
-    Done,
     Failed,
+    OperationDone,
     Pending,
     Progress,
     ReadResource,
@@ -18,7 +18,7 @@ from asoreconcile.arm.outcomes import (
 from asoreconcile.arm.polling import polled
 from asoreconcile.arm.provisioning_state import infer_from_resource
 from asoreconcile.arm.response import ArmResponse
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, dumps, loads
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape, dumps, loads
 
 HOST = "https://management.azure.com"
 URL = f"{HOST}/subscriptions/s/resourceGroups/g?api-version=1"
@@ -71,7 +71,7 @@ ANSWERS = st.builds(
 )
 TOKENS = st.builds(
     Token,
-    st.sampled_from(Shape),
+    st.sampled_from(TokenShape),
     st.sampled_from([RESOURCE, DELETE]),
     st.sampled_from([URL, f"{HOST}/o?t=1"]),
     st.sampled_from(["InProgress", "Creating"]),
@@ -82,7 +82,7 @@ TOKENS = st.builds(
 
 
 def check(outcome):
-    assert isinstance(outcome, (Done, Failed, Pending, ReadResource, Restart))
+    assert isinstance(outcome, (OperationDone, Failed, Pending, ReadResource, Restart))
     if isinstance(outcome, Pending):
         assert 0 <= outcome.delay_seconds <= 600
         assert ENDPOINT.serves(outcome.token.url)

@@ -8,8 +8,8 @@ from armanswers import ID, answer, resource
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.errors import ArmTransportError
 from asoreconcile.arm.outcomes import (
-    Done,
     Failed,
+    OperationDone,
     Pending,
     Progress,
     ReadResource,
@@ -18,7 +18,7 @@ from asoreconcile.arm.outcomes import (
 from asoreconcile.arm.polling import MAX_BAD_READS, polled, unanswered
 from asoreconcile.arm.provisioning_state import infer_from_resource
 from asoreconcile.arm.response import ArmResponse
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape
 
 HOST = "https://management.azure.com"
 URL = f"{HOST}{ID}?api-version=2024-01-01"
@@ -27,13 +27,13 @@ RESULT = f"{HOST}/subscriptions/s/providers/Microsoft.Net/results/o?t=1"
 ENDPOINT = Endpoint(HOST)
 
 PUT = Token(
-    Shape.ASYNC, RESOURCE, MONITOR, "InProgress", original_url=URL, method="PUT"
+    TokenShape.ASYNC, RESOURCE, MONITOR, "InProgress", original_url=URL, method="PUT"
 )
 POST = attrs.evolve(PUT, method="POST", location=RESULT)
 REMOVAL = attrs.evolve(PUT, type=DELETE, method="DELETE")
-LOCATION = Token(Shape.LOCATION, RESOURCE, RESULT, "InProgress")
+LOCATION = Token(TokenShape.LOCATION, RESOURCE, RESULT, "InProgress")
 LOCATION_REMOVAL = attrs.evolve(LOCATION, type=DELETE)
-BODY = Token(Shape.BODY, RESOURCE, URL, "Creating")
+BODY = Token(TokenShape.BODY, RESOURCE, URL, "Creating")
 ACCEPTED = attrs.evolve(BODY, state="InProgress")
 
 
@@ -132,7 +132,7 @@ FAILED = {
 
 @pytest.mark.parametrize(("token", "given"), DONE.values(), ids=DONE)
 def test_polls_that_end_well(token, given):
-    assert isinstance(poll(token, given), Done)
+    assert isinstance(poll(token, given), OperationDone)
 
 
 @pytest.mark.parametrize(("token", "given", "state"), RUNNING.values(), ids=RUNNING)
@@ -250,22 +250,24 @@ def test_a_good_read_clears_the_count_of_bad_ones():
 def test_l10_a_post_reads_its_answer_at_location():
     outcome = poll(POST, answer(200, {"status": "Succeeded"}))
     assert isinstance(outcome, Pending)
-    assert outcome.token.shape is Shape.LOCATION
+    assert outcome.token.shape is TokenShape.LOCATION
     assert (outcome.token.url, outcome.delay_seconds) == (RESULT, 0)
 
 
 def test_l10_a_posts_location_on_a_foreign_host_is_not_read():
     token = attrs.evolve(POST, location="https://evil.example/")
-    assert isinstance(poll(token, answer(200, {"status": "Succeeded"})), Done)
+    assert isinstance(poll(token, answer(200, {"status": "Succeeded"})), OperationDone)
 
 
 def test_l23_an_operation_that_succeeded_settles_it():
     outcome = poll(PUT, answer(200, {"status": "Succeeded"}))
-    assert outcome == Done(None, settled=True)
+    assert outcome == OperationDone(None, settled=True)
 
 
 def test_l18_retry_after_on_a_terminal_answer_means_nothing():
-    assert isinstance(poll(PUT, answer(200, {"status": "Succeeded"}, ra="160")), Done)
+    assert isinstance(
+        poll(PUT, answer(200, {"status": "Succeeded"}, ra="160")), OperationDone
+    )
 
 
 @pytest.mark.parametrize(
@@ -326,17 +328,17 @@ def judge(given, *, deleting=False):
 
 
 def test_l16_judging_a_put_by_the_resource():
-    assert isinstance(judge(answer(200, resource("Succeeded"))), Done)
-    assert isinstance(judge(answer(200, resource())), Done)
+    assert isinstance(judge(answer(200, resource("Succeeded"))), OperationDone)
+    assert isinstance(judge(answer(200, resource())), OperationDone)
     assert isinstance(judge(answer(200, resource("Failed"))), Failed)
     assert isinstance(judge(answer(404)), Restart)
     running = judge(answer(200, resource("Updating")))
     assert isinstance(running, Pending)
-    assert running.token == Token(Shape.BODY, RESOURCE, URL, "Updating")
+    assert running.token == Token(TokenShape.BODY, RESOURCE, URL, "Updating")
 
 
 def test_l9_l16_judging_a_delete_by_the_resource():
-    assert isinstance(judge(answer(404), deleting=True), Done)
+    assert isinstance(judge(answer(404), deleting=True), OperationDone)
     waiting = judge(answer(200, resource("Deleting"), ra="9"), deleting=True)
     assert waiting == ReadResource("no monitor", deleting=True, delay_seconds=9)
     assert isinstance(judge(answer(200, resource("Succeeded")), deleting=True), Restart)
@@ -363,8 +365,8 @@ def test_l28_hours_of_polling_never_end_an_operation():
 
 
 def test_operation_location_needs_a_status():
-    token = attrs.evolve(PUT, shape=Shape.OPERATION_LOCATION)
-    assert isinstance(poll(token, answer(200, {"status": "Succeeded"})), Done)
+    token = attrs.evolve(PUT, shape=TokenShape.OPERATION_LOCATION)
+    assert isinstance(poll(token, answer(200, {"status": "Succeeded"})), OperationDone)
     given = ArmResponse(
         200, {"operation-location": NEWER}, orjson.dumps({"status": "Running"})
     )
@@ -381,7 +383,7 @@ def test_de1_a_resource_group_is_polled_until_its_location_answers_200():
         assert isinstance(outcome, Pending)
         assert outcome.delay_seconds == 15
         assert outcome.token.url.endswith(f"&s={signature}")
-    assert isinstance(poll(outcome.token, answer(200)), Done)
+    assert isinstance(poll(outcome.token, answer(200)), OperationDone)
 
 
 def test_de3_a_deletion_that_failed_is_an_outcome_to_begin_anew_from():
@@ -395,15 +397,15 @@ def test_r1_14_l29_a_monitor_that_vanished_with_the_group_is_no_failure():
     gone = answer(404, {"error": {"code": "ResourceGroupNotFound", "message": "m"}})
     outcome = poll(REMOVAL, gone)
     assert isinstance(outcome, ReadResource)
-    assert isinstance(judge(gone, deleting=outcome.deleting), Done)
+    assert isinstance(judge(gone, deleting=outcome.deleting), OperationDone)
 
 
-ITSELF = Token(Shape.LOCATION, DELETE, URL, "InProgress")
+ITSELF = Token(TokenShape.LOCATION, DELETE, URL, "InProgress")
 
 
 @pytest.mark.parametrize("status", [200, 204])
 def test_l11_a_deletion_whose_location_is_the_resource_ends_with_its_answer(status):
-    assert poll(ITSELF, answer(status)) == Done(settled=True)
+    assert poll(ITSELF, answer(status)) == OperationDone(settled=True)
 
 
 def test_l11_a_deletion_whose_location_is_the_resource_runs_while_it_says_so():

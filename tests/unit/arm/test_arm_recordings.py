@@ -19,22 +19,22 @@ from asoreconcile.arm.errors import parse_fault
 from asoreconcile.arm.ids import parse
 from asoreconcile.arm.lro_start import parse_initial_response
 from asoreconcile.arm.metrics import resource_type
-from asoreconcile.arm.outcomes import Done, Failed, Pending, ReadResource
+from asoreconcile.arm.outcomes import Failed, OperationDone, Pending, ReadResource
 from asoreconcile.arm.polling import polled
 from asoreconcile.arm.provisioning_state import infer_from_resource
 from asoreconcile.arm.response import ArmResponse
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps, loads
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape, dumps, loads
 
 ENDPOINT = Endpoint("https://management.azure.com")
 # What each recorded outcome may look like to us.
 AGREES = {
-    "succeeded": {Done},
+    "succeeded": {OperationDone},
     "failed": {Failed},
     "refused": {Failed},
     "open": {Pending},
-    "gone": {Done},
+    "gone": {OperationDone},
     # How a deletion ended is not in the timelines; some recordings stop before.
-    "accepted": {Done, Pending, Failed},
+    "accepted": {OperationDone, Pending, Failed},
 }
 # Where the timelines' reading of a recording differs from ours, and why ours stands.
 DIFFERS = {
@@ -174,7 +174,7 @@ def test_recorded_status_reads_that_broke_keep_the_token():
         for exchange in exchanges:
             if exchange["status"] >= 500 and exchange["url"] in monitors:
                 pages += 1
-                token = Token(Shape.ASYNC, RESOURCE, exchange["url"], "InProgress")
+                token = Token(TokenShape.ASYNC, RESOURCE, exchange["url"], "InProgress")
                 outcome = polled(token, answer_of(exchange), endpoint=ENDPOINT)
                 kept += isinstance(outcome, Pending) and outcome.token == token
     assert pages == kept > 0
@@ -223,6 +223,6 @@ def test_l19_recorded_monitors_survive_the_annotation():
         for exchange in cassette["exchanges"]:
             url = exchange["headers"].get("Azure-AsyncOperation")
             if url:
-                token = Token(Shape.ASYNC, RESOURCE, url, "InProgress")
+                token = Token(TokenShape.ASYNC, RESOURCE, url, "InProgress")
                 assert loads(dumps(token)).url == url
                 assert ENDPOINT.serves(url)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from asoreconcile.arm.tokens import (
     DELETE,
     RESOURCE,
-    Shape,
     Token,
     TokenError,
+    TokenShape,
     concerns,
     dumps,
     loads,
@@ -24,7 +24,7 @@ RESOURCE_URL = f"{H}/subscriptions/S/resourceGroups/G/providers/P/T/N"
 EXAMPLES = {
     "async": (
         Token(
-            Shape.ASYNC,
+            TokenShape.ASYNC,
             RESOURCE,
             f"{OPERATION}?api-version=2024-03-01&t=1",
             "InProgress",
@@ -37,7 +37,7 @@ EXAMPLES = {
     ),
     "location": (
         Token(
-            Shape.LOCATION,
+            TokenShape.LOCATION,
             DELETE,
             f"{H}/subscriptions/S/operationresults/O?api-version=2020-06-01",
             "InProgress",
@@ -49,7 +49,10 @@ EXAMPLES = {
     ),
     "body": (
         Token(
-            Shape.BODY, RESOURCE, f"{RESOURCE_URL}?api-version=2024-01-01", "Creating"
+            TokenShape.BODY,
+            RESOURCE,
+            f"{RESOURCE_URL}?api-version=2024-01-01",
+            "Creating",
         ),
         '{"type":"GenericResource","token":{"type":"body","pollURL":"'
         + RESOURCE_URL
@@ -58,7 +61,7 @@ EXAMPLES = {
     ),
     "operation-location": (
         Token(
-            Shape.OPERATION_LOCATION,
+            TokenShape.OPERATION_LOCATION,
             RESOURCE,
             f"{H}/...",
             "Running",
@@ -91,7 +94,7 @@ def test_1g_equivalent_json_is_accepted(token, text):
 
 
 def test_1g_go_escapes_three_characters_and_two_line_ends():
-    text = dumps(Token(Shape.BODY, RESOURCE, "https://a/?x=<&>\u2028\u2029é", "a"))
+    text = dumps(Token(TokenShape.BODY, RESOURCE, "https://a/?x=<&>\u2028\u2029é", "a"))
     assert "?x=\\u003c\\u0026\\u003e\\u2028\\u2029é" in text
 
 
@@ -143,7 +146,7 @@ def test_a_token_of_another_resource_or_verb_is_told_apart(shape):
 
 
 def test_a_token_of_an_encoded_name_is_its_resources():
-    token = Token(Shape.BODY, RESOURCE, f"{H}/a/b%20c?api-version=1", "x")
+    token = Token(TokenShape.BODY, RESOURCE, f"{H}/a/b%20c?api-version=1", "x")
     assert concerns(token, "/a/b c", deleting=False)
 
 
@@ -159,7 +162,7 @@ URLS = st.text(min_size=1, max_size=40)
 
 @given(
     st.sampled_from([RESOURCE, DELETE]),
-    st.sampled_from([Shape.ASYNC, Shape.OPERATION_LOCATION]),
+    st.sampled_from([TokenShape.ASYNC, TokenShape.OPERATION_LOCATION]),
     st.tuples(URLS, TEXT, TEXT, TEXT, st.sampled_from(["PUT", "DELETE", ""])),
 )
 def test_any_status_token_survives_the_annotation(type_, shape, texts):

@@ -5,8 +5,14 @@ import pytest
 
 from asoreconcile.arm.error_body import ErrorBody
 from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Done, Failed, Pending, PollState, Progress
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token, dumps
+from asoreconcile.arm.outcomes import (
+    Failed,
+    OperationDone,
+    Pending,
+    PollState,
+    Progress,
+)
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape, dumps
 from asoreconcile.azure.annotations import (
     INPUTS,
     LAST_RECONCILED_VERSION,
@@ -47,7 +53,7 @@ from asoreconcile.azure.sync_mode import SyncMode
 
 ID = "/subscriptions/s/resourceGroups/rg"
 PUT = Put(ID, {"location": "westeurope"}, b"digest", {"asoreconcile/observed": "o"})
-TOKEN = Token(Shape.BODY, RESOURCE, "https://arm.test/r", "Updating")
+TOKEN = Token(TokenShape.BODY, RESOURCE, "https://arm.test/r", "Updating")
 RUNNING = Pending(TOKEN, 10.0, Progress(client_request_id="one"))
 RECORD = PutRecord(b"digest", 7, inputs="i", notes=PUT.notes)
 BUILD = {LAST_RECONCILED_VERSION: "v1"}
@@ -161,7 +167,7 @@ def test_a_put_goes_out_only_where_it_is_needed(given, expected):
 def test_a_put_that_is_answered_at_once_is_read():
     memory = Remember(overtaken=0, accepted=RECORD)
     expected = Decision((memory, BEGUN, NOTED), Read(Follows.PUT))
-    assert after(Done({"id": ID})) == expected
+    assert after(OperationDone({"id": ID})) == expected
 
 
 def test_a_put_that_takes_its_time_is_recorded_before_anything_else():
@@ -181,8 +187,8 @@ def test_a_put_that_takes_its_time_is_recorded_before_anything_else():
 @pytest.mark.parametrize(
     ("answer", "given"),
     [
-        (Done({}, created=True), {"before": {"id": ID}}),
-        (Done({}), {"before": {"id": ID}, "was_absent": True}),
+        (OperationDone({}, created=True), {"before": {"id": ID}}),
+        (OperationDone({}), {"before": {"id": ID}, "was_absent": True}),
     ],
     ids=["answered 201", "seen absent"],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from asoreconcile.azure.conditions import (
     MAX_MESSAGE,
-    Ready,
+    ReadyCondition,
     find_ready,
     is_ready,
     merge_ready,
@@ -16,13 +16,13 @@ from asoreconcile.azure.conditions import (
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
-TRUE = Ready("True", "Succeeded", observed_generation=1)
-RECONCILING = Ready("False", "Reconciling", "Info", "m", 1)
-WARNING = Ready("False", "Conflict", "Warning", "m", 1)
-WAITING = Ready("False", "WaitingForOwner", "Warning", "m", 1)
-ERROR = Ready("False", "LocationRequired", "Error", "m", 1)
-UNKNOWN = Ready("Unknown", "Elsewhere", "", "m", 1)
-DELETING = Ready("False", "Deleting", "Info", "m", 1)
+TRUE = ReadyCondition("True", "Succeeded", observed_generation=1)
+RECONCILING = ReadyCondition("False", "Reconciling", "Info", "m", 1)
+WARNING = ReadyCondition("False", "Conflict", "Warning", "m", 1)
+WAITING = ReadyCondition("False", "WaitingForOwner", "Warning", "m", 1)
+ERROR = ReadyCondition("False", "LocationRequired", "Error", "m", 1)
+UNKNOWN = ReadyCondition("Unknown", "Elsewhere", "", "m", 1)
+DELETING = ReadyCondition("False", "Deleting", "Info", "m", 1)
 
 
 def shown(old, new, *, reason_aware=False):
@@ -49,7 +49,7 @@ def test_same_generation(old, new, taken):
 
 
 def test_higher_generation_always_wins():
-    newer = Ready("False", "Reconciling", "Info", "m", 2)
+    newer = ReadyCondition("False", "Reconciling", "Info", "m", 2)
     assert shown(TRUE, newer)["reason"] == "Reconciling"
 
 
@@ -64,7 +64,7 @@ def test_r3_5_equal_condition_keeps_its_time():
 
 
 def test_d1_the_time_is_since_when_ready_says_so():
-    other = Ready("False", "Other", "Warning", "m", 1)
+    other = ReadyCondition("False", "Other", "Warning", "m", 1)
     assert shown(WARNING, other)["lastTransitionTime"] == "2026-01-02T00:00:00Z"
     assert shown(WARNING, WARNING)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
     assert shown(WARNING, TRUE)["lastTransitionTime"] == "2026-01-02T00:00:00Z"
@@ -102,15 +102,17 @@ def test_is_ready_needs_the_condition():
 
 
 def test_a_message_is_cut_at_its_bound_and_the_cut_one_is_equal_to_itself():
-    endless = Ready("False", "Other", "Warning", "m" * (MAX_MESSAGE + 1), 1)
+    endless = ReadyCondition("False", "Other", "Warning", "m" * (MAX_MESSAGE + 1), 1)
     (condition,) = merge_ready(None, endless, NOW)
     assert condition["message"] == "m" * (MAX_MESSAGE - 3) + "..."
     assert merge_ready([condition], endless, NOW) == [condition]
-    assert Ready("False", "Other", message="m" * MAX_MESSAGE).message[-1] == "m"
+    assert (
+        ReadyCondition("False", "Other", message="m" * MAX_MESSAGE).message[-1] == "m"
+    )
 
 
 def test_a_new_message_alone_is_shown_with_its_time():
-    told = shown(WARNING, Ready("False", "Conflict", "Warning", "n", 1))
+    told = shown(WARNING, ReadyCondition("False", "Conflict", "Warning", "n", 1))
     assert (told["message"], told["lastTransitionTime"]) == (
         "n",
         "2026-01-02T00:00:00Z",

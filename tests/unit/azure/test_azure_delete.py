@@ -7,7 +7,7 @@ from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.error_body import ErrorBody
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import PollState, Progress
-from asoreconcile.arm.tokens import DELETE, Shape, Token, dumps
+from asoreconcile.arm.tokens import DELETE, Token, TokenShape, dumps
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
@@ -36,7 +36,7 @@ from asoreconcile.azure.delete import (
     released,
 )
 from asoreconcile.azure.object_reference import ObjectReference
-from asoreconcile.middleware.requests import Deleted, InProgress
+from asoreconcile.middleware.requests import InProgress, ResourceDeleted
 from asoreconcile.objects import GroupKind, ObjectKey
 
 GROUP = "/subscriptions/s/resourceGroups/rg"
@@ -51,7 +51,7 @@ FACTS = DeleteFacts(
     older=None,
     seen="",
 )
-TOKEN = Token(Shape.LOCATION, DELETE, "https://arm.test/op/1", "InProgress")
+TOKEN = Token(TokenShape.LOCATION, DELETE, "https://arm.test/op/1", "InProgress")
 PUTTING = {POLLER_TOKEN: "a create's", POLLER_ID: "x"}
 
 
@@ -89,7 +89,7 @@ def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
 
 
 def test_r5_3_what_is_gone_is_let_go():
-    decided = after_delete(Deleted(), stored={}, now=100.0)
+    decided = after_delete(ResourceDeleted(), stored={}, now=100.0)
     assert decided == Decision((), Release())
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.azure.failures import failure_of
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.kube.errors import ApiError, TransportError
@@ -16,7 +16,7 @@ def made(kind, text):
     return error
 
 
-@pytest.mark.parametrize("kind", [SpecError, PathError, ConversionError])
+@pytest.mark.parametrize("kind", [SpecError, PathError, KindConversionError])
 def test_a_spec_that_cannot_be_sent_needs_a_person(kind):
     failure = failure_of(None, made(kind, "spec.x is wrong"))
     assert (failure.reason, failure.severity) == ("Failed", "Error")

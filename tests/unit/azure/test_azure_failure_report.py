@@ -6,7 +6,7 @@ import pytest
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.error_body import ErrorBody
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.conditions import Ready
+from asoreconcile.azure.conditions import ReadyCondition
 from asoreconcile.azure.decisions import Decision, Requeue, Show, Tell
 from asoreconcile.azure.failure_report import (
     FailureFacts,
@@ -55,7 +55,7 @@ def texts(**given):
 
 
 def test_the_condition_says_what_failed_of_which_spec():
-    expected = Ready("False", "Failed", "Warning", "It is wrong.", 7)
+    expected = ReadyCondition("False", "Failed", "Warning", "It is wrong.", 7)
     assert shown(failure(), 7) == Show(expected)
 
 

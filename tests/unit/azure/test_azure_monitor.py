@@ -6,15 +6,15 @@ import pytest
 from asoreconcile.arm.error_body import ErrorBody
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import (
-    Done,
     Failed,
+    OperationDone,
     Pending,
     PollState,
     Progress,
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Shape, Token, dumps
+from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape, dumps
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
@@ -50,9 +50,9 @@ from asoreconcile.azure.put_ledger import PutRecord
 
 ID = "/subscriptions/s/resourceGroups/rg"
 URL = f"https://arm.test{ID}?api-version=2024-01-01"
-BODY = Token(Shape.BODY, RESOURCE, URL, "Updating")
-LOCATION = Token(Shape.LOCATION, RESOURCE, "https://arm.test/op/1", "InProgress")
-GOING = Token(Shape.LOCATION, DELETE, "https://arm.test/op/2", "InProgress")
+BODY = Token(TokenShape.BODY, RESOURCE, URL, "Updating")
+LOCATION = Token(TokenShape.LOCATION, RESOURCE, "https://arm.test/op/1", "InProgress")
+GOING = Token(TokenShape.LOCATION, DELETE, "https://arm.test/op/2", "InProgress")
 ERROR = ArmError(ErrorBody("Conflict", "No."), status=409)
 NOT_IN = ArmError(ErrorBody("Unauthorized", "No."), status=401)
 TROUBLE = ArmError(ErrorBody("Busy", "Later."), status=503)
@@ -124,8 +124,8 @@ KEPT = Remember(poll=PollState(RUNNING.progress, 110.0))
                 Requeue(10.0),
             ),
         ),
-        (Done({"id": ID}), Decision((), Read(Follows.OPERATION, {"id": ID}))),
-        (Done(None), Decision((), Read(Follows.OPERATION))),
+        (OperationDone({"id": ID}), Decision((), Read(Follows.OPERATION, {"id": ID}))),
+        (OperationDone(None), Decision((), Read(Follows.OPERATION))),
         (
             Failed(ERROR),
             Decision(
@@ -155,7 +155,7 @@ def test_a_poll_of_a_put(outcome, expected):
             attrs.evolve(RUNNING, token=GOING),
             Decision((KEPT,), Requeue(10.0)),
         ),
-        (Done(None), Decision((), Release())),
+        (OperationDone(None), Decision((), Release())),
         (
             Failed(ERROR),
             Decision((*CLEARED, Remember(bad_end_of=7)), Refused(ERROR, "Delete")),
@@ -171,7 +171,7 @@ def test_a_poll_of_a_delete(outcome, expected):
     assert after_poll(watched(GOING), outcome) == expected
 
 
-ASYNC = Token(Shape.ASYNC, RESOURCE, "https://arm.test/op/3", "InProgress")
+ASYNC = Token(TokenShape.ASYNC, RESOURCE, "https://arm.test/op/3", "InProgress")
 UNSEEN = attrs.evolve(BODY, state="InProgress")
 
 
@@ -196,11 +196,11 @@ def test_a_poll_writes_only_what_another_process_would_poll_by(
 
 
 def test_only_the_first_poll_of_a_delete_is_told():
-    first = after_poll(watched(GOING, poll=PollState()), Done(None))
+    first = after_poll(watched(GOING, poll=PollState()), OperationDone(None))
     assert [one.reason for one in first.effects] == ["MonitorDelete"]
     assert isinstance(first.effects[0], Tell)
-    assert after_poll(watched(GOING), Done(None)).effects == ()
-    assert after_poll(watched(poll=PollState()), Done(None)).effects == ()
+    assert after_poll(watched(GOING), OperationDone(None)).effects == ()
+    assert after_poll(watched(poll=PollState()), OperationDone(None)).effects == ()
 
 
 def test_d3_trouble_while_asking_keeps_the_operation_and_is_logged():
@@ -220,7 +220,7 @@ def test_an_accepted_put_is_followed_to_its_end():
     further = attrs.evolve(RUNNING, delay_seconds=20.0)
     runs = after_poll(watched(accepted=accepted), further)
     assert runs.effects[0] == Remember(accepted=attrs.evolve(accepted, running=further))
-    ended = after_poll(watched(accepted=accepted), Done(None))
+    ended = after_poll(watched(accepted=accepted), OperationDone(None))
     assert ended.effects == (Remember(accepted=attrs.evolve(accepted, running=None)),)
 
 
@@ -236,19 +236,24 @@ def test_what_was_polled_is_not_read_again_if_it_was_the_resource(
     token, api_version, is_used
 ):
     facts = watched(token, api_version=api_version)
-    read = after_poll(facts, Done({"id": ID})).then
+    read = after_poll(facts, OperationDone({"id": ID})).then
     assert (read.body is not None) == is_used
 
 
 @pytest.mark.parametrize(
     ("refusal", "outcome", "told", "then"),
     [
-        (None, Done(None), (), Read(Follows.OPERATION)),
-        (ERROR, Done(None), (TellUnreadable(ERROR),), Read(Follows.OPERATION)),
+        (None, OperationDone(None), (), Read(Follows.OPERATION)),
+        (ERROR, OperationDone(None), (TellUnreadable(ERROR),), Read(Follows.OPERATION)),
         (ERROR, Restart("gone"), None, Lost(Restart("gone", error=ERROR))),
         # Who is not let in cannot say that nothing is there.
         (NOT_IN, Restart("gone"), (), Refused(NOT_IN, "Monitor")),
-        (NOT_IN, Done(None), (TellUnreadable(NOT_IN),), Read(Follows.OPERATION)),
+        (
+            NOT_IN,
+            OperationDone(None),
+            (TellUnreadable(NOT_IN),),
+            Read(Follows.OPERATION),
+        ),
     ],
     ids=["no word", "it is there", "it is not", "who knows", "it is there to see"],
 )

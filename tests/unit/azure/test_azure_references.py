@@ -7,7 +7,7 @@ import pytest
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.read_set import ReadSet
-from asoreconcile.azure.references import References
+from asoreconcile.azure.references import ReferenceResolver
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.objects import ObjectKey
 
@@ -37,7 +37,9 @@ class Cluster:
 def references(namespace, **data):
     cluster = Cluster()
     cluster.data = data
-    made = References(namespace, client=cluster, objects=cluster, glances=ReadSet())
+    made = ReferenceResolver(
+        namespace, client=cluster, objects=cluster, glances=ReadSet()
+    )
     return made, cluster
 
 

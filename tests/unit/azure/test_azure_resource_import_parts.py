@@ -5,7 +5,11 @@ import pytest
 from asoreconcile.arm import ids
 from asoreconcile.azure.resource_import.child_types import ChildTypes
 from asoreconcile.azure.resource_import.object_names import object_name, object_names
-from asoreconcile.azure.resource_import.report import ImportReport, Outcome, ReportRow
+from asoreconcile.azure.resource_import.report import (
+    ImportOutcome,
+    ImportReport,
+    ReportRow,
+)
 from asoreconcile.azure.resource_import.tasks import ListTask, ResourceTask
 from asoreconcile.catalogue.kinds import UnknownVersionError
 from asoreconcile.controllers.catalogue import builtin
@@ -101,9 +105,9 @@ def test_another_version_is_taken_and_a_wrong_one_refused():
 
 def test_a_report_counts_by_kind_status_and_reason():
     outcomes = (
-        Outcome("/a", KIND, "imported"),
-        Outcome("/b", KIND, "imported"),
-        Outcome("/c", None, "failed", "why"),
+        ImportOutcome("/a", KIND, "imported"),
+        ImportOutcome("/b", KIND, "imported"),
+        ImportOutcome("/c", None, "failed", "why"),
     )
     report = ImportReport(outcomes)
     assert (report.imported, report.is_complete) == (2, False)

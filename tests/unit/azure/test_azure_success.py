@@ -17,7 +17,6 @@ from asoreconcile.azure.annotations import (
 from asoreconcile.azure.decisions import (
     Check,
     Decision,
-    Export,
     Fail,
     Follows,
     Note,
@@ -27,6 +26,7 @@ from asoreconcile.azure.decisions import (
     Remember,
     Requeue,
     Succeeded,
+    WriteExports,
 )
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.success import (
@@ -38,7 +38,7 @@ from asoreconcile.azure.success import (
     after_read,
 )
 from asoreconcile.errors import RetryError, StoppedError
-from asoreconcile.middleware.context import Pending
+from asoreconcile.middleware.context import SuboperationPending
 from asoreconcile.middleware.requests import NotReady, Ready
 
 ID = "/subscriptions/s/resourceGroups/rg"
@@ -115,7 +115,7 @@ def test_another_resource_at_the_id_is_told_once(follows, after, accepted, told)
 )
 def test_what_is_in_use_is_exported(result, effects):
     decided = after_check(result, follows=OPERATION, stored=STORED)
-    assert decided == Decision(effects, Export(OPERATION))
+    assert decided == Decision(effects, WriteExports(OPERATION))
 
 
 def test_what_a_put_mended_is_remembered_only_of_what_is_in_use():
@@ -166,7 +166,7 @@ def refusal(status):
         (ArmTransportError("cut", sent="maybe", method="GET", url=""), False),
         (CredentialError("none"), False),
         (ConditionError("bad", reason="Failed"), True),
-        (Pending("sync", after_seconds=1.0), True),
+        (SuboperationPending("sync", after_seconds=1.0), True),
         (RetryError("busy", after_seconds=1.0), False),
         (StoppedError("stopping"), False),
     ],
@@ -177,6 +177,6 @@ def test_d3_only_what_speaks_of_the_resource_ends_its_operation(action, error, i
     assert after_error(action, error, STORED) == (OVER if is_over else ())
 
 
-@pytest.mark.parametrize("action", [Read(PUT), Export(NOTHING), Prepare()])
+@pytest.mark.parametrize("action", [Read(PUT), WriteExports(NOTHING), Prepare()])
 def test_an_error_elsewhere_ends_no_operation(action):
     assert after_error(action, refusal(400), STORED) == ()

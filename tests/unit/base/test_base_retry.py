@@ -8,7 +8,7 @@ import pytest
 from quickclock import QuickClock
 
 from asoreconcile.errors import RetryError, StoppedError
-from asoreconcile.kube.errors import ApiError, CredentialError, TransportError
+from asoreconcile.kube.errors import ApiError, KubeCredentialError, TransportError
 from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.retry import Backoff, retry
 from asoreconcile.testing.clock import FakeClock
@@ -56,7 +56,11 @@ def test_the_last_error_is_raised_as_it_was():
 
 
 def test_what_no_try_would_mend_is_raised_at_once():
-    for error in (ApiError("no", status=403), ValueError("no"), CredentialError("no")):
+    for error in (
+        ApiError("no", status=403),
+        ValueError("no"),
+        KubeCredentialError("no"),
+    ):
         clock, call = QuickClock(), Failing(error)
         with pytest.raises(type(error)):
             tried(call, clock)
@@ -121,7 +125,7 @@ def test_the_bound_is_the_sum_of_the_longest_pauses():
     ("error", "passes"),
     [
         (TransportError("lost"), True),
-        (CredentialError("no credential"), False),
+        (KubeCredentialError("no credential"), False),
         (ApiError("busy", status=429), True),
         (ApiError("starting", status=503), True),
         (ApiError("forbidden", status=403), False),

@@ -6,7 +6,7 @@ import pytest
 
 from asoreconcile.catalogue.conversion import (
     CARRIED,
-    ConversionError,
+    KindConversionError,
     authored_version,
     convert,
     stored_name,
@@ -111,7 +111,7 @@ def test_an_author_who_cannot_be_told_is_an_error_that_says_why(version, notes, 
     made = obj(VNET, version)
     made["metadata"]["annotations"] = notes
 
-    with pytest.raises(ConversionError, match=why):
+    with pytest.raises(KindConversionError, match=why):
         authored_version(VNET, made)
 
 
@@ -209,7 +209,7 @@ def test_an_annotation_somebody_broke_is_named(text, why):
     made["metadata"]["annotations"] = {CARRIED: text}
 
     with pytest.raises(
-        ConversionError,
+        KindConversionError,
         match=f"v20250301 to v1api20240301: annotation {CARRIED}{why}.*: remove it",
     ):
         convert(VNET, made, "v1api20240301")
@@ -220,7 +220,7 @@ def test_an_annotation_somebody_broke_is_named(text, why):
 def test_metadata_of_another_shape_is_named(version, wrong):
     made = obj(VNET, version) | {"metadata": wrong}
 
-    with pytest.raises(ConversionError, match="metadata, or its annotations"):
+    with pytest.raises(KindConversionError, match="metadata, or its annotations"):
         convert(VNET, made, "v1api20240301")
 
 
@@ -264,7 +264,7 @@ UNREADABLE = ["{", "text", "1", "[1]"]
 def test_an_entry_that_cannot_be_read_is_named(text):
     stored = obj(VNET, "v1api20240301storage", {"$propertyBag": {"AddressSpace": text}})
 
-    with pytest.raises(ConversionError, match=r"AddressSpace in a \$propertyBag"):
+    with pytest.raises(KindConversionError, match=r"AddressSpace in a \$propertyBag"):
         convert(VNET, stored, "v20250301")
 
 
@@ -305,13 +305,13 @@ def test_a_status_is_read_without_what_cannot_be_read_of_it():
 def test_a_bag_that_is_no_map_is_an_error():
     stored = obj(VNET, "v20250301storage", {"$propertyBag": ["AddressSpace"]})
 
-    with pytest.raises(ConversionError, match=r"\$propertyBag is no map"):
+    with pytest.raises(KindConversionError, match=r"\$propertyBag is no map"):
         convert(VNET, stored, "v20250301", lenient=True)
 
 
 @pytest.mark.parametrize("to", ["v20990101", "v20990101storage"])
 def test_an_unknown_version_is_named_with_the_known_ones(to):
-    with pytest.raises(ConversionError, match=f"'{to}'.*v20250301"):
+    with pytest.raises(KindConversionError, match=f"'{to}'.*v20250301"):
         convert(VNET, obj(VNET, "v20250301"), to)
 
 

@@ -9,7 +9,7 @@ import pytest
 from asoreconcile.catalogue.files import CatalogueFileError, KindFolder
 from asoreconcile.catalogue.kinds import (
     Catalogue,
-    UnknownKindError,
+    NotInCatalogueError,
     UnknownVersionError,
     newest,
     version_order,
@@ -137,7 +137,7 @@ def test_versions_are_ordered_by_date_then_maturity_then_spelling():
     ],
 )
 def test_unknown_kind_names_the_nearest(group, kind, message):
-    with pytest.raises(UnknownKindError) as error:
+    with pytest.raises(NotInCatalogueError) as error:
         builtin().kind(GroupKind(group, kind))
 
     assert message in str(error.value)

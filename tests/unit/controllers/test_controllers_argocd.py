@@ -6,7 +6,7 @@ import pytest
 from argohealth import argo_health
 
 from asoreconcile.azure.conditions import (
-    Ready,
+    ReadyCondition,
     deleting,
     merge_ready,
     reconciling,
@@ -14,8 +14,8 @@ from asoreconcile.azure.conditions import (
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WARNING = Ready("False", "Conflict", "Warning", "Busy.", 1)
-ERROR = Ready("False", "LocationRequired", "Error", "Say where.", 1)
+WARNING = ReadyCondition("False", "Conflict", "Warning", "Busy.", 1)
+ERROR = ReadyCondition("False", "LocationRequired", "Error", "Say where.", 1)
 
 
 def shown(ready, generation=1):

@@ -8,7 +8,7 @@ from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crd_coverage import missing, stored_version, versions
-from asoreconcile.controllers.crd_plan import SPEC_HASH, Plan, Wanted, plan
+from asoreconcile.controllers.crd_plan import SPEC_HASH, CrdPlan, Wanted, plan
 from asoreconcile.objects import GroupKind, annotations, copy_json, labels
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
@@ -34,7 +34,7 @@ def live(definition):
 @pytest.mark.parametrize("kind", SOME_KINDS, ids=str)
 def test_a_crd_of_aso_s_is_run_as_it_is(kind):
     """Ours adds nothing to it, but descriptions and rules."""
-    assert plan(kind, aso_crd(kind), OURS) == Plan()
+    assert plan(kind, aso_crd(kind), OURS) == CrdPlan()
 
 
 def test_an_older_aso_s_crd_gets_what_it_lacks_and_keeps_what_it_has():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.catalogue.conversion import ConversionError
+from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.storage_codec import (
     HubVersionCodec,
     SingleVersionCodec,
@@ -109,5 +109,5 @@ def test_an_object_whose_bag_cannot_be_read_is_not_acted_upon():
         "spec": {"$propertyBag": {"AddressSpace": "{"}},
     }
 
-    with pytest.raises(ConversionError, match="AddressSpace"):
+    with pytest.raises(KindConversionError, match="AddressSpace"):
         HubVersionCodec(VNET).read(kept)

@@ -8,7 +8,11 @@ from asoreconcile.expressions.api import ExpressionLimitError, Expressions
 from asoreconcile.expressions.limits import Limits, Recent
 from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import EngineLimitError
-from asoreconcile.expressions.turns import PATIENCE_SECONDS, EngineBusyError, Turns
+from asoreconcile.expressions.turns import (
+    PATIENCE_SECONDS,
+    EngineBusyError,
+    EngineTurns,
+)
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.testing.clock import FakeClock
 
@@ -75,7 +79,7 @@ def use(turns, namespace, seconds):
 
 
 def test_the_first_engine_does_alone_while_nobody_waits(clock):
-    turns = Turns("abc", clock=clock)
+    turns = EngineTurns("abc", clock=clock)
     for _ in range(3):
         number, thing = turns.take("n")
         assert (number, thing) == (0, "a")
@@ -83,7 +87,7 @@ def test_the_first_engine_does_alone_while_nobody_waits(clock):
 
 
 def test_namespaces_that_use_much_leave_an_engine_to_the_others(clock):
-    turns = Turns("abc", clock=clock)
+    turns = EngineTurns("abc", clock=clock)
     use(turns, "bad", 5.0)
     use(turns, "worse", 9.0)
     waiters = Waiters(turns, clock)
@@ -94,7 +98,7 @@ def test_namespaces_that_use_much_leave_an_engine_to_the_others(clock):
 
 
 def test_who_has_used_little_goes_before_who_came_first(clock):
-    turns = Turns("a", clock=clock)
+    turns = EngineTurns("a", clock=clock)
     use(turns, "bad", 0.5)
     number, _ = turns.take("other")
     waiters = Waiters(turns, clock)
@@ -105,7 +109,7 @@ def test_who_has_used_little_goes_before_who_came_first(clock):
 
 
 def test_namespaces_alike_take_turns(clock):
-    turns = Turns("a", clock=clock)
+    turns = EngineTurns("a", clock=clock)
     number, _ = turns.take("other")
     waiters = Waiters(turns, clock)
     for namespace in ("x", "x", "x", "y"):
@@ -119,7 +123,7 @@ def test_namespaces_alike_take_turns(clock):
 
 def test_turns_are_never_lost_whoever_gives_up(clock):
     """Real threads, short patience: in the end everything is free again."""
-    turns = Turns("ab", clock=clock)
+    turns = EngineTurns("ab", clock=clock)
     waiters = Waiters(turns, clock)
     turns.take("held")
     for namespace in "xxyyzz":
@@ -136,7 +140,7 @@ def test_turns_are_never_lost_whoever_gives_up(clock):
 
 
 def test_what_was_used_is_forgotten_in_time(clock):
-    turns = Turns("a", clock=clock)
+    turns = EngineTurns("a", clock=clock)
     use(turns, "once", 1.5)
     clock.advance(120.0)
     use(turns, "other", 0.8)
@@ -151,7 +155,7 @@ def test_what_was_used_is_forgotten_in_time(clock):
 
 
 def test_no_namespace_has_all_engines_not_even_at_first(clock):
-    turns = Turns("abc", clock=clock)
+    turns = EngineTurns("abc", clock=clock)
     waiters = Waiters(turns, clock)
     for _ in range(5):
         waiters.want("new")
@@ -160,7 +164,7 @@ def test_no_namespace_has_all_engines_not_even_at_first(clock):
 
 
 def test_what_is_running_counts_as_used(clock):
-    turns = Turns("abc", clock=clock)
+    turns = EngineTurns("abc", clock=clock)
     turns.take("x")
     turns.take("y")
     clock.advance(2.0)
@@ -170,7 +174,7 @@ def test_what_is_running_counts_as_used(clock):
 
 
 def test_who_waits_too_long_lets_others_go_on(clock):
-    turns = Turns("a", clock=clock)
+    turns = EngineTurns("a", clock=clock)
     number, _ = turns.take("bad")
     waiters = Waiters(turns, clock)
     waiters.want("bad")
@@ -182,7 +186,7 @@ def test_who_waits_too_long_lets_others_go_on(clock):
 
 
 def test_one_engine_is_enough(clock):
-    turns = Turns("a", clock=clock)
+    turns = EngineTurns("a", clock=clock)
     for _ in range(3):
         use(turns, "bad", 5.0)
 

@@ -7,7 +7,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.extension_points import DELETE, EVERY_SUCCESS
-from asoreconcile.middleware.requests import Delete, Deleted, Success
+from asoreconcile.middleware.requests import DeleteRequest, ResourceDeleted, Success
 from asoreconcile.testing.extensions import FakeArm, arm_fault, fake_ctx
 
 KIND = "subscription/Alias"
@@ -16,22 +16,22 @@ CANCEL = "/subscriptions/sub/providers/Microsoft.Subscription/cancel"
 
 
 def deleted(arm, status=None):
-    chain = composed(DefaultHandlers(delete=lambda req: Deleted())).chain(
+    chain = composed(DefaultHandlers(delete=lambda req: ResourceDeleted())).chain(
         DELETE, group_kind(KIND)
     )
     ctx = fake_ctx(version(KIND), arm=arm)
-    return chain(Delete(ctx, cr(KIND, status=status, name="kubernetes-name")))
+    return chain(DeleteRequest(ctx, cr(KIND, status=status, name="kubernetes-name")))
 
 
 def test_the_subscription_of_an_alias_is_cancelled_first():
     arm = FakeArm().on("POST", CANCEL, "2021-10-01", {"subscriptionId": "sub"})
-    assert deleted(arm, SUBSCRIBED) == Deleted()
+    assert deleted(arm, SUBSCRIBED) == ResourceDeleted()
     assert arm.sent == [("POST", CANCEL, "2021-10-01")]
 
 
 @pytest.mark.parametrize("status", [{}, {"properties": {}}, {"properties": None}])
 def test_an_alias_without_a_subscription_is_just_deleted(status):
-    assert deleted(FakeArm(), status) == Deleted()
+    assert deleted(FakeArm(), status) == ResourceDeleted()
 
 
 def test_an_alias_stays_while_its_subscription_cannot_be_cancelled():

@@ -5,15 +5,17 @@ import json
 import pytest
 from extensions_chains import cr, default, group_kind, version
 
-from asoreconcile.arm.outcomes import Done
+from asoreconcile.arm.outcomes import OperationDone
 from asoreconcile.arm.outcomes import Pending as Running
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token, loads
-from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape, loads
+from asoreconcile.middleware.context import MemoryOperations, SuboperationPending
 from asoreconcile.middleware.extension_points import POST_RECONCILE
 from asoreconcile.middleware.requests import NotReady, PostReconcile, Ready
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, fake_ctx
 
-TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress")
+TOKEN = Token(
+    TokenShape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress"
+)
 KIND = "dataprotection/BackupVaultsBackupInstance"
 SYNC_RESPONSE = "BackupInstancesClientSyncBackupInstanceResponse"
 BI_TOKEN = "serviceoperator.azure.com/bi-poller-resume-token"
@@ -81,14 +83,14 @@ def test_a_users_error_is_synced_over_passes_and_judged_afterwards():
     operations = MemoryOperations()
     status = protection("ProtectionError", "UserErrorMissingPermission")
     arm = FakeArm().on("POST", "/sync", "2024-04-01", Running(TOKEN, 5.0))
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         checked(status, arm, operations)
     assert arm.sent == [("POST", f"{ARM_ID}/sync", "2024-04-01")]
     assert arm.bodies == [{"syncType": "Default"}]
     kept = loads(operations.tokens[BI_TOKEN], type_name=SYNC_RESPONSE)
     assert kept.url == TOKEN.url
 
-    arm = FakeArm().on("POLL", TOKEN.url, "", Done())
+    arm = FakeArm().on("POLL", TOKEN.url, "", OperationDone())
     answer = checked(status, arm, operations)
     assert isinstance(answer, NotReady)
     assert operations.tokens == {}
@@ -112,7 +114,7 @@ def test_a_sync_that_aso_began_goes_on():
     token = loads(written, type_name=SYNC_RESPONSE)
     arm = FakeArm().on("POLL", "/operations/7", "", Running(token, 5.0))
     status = protection("ProtectionError", "UserErrorMissingPermission")
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         checked(status, arm, operations)
     assert [method for method, *_ in arm.sent] == ["POLL"]
     assert json.loads(operations.tokens[BI_TOKEN]) == json.loads(written)

@@ -4,15 +4,15 @@ import pytest
 from extensions_chains import cr, default, group_kind, version
 
 from asoreconcile.arm.outcomes import Pending as Running
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
-from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.middleware.context import MemoryOperations, SuboperationPending
 from asoreconcile.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.middleware.requests import ExportSecrets
 from asoreconcile.testing.extensions import FakeArm, fake_ctx
 
 KIND = "redhatopenshift/HcpOpenShiftCluster"
 URL = "https://arm.test/operations/1"
-TOKEN = Token(Shape.LOCATION, RESOURCE, URL, "InProgress")
+TOKEN = Token(TokenShape.LOCATION, RESOURCE, URL, "InProgress")
 
 
 def export(arm, operations):
@@ -27,7 +27,7 @@ def test_a_credential_in_the_making_is_waited_for_over_restarts():
     begin = FakeArm().on(
         "POST", "/requestAdminCredential", "2026-06-30-preview", Running(TOKEN, 15.0)
     )
-    with pytest.raises(Pending) as raised:
+    with pytest.raises(SuboperationPending) as raised:
         export(begin, operations)
     assert raised.value.after_seconds == 15.0
     done = FakeArm().on("POLL", URL, "", {"kubeconfig": "k"})

@@ -6,23 +6,23 @@ from extensions_chains import composed, cr, group_kind, version
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.extension_points import DELETE
-from asoreconcile.middleware.requests import Delete, Deleted, InProgress
+from asoreconcile.middleware.requests import DeleteRequest, InProgress, ResourceDeleted
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
 
 KIND = "apimanagement/Product"
 
 
-def deleted(arm, answer=Deleted()):  # noqa: B008 - frozen
+def deleted(arm, answer=ResourceDeleted()):  # noqa: B008 - frozen
     chain = composed(DefaultHandlers(delete=lambda req: answer)).chain(
         DELETE, group_kind(KIND)
     )
     ctx = fake_ctx(version(KIND), arm=arm)
-    return chain(Delete(ctx, cr(KIND, name="kubernetes-name")))
+    return chain(DeleteRequest(ctx, cr(KIND, name="kubernetes-name")))
 
 
 def test_b3_a_product_is_deleted_by_its_arm_id_with_its_subscriptions():
     arm = FakeArm().on("DELETE", ARM_ID, "2022-08-01", None)
-    assert deleted(arm) == Deleted()
+    assert deleted(arm) == ResourceDeleted()
     assert arm.sent == [("DELETE", ARM_ID, "2022-08-01")]
     assert arm.options == [
         {"query": {"deleteSubscriptions": "true"}, "headers": {"If-Match": "*"}}

@@ -5,10 +5,10 @@ from extensions_chains import SUBSCRIPTION, cr, default, group_kind, version
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Done
+from asoreconcile.arm.outcomes import OperationDone
 from asoreconcile.arm.outcomes import Pending as Running
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token
-from asoreconcile.middleware.context import MemoryOperations, Pending
+from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.middleware.context import MemoryOperations, SuboperationPending
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.testing.extensions import FakeArm, arm_fault, fake_ctx
@@ -23,7 +23,9 @@ DELETED = (
     f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.KeyVault"
     "/locations/westus2/deletedVaults/azure-name"
 )
-TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress")
+TOKEN = Token(
+    TokenShape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress"
+)
 ABSENT = arm_fault(404, "DeletedVaultNotFound")
 
 
@@ -100,24 +102,24 @@ def test_purge_runs_over_passes_and_survives_a_restart():
     operations = MemoryOperations()
     arm = FakeArm().on("GET", DELETED, API, deleted())
     arm.on("POST", f"{DELETED}/purge", API, Running(TOKEN, 10.0))
-    with pytest.raises(Pending) as raised:
+    with pytest.raises(SuboperationPending) as raised:
         modified("purgeThenCreate", arm, operations)
     assert raised.value.after_seconds == 10.0
 
     # A new process knows the token only.
     arm = FakeArm().on("POLL", TOKEN.url, "", Running(TOKEN, 20.0))
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         modified("purgeThenCreate", arm, operations)
     assert len(arm.sent) == 1
 
-    arm = FakeArm().on("POLL", TOKEN.url, "", Done())
+    arm = FakeArm().on("POLL", TOKEN.url, "", OperationDone())
     assert modified("purgeThenCreate", arm, operations) == "default"
     assert operations.tokens == {}
 
 
 def test_b8_the_purge_goes_to_the_azure_name():
     arm = FakeArm().on("GET", DELETED, API, deleted())
-    arm.on("POST", "/purge", API, Done())
+    arm.on("POST", "/purge", API, OperationDone())
     assert modified("purgeThenCreate", arm) == "default"
     assert arm.sent[-1] == ("POST", f"{DELETED}/purge", API)
 

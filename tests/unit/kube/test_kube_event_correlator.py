@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 
 from asoreconcile.kube import event_correlator
-from asoreconcile.kube.event_correlator import EventCorrelator, Record
+from asoreconcile.kube.event_correlator import EventCorrelator, EventRecord
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def record(message="m", *, name="a", uid="u", kind="Warning", reason="Failed"):
     obj = {"kind": "Thing", "metadata": {"name": name, "namespace": "n", "uid": uid}}
-    return Record(obj, kind, reason, message, AT)
+    return EventRecord(obj, kind, reason, message, AT)
 
 
 def observed(correlator, records, *, every_seconds=0.0):

@@ -7,7 +7,7 @@ import pytest
 from notedclock import NotedClock
 
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.event_correlator import Record
+from asoreconcile.kube.event_correlator import EventRecord
 from asoreconcile.kube.event_encoding import EVENT_SERIES
 from asoreconcile.kube.event_queue import GATHER_SECONDS
 from asoreconcile.kube.event_series import SeriesCorrelator
@@ -241,7 +241,7 @@ def test_stop_writes_what_was_only_counted_also_of_a_full_queue(server, clock):
 def test_memory_holds_the_last_4096(clock):
     correlator = SeriesCorrelator()
     for number in range(5000):
-        happened = Record(OBJ, "Normal", f"R{number}", "m", clock.now())
+        happened = EventRecord(OBJ, "Normal", f"R{number}", "m", clock.now())
         correlator.observe(happened, 0.0)
     assert len(correlator) == 4096
 
@@ -255,7 +255,7 @@ def test_default_instance_is_the_host(server, clock):
 
 
 def test_what_comes_again_after_six_quiet_minutes_is_a_new_event():
-    correlator, record = SeriesCorrelator(), Record(OBJ, "Normal", "R", "m", FROM)
+    correlator, record = SeriesCorrelator(), EventRecord(OBJ, "Normal", "R", "m", FROM)
     first = correlator.observe(record, 0.0)
     assert correlator.observe(record, 359.9) is first
     later = correlator.observe(record, 359.9 + 360.0)
@@ -264,7 +264,7 @@ def test_what_comes_again_after_six_quiet_minutes_is_a_new_event():
 
 
 def test_a_series_that_was_told_to_its_end_is_not_told_again():
-    correlator, record = SeriesCorrelator(), Record(OBJ, "Normal", "R", "m", FROM)
+    correlator, record = SeriesCorrelator(), EventRecord(OBJ, "Normal", "R", "m", FROM)
     for _ in range(2):
         correlator.observe(record, 0.0)
     assert correlator.finished(360.0) == []

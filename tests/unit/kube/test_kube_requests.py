@@ -8,7 +8,7 @@ from asoreconcile.kube.errors import NotFoundError, TransportError, Unauthorized
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.kube.rest_client import RestClient
 from asoreconcile.kube.selection import ListOptions, Selection
-from asoreconcile.kube.transport import Response, Stream
+from asoreconcile.kube.transport import ApiResponse, Stream
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
@@ -158,7 +158,7 @@ class Refusing:
 
     def send(self, method, target, *, headers, body):
         self.sent += 1
-        return Response(401, {}, b"{}")
+        return ApiResponse(401, {}, b"{}")
 
     def renew_credential(self):
         return True

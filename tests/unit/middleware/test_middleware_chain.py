@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from asoreconcile.middleware import chain as chain_module
 from asoreconcile.middleware.chain import ChainRow, Extensions, NextCalledTwice
-from asoreconcile.middleware.context import Pending
+from asoreconcile.middleware.context import SuboperationPending
 from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.extension_points import (
     DELETE,
@@ -28,8 +28,7 @@ from asoreconcile.middleware.extension_set import (
 from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.middleware.requests import (
     Block,
-    Delete,
-    Deleted,
+    DeleteRequest,
     ExportConfigMaps,
     ExportSecrets,
     InProgress,
@@ -39,6 +38,7 @@ from asoreconcile.middleware.requests import (
     PreReconcileOwner,
     Proceed,
     Ready,
+    ResourceDeleted,
     SecretExport,
     Success,
 )
@@ -139,20 +139,20 @@ def test_every_point_has_a_terminal(point):
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [(None, Deleted()), (arm_fault(404, "NotFound"), Deleted())],
+    [(None, ResourceDeleted()), (arm_fault(404, "NotFound"), ResourceDeleted())],
     ids=["done", "404"],
 )
 def test_the_delete_terminal_deletes_the_resource(answer, expected):
     arm = FakeArm().on("DELETE", ARM_ID, "2024-01-01", answer)
     chain = Extensions.compose(kinds=KINDS).chain(DELETE, THING)
-    assert chain(Delete(fake_ctx(arm=arm), {})) == expected
+    assert chain(DeleteRequest(fake_ctx(arm=arm), {})) == expected
     assert arm.sent == [("DELETE", ARM_ID, "2024-01-01")]
 
 
 def test_a_terminal_can_be_replaced():
     terminals = DefaultHandlers(delete=lambda req: InProgress(7.0))
     extensions = Extensions.compose(kinds=KINDS, terminals=terminals)
-    answer = extensions.chain(DELETE, THING)(Delete(fake_ctx(), {}))
+    answer = extensions.chain(DELETE, THING)(DeleteRequest(fake_ctx(), {}))
     assert answer == InProgress(7.0)
 
 
@@ -167,13 +167,13 @@ def test_calling_next_twice_is_refused_before_anything_happens_twice():
 
     def delete(req):
         reached.append(req)
-        return Deleted()
+        return ResourceDeleted()
 
     extensions = Extensions.compose(
         [greedy], kinds=KINDS, terminals=DefaultHandlers(delete=delete)
     )
     with pytest.raises(NextCalledTwice, match=r"twice.*greedy.*delete"):
-        extensions.chain(DELETE, THING)(Delete(fake_ctx(), {}))
+        extensions.chain(DELETE, THING)(DeleteRequest(fake_ctx(), {}))
     assert len(reached) == 1
 
 
@@ -260,7 +260,7 @@ def measured(run):
     chain = Extensions.compose(
         [one], kinds=KINDS, metrics=ExtensionMetrics(registry)
     ).chain(PRE_RECONCILE, THING)
-    with contextlib.suppress(Pending, ZeroDivisionError):
+    with contextlib.suppress(SuboperationPending, ZeroDivisionError):
         chain(PreReconcile(fake_ctx(), {}))
     return {
         (sample.name, sample.labels.get("outcome"), sample.labels["kind"]): sample.value
@@ -282,7 +282,7 @@ def raising(error):
     [
         (lambda req, call_next: call_next(req), "proceed"),
         (lambda req, call_next: Block("no"), "block"),
-        (raising(Pending("x", after_seconds=1)), "pending"),
+        (raising(SuboperationPending("x", after_seconds=1)), "pending"),
         (raising(ZeroDivisionError()), "error"),
     ],
     ids=["proceed", "block", "pending", "error"],

@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.middleware.factories import Keep, keep_children, writable
+from asoreconcile.middleware.factories import ChildMerge, keep_children, writable
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import copy_json
 from asoreconcile.testing.extensions import FakeArm, fake_ctx, fake_version, returns
@@ -17,7 +17,7 @@ def child(name, **properties):
     return {"name": name, "properties": properties}
 
 
-def kept(payload, raw, rule=Keep.REPLACE, version="2022-01-01", **options):
+def kept(payload, raw, rule=ChildMerge.REPLACE, version="2022-01-01", **options):
     modify = keep_children("properties.kids", shapes=SHAPES, rule=rule, **options)
     before = copy_json(payload)
     ctx = fake_ctx(fake_version(version), raw=raw)
@@ -43,13 +43,13 @@ def test_replace_ignores_what_the_payload_has():
 def test_merge_puts_the_specs_first_then_azures_with_other_names():
     raw = {"properties": {"kids": [child("B", size=9), child("b", size=9)]}}
     result = kept(
-        {"properties": {"kids": [child("b", size=1)]}}, raw, Keep.MERGE_BY_NAME
+        {"properties": {"kids": [child("b", size=1)]}}, raw, ChildMerge.MERGE_BY_NAME
     )
     assert result["properties"]["kids"] == [child("b", size=1), child("B", size=9)]
 
 
 def test_merge_into_a_payload_without_the_list():
-    result = kept({}, {"properties": {"kids": [child("a")]}}, Keep.MERGE_BY_NAME)
+    result = kept({}, {"properties": {"kids": [child("a")]}}, ChildMerge.MERGE_BY_NAME)
     assert result == {"properties": {"kids": [child("a")]}}
 
 
@@ -61,7 +61,7 @@ def test_without_children_the_payload_stays(raw):
 
 
 def test_before_the_id_is_known_nothing_is_asked():
-    modify = keep_children("properties.kids", shapes=SHAPES, rule=Keep.REPLACE)
+    modify = keep_children("properties.kids", shapes=SHAPES, rule=ChildMerge.REPLACE)
     req = ModifyPayload(fake_ctx(arm=FakeArm(), arm_id=""), {}, {"a": 1})
     assert modify(req, returns({"a": 1})) == {"a": 1}
 
@@ -140,14 +140,14 @@ def test_children_on_their_way_out_are_not_sent(state):
     ],
 )
 def test_the_put_rests_on_what_was_read(etag, rests_on):
-    modify = keep_children("properties.kids", shapes=SHAPES, rule=Keep.REPLACE)
+    modify = keep_children("properties.kids", shapes=SHAPES, rule=ChildMerge.REPLACE)
     ctx = fake_ctx(raw={"etag": etag, "properties": {"kids": []}})
     modify(ModifyPayload(ctx, {}, {}), returns({}))
     assert ctx.rests_on == rests_on
 
 
 def test_a_put_of_what_azure_does_not_have_rests_on_nothing():
-    modify = keep_children("properties.kids", shapes=SHAPES, rule=Keep.REPLACE)
+    modify = keep_children("properties.kids", shapes=SHAPES, rule=ChildMerge.REPLACE)
     ctx = fake_ctx(raw=None)
     modify(ModifyPayload(ctx, {}, {}), returns({}))
     assert ctx.rests_on is None

@@ -5,17 +5,38 @@ import threading
 import pytest
 
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Done, Failed, Progress, ReadResource, Restart
+from asoreconcile.arm.outcomes import (
+    Failed,
+    OperationDone,
+    Progress,
+    ReadResource,
+    Restart,
+)
 from asoreconcile.arm.outcomes import Pending as Running
-from asoreconcile.arm.tokens import RESOURCE, Shape, Token, TokenError, dumps, loads
+from asoreconcile.arm.tokens import (
+    RESOURCE,
+    Token,
+    TokenError,
+    TokenShape,
+    dumps,
+    loads,
+)
 from asoreconcile.errors import RetryError, StoppedError
-from asoreconcile.middleware.context import KeptAs, MemoryOperations, Pending
+from asoreconcile.middleware.context import (
+    KeptAs,
+    MemoryOperations,
+    SuboperationPending,
+)
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
 
 VERSION = "2024-01-01"
-TOKEN = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress")
-LATER = Token(Shape.LOCATION, RESOURCE, "https://arm.test/operations/2", "InProgress")
+TOKEN = Token(
+    TokenShape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress"
+)
+LATER = Token(
+    TokenShape.LOCATION, RESOURCE, "https://arm.test/operations/2", "InProgress"
+)
 
 
 def never():
@@ -60,14 +81,14 @@ def test_what_was_observed_replaces_the_read(body):
 def test_lro_that_ends_at_once_leaves_no_token():
     operations = MemoryOperations()
     ctx = fake_ctx(operations=operations)
-    assert ctx.lro("purge", lambda: Done({"key": "value"})) == {"key": "value"}
+    assert ctx.lro("purge", lambda: OperationDone({"key": "value"})) == {"key": "value"}
     assert operations.tokens == {}
 
 
 def test_lro_stores_its_token_and_comes_back_over_passes_with_one_request_each():
     operations = MemoryOperations()
     arm = FakeArm().on("POST", "/purge", VERSION, Running(TOKEN, 7.0))
-    with pytest.raises(Pending) as raised:
+    with pytest.raises(SuboperationPending) as raised:
         fake_ctx(arm=arm, operations=operations).lro(
             "purge", lambda: arm.post(f"{ARM_ID}/purge", VERSION)
         )
@@ -75,11 +96,11 @@ def test_lro_stores_its_token_and_comes_back_over_passes_with_one_request_each()
     assert operations.tokens == {"purge": dumps(TOKEN)}
 
     arm = FakeArm().on("POLL", "/operations/1", "", Running(LATER, 3.0))
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         fake_ctx(arm=arm, operations=operations).lro("purge", never)
     assert operations.tokens == {"purge": dumps(LATER)}
 
-    arm = FakeArm().on("POLL", "/operations/2", "", Done({"done": True}))
+    arm = FakeArm().on("POLL", "/operations/2", "", OperationDone({"done": True}))
     ctx = fake_ctx(arm=arm, operations=operations)
     assert ctx.lro("purge", never) == {"done": True}
     assert operations.tokens == {}
@@ -102,7 +123,7 @@ def test_d3_lro_that_cannot_be_read_just_now_keeps_its_token():
     operations.save("purge", dumps(TOKEN))
     trouble = ArmTransportError("reset", sent="maybe", method="GET", url="https://a")
     arm = FakeArm().on("POLL", "/1", "", Running(TOKEN, 2.0, trouble=trouble))
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         fake_ctx(arm=arm, operations=operations).lro("purge", never)
     assert operations.tokens == {"purge": dumps(TOKEN)}
 
@@ -117,7 +138,9 @@ def test_l16_lro_that_azure_forgot_begins_anew(forgotten):
     operations.save("purge", dumps(TOKEN))
     arm = FakeArm().on("POLL", "/operations/1", "", forgotten)
     ctx = fake_ctx(arm=arm, operations=operations)
-    assert ctx.lro("purge", lambda: Done({"begun": "anew"})) == {"begun": "anew"}
+    assert ctx.lro("purge", lambda: OperationDone({"begun": "anew"})) == {
+        "begun": "anew"
+    }
     assert operations.tokens == {}
 
 
@@ -125,7 +148,7 @@ def test_r1_14_unreadable_token_is_dropped_and_the_operation_begins_anew():
     operations = MemoryOperations()
     operations.save("purge", "{broken")
     ctx = fake_ctx(operations=operations)
-    assert ctx.lro("purge", Done) is None
+    assert ctx.lro("purge", OperationDone) is None
     assert operations.tokens == {}
 
 
@@ -138,14 +161,14 @@ def test_h1_lro_counts_its_polls_and_keeps_its_id_from_pass_to_pass():
 
     def asked():
         ctx = fake_ctx(arm=arm, operations=operations, polls=polls, clock=clock)
-        with pytest.raises(Pending):
+        with pytest.raises(SuboperationPending):
             ctx.lro("purge", lambda: arm.post(f"{ARM_ID}/purge", VERSION))
 
     for _ in range(3):
         asked()
         clock.advance(7.0)
     assert arm.progress == progress[:2]
-    arm = FakeArm().on("POLL", "/operations/1", "", Done())
+    arm = FakeArm().on("POLL", "/operations/1", "", OperationDone())
     ctx = fake_ctx(arm=arm, operations=operations, polls=polls, clock=clock)
     assert ctx.lro("purge", never) is None
     assert arm.progress == [progress[2]]
@@ -159,10 +182,10 @@ def test_d4_lro_is_not_polled_before_its_time():
     def ctx():
         return fake_ctx(operations=operations, polls=polls, clock=clock)
 
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         ctx().lro("purge", lambda: Running(TOKEN, 60.0))
     clock.advance(20.0)
-    with pytest.raises(Pending) as raised:
+    with pytest.raises(SuboperationPending) as raised:
         ctx().lro("purge", never)
     assert raised.value.after_seconds == 40.0
 
@@ -184,12 +207,12 @@ def test_lro_that_another_operator_knows_is_kept_as_it_keeps_it():
     operations = MemoryOperations()
     kept_as = KeptAs("other.example/token", "PurgeResponse")
     ctx = fake_ctx(operations=operations)
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         ctx.lro("purge", lambda: Running(TOKEN, 1.0), kept_as=kept_as)
     assert loads(operations.tokens["other.example/token"], type_name="PurgeResponse")
     with pytest.raises(TokenError):
         loads(operations.tokens["other.example/token"])
-    arm = FakeArm().on("POLL", "/operations/1", "", Done({"done": True}))
+    arm = FakeArm().on("POLL", "/operations/1", "", OperationDone({"done": True}))
     ctx = fake_ctx(arm=arm, operations=operations)
     assert ctx.lro("purge", never, kept_as=kept_as) == {"done": True}
     assert operations.tokens == {}
@@ -198,7 +221,7 @@ def test_lro_that_another_operator_knows_is_kept_as_it_keeps_it():
 def test_lro_accepted_without_a_monitor_looks_again_later():
     operations = MemoryOperations()
     ctx = fake_ctx(operations=operations)
-    with pytest.raises(Pending) as raised:
+    with pytest.raises(SuboperationPending) as raised:
         ctx.lro("purge", lambda: ReadResource("no monitor", deleting=False))
     assert raised.value.after_seconds > 0
     assert operations.tokens == {}
@@ -207,9 +230,9 @@ def test_lro_accepted_without_a_monitor_looks_again_later():
 def test_two_operations_of_one_object_do_not_mix():
     operations = MemoryOperations()
     ctx = fake_ctx(operations=operations)
-    with pytest.raises(Pending):
+    with pytest.raises(SuboperationPending):
         ctx.lro("purge", lambda: Running(TOKEN, 1.0))
-    assert ctx.lro("sync", lambda: Done({"other": 1})) == {"other": 1}
+    assert ctx.lro("sync", lambda: OperationDone({"other": 1})) == {"other": 1}
     assert set(operations.tokens) == {"purge"}
 
 

@@ -10,7 +10,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     Follow,
     LeaseObservation,
     LeaseTiming,
-    Write,
+    WriteLease,
     decide,
     released,
     seen,
@@ -75,7 +75,7 @@ def test_tries_are_spread(chance, seconds):
 
 def test_le3_an_absent_lease_is_created():
     answer = decided(LeaseObservation(None, 0))
-    assert answer == Write(
+    assert answer == WriteLease(
         {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -139,7 +139,9 @@ def test_le4_clocks_of_other_machines_do_not_matter(skew_hours):
     assert decided(LeaseObservation(lease(), 90), now=104.9, wall=wall) == Follow(
         "other", 105
     )
-    assert isinstance(decided(LeaseObservation(lease(), 90), now=105, wall=wall), Write)
+    assert isinstance(
+        decided(LeaseObservation(lease(), 90), now=105, wall=wall), WriteLease
+    )
 
 
 def test_le4_the_holder_says_for_how_long():

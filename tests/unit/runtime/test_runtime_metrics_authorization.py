@@ -4,7 +4,7 @@ import pytest
 
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
-from asoreconcile.serving.messages import Request
+from asoreconcile.serving.messages import ServerRequest
 from asoreconcile.testing.clock import FakeClock
 
 CANARY = "canary-token"
@@ -51,7 +51,7 @@ def scrapers(cluster, clock):
 
 def scrape(scrapers, authorization=f"Bearer {CANARY}", target="/metrics"):
     headers = {"authorization": authorization} if authorization else {}
-    refusal = scrapers.refusal(Request("GET", target, headers))
+    refusal = scrapers.refusal(ServerRequest("GET", target, headers))
     return refusal.status if refusal else 200
 
 
