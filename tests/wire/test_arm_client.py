@@ -627,16 +627,21 @@ def test_t7_requests_of_a_resync_go_in_the_background(
 
 
 def test_t9_polls_wait_longer_the_more_operations_are_open(azure, credential):
+    """Where Azure says how many reads are left; else it is short of nothing."""
     clock = FakeClock()
     client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=Budget(clock))
     headers = {"Azure-AsyncOperation": MONITOR, "Retry-After": "2"}
     azure.put(URL, status=201, headers=headers, json={})
-    waits = [client.put(ID, "1", {}).delay_seconds for _ in range(80)]
-    assert (waits[0], waits[24], waits[79]) == (2, 2, 6.4)
-    azure.get(MONITOR, json={"status": "Succeeded"})
+    unasked = [client.put(ID, "1", {}).delay_seconds for _ in range(80)]
+    assert set(unasked) == {2}
+    left = {"x-ms-ratelimit-remaining-subscription-reads": "250"}
+    azure.get(MONITOR, headers=left, json={"status": "Succeeded"})
     running = client.put(ID, "1", {})
+    assert running.delay_seconds == 2
     client.poll(running.token, running.progress)
-    assert client.put(ID, "1", {}).delay_seconds == 81 / 12.5
+    waits = [client.put(ID, "1", {}).delay_seconds for _ in range(80)]
+    per_second = 12.5 + (250 - 100) / 10
+    assert waits[::79] == pytest.approx([81 / per_second, 160 / per_second])
     client.close()
 
 
