@@ -150,7 +150,7 @@ def test_recorded_deletions_end_well_except_for_known_failures(followed):
         for _, write, outcome, _ in followed
         if write["outcome"] == "accepted"
     )
-    assert ends == {"Done": 577, "Failed": 3, "Pending": 6}
+    assert ends == {"OperationDone": 577, "Failed": 3, "Pending": 6}
 
 
 def test_recorded_monitors_are_polled_where_the_recorder_polled_them(followed):
