@@ -15,7 +15,7 @@ def test_what_a_command_sets_up_ends_with_the_test():
     interval = sys.getswitchinterval()
     azure = logging.getLogger("azure.identity")
     with kept():
-        log.configure(level=logging.DEBUG)
+        log.configure(level=logging.DEBUG, errors_only=["azure.identity"])
         sys.setswitchinterval(interval / 2)
         assert not azure.isEnabledFor(logging.WARNING)
     assert azure.isEnabledFor(logging.WARNING)
