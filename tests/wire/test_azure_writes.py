@@ -30,7 +30,7 @@ SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 
 @pytest.fixture
 def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as running:
+    with World(tmp_path, lro=25.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS, SERVERS)
         yield running
 
@@ -66,14 +66,13 @@ def test_each_step_of_a_life_that_takes_its_time(world):
     network = virtual_network()
     world.apply(network, marked=False)
     step = Steps(world, network)
-    life = [step() for _ in range(6)]
+    life = [step() for _ in range(5)]
     world.delete(network)
     life += [step() for _ in range(4)]
     assert life == [
         (["claim"], ["CredentialFrom"]),  # with the mark
         (["record", "status"], ["BeginCreateOrUpdate"]),
         ([], []),  # a poll
-        ([], []),
         ([], []),
         (["clear", "status"], []),
         (["record", "status"], ["BeginDelete"]),
@@ -112,10 +111,9 @@ def test_exports_and_what_is_noted_of_them(world):
     }
     world.apply(server)
     step = Steps(world, server)
-    assert [step() for _ in range(6)] == [
+    assert [step() for _ in range(5)] == [
         (["claim"], ["CredentialFrom"]),
         (["record", "status"], ["BeginCreateOrUpdate"]),
-        ([], []),
         ([], []),
         ([], []),
         (["export Secret", "export ConfigMap", "clear", "status"], []),

@@ -73,7 +73,8 @@ class Counts:
     def __init__(self):
         self.seen = []
 
-    def kube_request(self, code, method, host):
+    def kube_request(self, code, method, host, seconds):
+        assert seconds >= 0
         self.seen.append((code, method, host))
 
 
