@@ -167,7 +167,7 @@ class AzureControllers:
             default_policy=settings.default_policy,
             sync_mode=settings.sync_mode,
             is_credential=NamedCredentials(kinds),
-            namesakes=kinds.namesakes,
+            objects_with_arm_id=kinds.objects_with_arm_id,
             waiting=self._waiting,
             build=f"asoreconcile-{__version__}",
         )

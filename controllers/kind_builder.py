@@ -72,7 +72,7 @@ class KindBuilder:
             resource=resource_of(version),
             cache=informer,
             form=form,
-            intervals=RequeueBackoff(
+            requeue_backoff=RequeueBackoff(
                 sync_period_seconds=self.sync_period_seconds,
                 uniform=random.uniform,
             ),

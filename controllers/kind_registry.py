@@ -20,7 +20,7 @@ from asoreconcile.azure.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.export_cache import ROTATE
-from asoreconcile.azure.memory import Memories
+from asoreconcile.azure.memory import ObjectMemories
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.sync_mode import SYNC_MODE
@@ -49,7 +49,7 @@ class RunningKind:
     controller: Controller
     form: StorageCodec
     in_flight_reads: InFlightReads
-    memories: Memories
+    memories: ObjectMemories
 
 
 class KindRegistry:
@@ -100,7 +100,9 @@ class KindRegistry:
         kind = self._running.get(group_kind)
         return "" if kind is None else kind.informer.synced_version
 
-    def namesakes(self, arm_id: str) -> Iterable[tuple[KindVersion, JsonObject]]:
+    def objects_with_arm_id(
+        self, arm_id: str
+    ) -> Iterable[tuple[KindVersion, JsonObject]]:
         """The objects that may stand for an ARM id (`azure.scope.SharedDependencies`).
 
         Raises RetryError while a kind of the id's type is not listed yet.

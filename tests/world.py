@@ -15,7 +15,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.conditions import find_ready
-from asoreconcile.azure.decisions import BEGUN_PRIORITY
+from asoreconcile.azure.decisions import IN_PROGRESS_PRIORITY
 from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads
@@ -135,7 +135,7 @@ class World:
             namespace=namespace,
             default_policy=policy,
             build="test",
-            namesakes=self._namesakes,
+            objects_with_arm_id=self._namesakes,
         )
 
     # What the operator sees of the cluster: always fresh, no cache.
@@ -202,7 +202,7 @@ class World:
             resource=resource_of(version),
             cache=self,
             in_flight_reads=InFlightReads(self.woken.append),
-            intervals=RequeueBackoff(
+            requeue_backoff=RequeueBackoff(
                 sync_period_seconds=SYNC_SECONDS, uniform=lambda _low, _high: 1.0
             ),
         )
@@ -259,7 +259,7 @@ class World:
             return self.run_once(obj, operator=operator, stale=stale)
         was_marked = OPERATOR_NAMESPACE in annotations(self.read(obj) or {})
         result = self.run_once(obj, operator=operator)
-        if was_marked and result.priority == BEGUN_PRIORITY:
+        if was_marked and result.priority == IN_PROGRESS_PRIORITY:
             return self.run_once(obj, operator=operator)
         return result
 

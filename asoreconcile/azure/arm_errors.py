@@ -26,24 +26,24 @@ _MESSAGES: dict[_Action, str] = {
 }
 
 
-def put_failed(work: ReconcileScope, error: ArmError) -> ConditionError:
+def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
     """A refused PUT, or an operation that failed: may be severity Error."""
-    return _classified(work, error, action="CreateOrUpdate", worst="Error")
+    return _classified(scope, error, action="CreateOrUpdate", worst="Error")
 
 
-def delete_failed(work: ReconcileScope, error: ArmError) -> ConditionError:
+def delete_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
     """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5).
 
     Never as slow as a refused PUT: most wait for something else to go (DE2).
     """
-    failed = _classified(work, error, action="Delete", worst="Warning")
+    failed = _classified(scope, error, action="Delete", worst="Warning")
     if failed.retry is RetryClass.VERY_SLOW:
         failed.retry = RetryClass.SLOW
     return failed
 
 
 def monitor_refused(
-    work: ReconcileScope,
+    scope: ReconcileScope,
     error: ArmError,
     unread: ArmError | ArmTransportError | RetryError | None = None,
 ) -> ConditionError:
@@ -52,7 +52,7 @@ def monitor_refused(
 
     unread: why the resource could not be read either, which may take its time.
     """
-    failed = read_failed(work, error)
+    failed = read_failed(scope, error)
     is_slow = failed.retry is RetryClass.VERY_SLOW
     told = ConditionError(
         f"Azure refuses to tell of the running operation: {failed}",
@@ -64,7 +64,7 @@ def monitor_refused(
     return told
 
 
-def operation_lost(work: ReconcileScope, lost: Restart) -> ConditionError:
+def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
     """An operation of which Azure has nothing any more (L16): its write is sent again,
     never in silence, and later each time.
     """
@@ -73,7 +73,7 @@ def operation_lost(work: ReconcileScope, lost: Restart) -> ConditionError:
         text, reason = "Azure has lost the operation", "OperationLost"
         failed = ConditionError(f"{text}: {again}", reason=reason)
     else:
-        refused = monitor_refused(work, lost.error)
+        refused = monitor_refused(scope, lost.error)
         failed = ConditionError(
             f"{refused}; {again}",
             reason=refused.reason,
@@ -95,14 +95,14 @@ def _after(error: Exception | None) -> float:
             return 0.0
 
 
-def read_failed(work: ReconcileScope, error: ArmError) -> ConditionError:
+def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
     """A refused read or action: never worse than Warning (extensions 4.2)."""
-    return _classified(work, error, action="Read", worst="Warning")
+    return _classified(scope, error, action="Read", worst="Warning")
 
 
-def unreachable(work: ReconcileScope, error: ArmTransportError) -> ConditionError:
+def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionError:
     """No answer from Azure, or none that is one."""
-    work.log.warning(
+    scope.log.warning(
         "Azure did not answer",
         reason=str(error),
         correlationId=error.correlation_id,
@@ -120,21 +120,21 @@ def unreachable(work: ReconcileScope, error: ArmTransportError) -> ConditionErro
 
 
 def _classified(
-    work: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
+    scope: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
 ) -> ConditionError:
-    work.references.know_secrets(inputs_of(work.version, spec(work.obj)))
-    work.log.error(
+    scope.references.know_secrets(inputs_of(scope.version, spec(scope.obj)))
+    scope.log.error(
         _MESSAGES[action],
         action=action,
-        armId=work.arm_id,
-        azureName=work.arm_id.rpartition("/")[2],
+        armId=scope.arm_id,
+        azureName=scope.arm_id.rpartition("/")[2],
         requestId=error.request_id,
         correlationId=error.correlation_id,
         clientRequestId=error.client_request_id,
         armError=Uncut(describe(error)),
     )
-    chain = work.operator.extensions.chain(CLASSIFY_ERROR, work.kind.group_kind)
-    found = chain(ClassifyError(version=work.version, error=error))
+    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, scope.kind.group_kind)
+    found = chain(ClassifyError(version=scope.version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
     failed = ConditionError(
         _told(found.message, error),

@@ -28,18 +28,18 @@ from asoreconcile.azure.conditions import reconciling
 from asoreconcile.azure.decisions import (
     Decision,
     Effect,
+    EmitEvent,
     Follows,
     Log,
-    Note,
+    PatchMetadata,
     Poll,
     Put,
     Read,
-    Record,
     Refused,
-    Remember,
     Requeue,
-    Show,
-    Tell,
+    SetMetadata,
+    SetReady,
+    UpdateMemory,
 )
 from asoreconcile.azure.drift import SyncFacts, at_sync
 from asoreconcile.azure.external_deletion import RECREATED, is_recreated, what_to_do
@@ -48,7 +48,7 @@ from asoreconcile.azure.stored_operation import forgotten
 from asoreconcile.objects import JsonObject
 
 # In a row: so often only a busy neighbour can be the reason.
-_MOST_OVERTAKEN = 5
+_MAX_PRECONDITION_FAILURES = 5
 
 
 def resumed(accepted: PutRecord | None, *, now: float, build: str) -> Decision | None:
@@ -70,7 +70,7 @@ def credential_used(source: str, *, before: str) -> tuple[Effect, ...]:
 
     source, before: its Secret, "" for none.
     """
-    remembered = Remember(credential=source)
+    remembered = UpdateMemory(credential=source)
     if before and before != source:
         return remembered, uses_credential(source)
     return (remembered,)
@@ -94,7 +94,7 @@ class PutFacts:
 
 def before_put(facts: PutFacts) -> Decision:
     """PUT, unless Azure has accepted the same already (D15) or has it (D11)."""
-    show = Show(reconciling(facts.generation), reason_aware=True)
+    show = SetReady(reconciling(facts.generation), reason_aware=True)
     accepted = facts.accepted
     if accepted is not None and accepted.digest == facts.put.digest:
         accepted = attrs.evolve(accepted, generation=facts.generation)
@@ -124,7 +124,7 @@ class PutAnswer:
     inputs: str
     rests_on: str | None
     was_absent: bool
-    overtaken: int
+    precondition_failures: int
     now: float
     build: str
 
@@ -133,28 +133,28 @@ def after_put(facts: PutAnswer) -> Decision:
     """Record the operation, go on to read the resource, or fail."""
     match facts.answer:
         case ArmError() as error:
-            times = facts.overtaken + 1
-            if not _is_overtaken(error, facts.rests_on):
+            times = facts.precondition_failures + 1
+            if not _precondition_failed(error, facts.rests_on):
                 return _refused(facts, error)
-            if times > _MOST_OVERTAKEN:
-                return _refused(facts, error, Remember(overtaken=times))
+            if times > _MAX_PRECONDITION_FAILURES:
+                return _refused(facts, error, UpdateMemory(precondition_failures=times))
             # Somebody else's write came in between: read and put again at once. Who is
             # overtaken again and again gets a condition, and backs off.
             why = f"{times} in a row"
             log = Log("info", "Resource changed since it was read; beginning anew", why)
-            return Decision((Remember(overtaken=times), log), Requeue())
+            return Decision((UpdateMemory(precondition_failures=times), log), Requeue())
         case Failed(error=error):
             return _refused(facts, error)
         case answer:
             return _accepted(facts, answer)
 
 
-def _is_overtaken(error: ArmError, rests_on: str | None) -> bool:
+def _precondition_failed(error: ArmError, rests_on: str | None) -> bool:
     return error.status == HTTPStatus.PRECONDITION_FAILED and bool(rests_on)
 
 
 def _refused(facts: PutAnswer, error: ArmError, *effects: Effect) -> Decision:
-    note = Note(_generation_note(facts.generation))
+    note = SetMetadata(_generation_note(facts.generation))
     failed = Refused(error, "CreateOrUpdate")
     return Decision((*effects, *forgotten(facts.stored), note), failed)
 
@@ -175,15 +175,15 @@ def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
         ),
     )
     effects: list[Effect] = [
-        Remember(overtaken=0, accepted=accepted),
-        Tell(
+        UpdateMemory(precondition_failures=0, accepted=accepted),
+        EmitEvent(
             "Normal",
             "BeginCreateOrUpdate",
             f'Successfully sent resource to Azure with ID "{put.arm_id}"',
         ),
     ]
     if accepted.recreated:
-        effects.append(Tell("Warning", RECREATED, what_to_do(put.arm_id)))
+        effects.append(EmitEvent("Warning", RECREATED, what_to_do(put.arm_id)))
     return _after_accepted(effects, accepted, now=facts.now, build=facts.build)
 
 
@@ -196,7 +196,9 @@ def _after_accepted(
         recorded = _recorded(accepted, running, now=now, build=build)
         return Decision((*effects, *recorded), Requeue(running.delay_seconds))
     notes = {**_generation_note(accepted.generation), **accepted.notes}
-    return Decision((*effects, Note(notes, _build_label(build))), Read(Follows.PUT))
+    return Decision(
+        (*effects, SetMetadata(notes, _build_label(build))), Read(Follows.PUT)
+    )
 
 
 def _recorded(
@@ -211,7 +213,7 @@ def _recorded(
         INPUTS: accepted.inputs or None,
     }
     due = PollState(running.progress, now + running.delay_seconds)
-    return Remember(poll=due), Record(notes, _build_label(build))
+    return UpdateMemory(poll=due), PatchMetadata(notes, _build_label(build))
 
 
 def _build_label(build: str) -> dict[str, str]:

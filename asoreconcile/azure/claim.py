@@ -22,16 +22,16 @@ from asoreconcile.azure.annotations import (
     label_value,
 )
 from asoreconcile.azure.decisions import (
-    BEGUN_PRIORITY,
+    IN_PROGRESS_PRIORITY,
     Decision,
     Effect,
-    JustWritten,
+    EmitEvent,
     Log,
-    Record,
-    Remember,
+    PatchMetadata,
+    PatchSharedMetadata,
+    RecordOwnWrite,
     Requeue,
-    Share,
-    Tell,
+    UpdateMemory,
 )
 from asoreconcile.azure.owner import Owner, owner_labels, with_owner_reference
 from asoreconcile.objects import JsonObject
@@ -68,14 +68,14 @@ def marked(facts: ClaimFacts | None, *, operator_namespace: str) -> Decision:
     """
     ours = {OPERATOR_NAMESPACE: operator_namespace}
     if facts is None:
-        return _written(Share({"annotations": ours}))
+        return _written(PatchSharedMetadata({"annotations": ours}))
     return _written(*_claim(facts, ours))
 
 
 def restored_id(arm_id: str) -> Decision:
     """Write the ARM id again, which someone removed after the claim (D10)."""
     log = Log("warning", "Writing the lost resource-id anew", arm_id=arm_id)
-    return _written(log, Record({RESOURCE_ID: arm_id}))
+    return _written(log, PatchMetadata({RESOURCE_ID: arm_id}))
 
 
 def restored_owner(
@@ -94,7 +94,9 @@ def restored_owner(
         return None
     log = Log("info", "Naming the new owner", wanted[OWNER_UID])
     references = with_owner_reference([*owner_references], owner)
-    return _written(log, Share({"labels": wanted, "ownerReferences": references}))
+    return _written(
+        log, PatchSharedMetadata({"labels": wanted, "ownerReferences": references})
+    )
 
 
 def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
@@ -118,19 +120,21 @@ def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
     }
     return (
         Log("info", "Claiming", arm_id=facts.arm_id),
-        Share(meta),
-        Remember(credential=facts.credential),
+        PatchSharedMetadata(meta),
+        UpdateMemory(credential=facts.credential),
         uses_credential(facts.credential),
     )
 
 
-def uses_credential(source: str) -> Tell:
+def uses_credential(source: str) -> EmitEvent:
     """The event that names the credential in use. source: its Secret."""
-    return Tell("Normal", "CredentialFrom", f'Using credential from "{source}"')
+    return EmitEvent("Normal", "CredentialFrom", f'Using credential from "{source}"')
 
 
 def _written(*effects: Effect) -> Decision:
     """What must be stored before Azure is asked ends its reconcile; the next one begins
     at once, from what was written just now.
     """
-    return Decision((*effects, JustWritten()), Requeue(0.0, priority=BEGUN_PRIORITY))
+    return Decision(
+        (*effects, RecordOwnWrite()), Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
+    )

@@ -10,31 +10,31 @@ from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.objects import finalizers, owner_references, spec
 
 
-def facts_of_claim(work: ReconcileScope) -> ClaimFacts:
+def facts_of_claim(scope: ReconcileScope) -> ClaimFacts:
     """Raises ConditionError for what the claim waits for."""
-    require_valid(work)
-    owner = _owner(work)
-    identity = identify(work, owner)
-    work.require_subscription(identity.arm_id)
+    require_valid(scope)
+    owner = _owner(scope)
+    identity = identify(scope, owner)
+    scope.require_subscription(identity.arm_id)
     # Resolve every input now: an object that cannot be PUT is not claimed yet.
-    to_arm(work.version, spec(work.obj), name=identity.name, inputs=work.references)
+    to_arm(scope.version, spec(scope.obj), name=identity.name, inputs=scope.references)
     return ClaimFacts(
         name=identity.name,
         arm_id=identity.arm_id,
-        name_is_from_config=is_from_config(work.obj),
-        generation=work.session.generation,
-        finalizers=finalizers(work.obj),
-        owner_references=owner_references(work.obj),
+        name_is_from_config=is_from_config(scope.obj),
+        generation=scope.patcher.generation,
+        finalizers=finalizers(scope.obj),
+        owner_references=owner_references(scope.obj),
         owner=owner,
-        credential=work.connection.source,
-        build=work.operator.build,
+        credential=scope.connection.source,
+        build=scope.operator.build,
     )
 
 
-def _owner(work: ReconcileScope) -> Owner | None:
+def _owner(scope: ReconcileScope) -> Owner | None:
     """The owner, existing and Ready. A missing one is waited for (R1.5)."""
     try:
-        owner = work.owner()
+        owner = scope.owner()
     except ConditionError as error:
         if error.reason == "ReferenceNotFound":
             raise waiting(str(error)) from error

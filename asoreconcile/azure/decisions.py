@@ -25,37 +25,37 @@ from asoreconcile.objects import JsonObject
 # Long enough to be a delay, too short to be one: the next reconcile runs at once, and
 # the queue may serve others in between.
 AT_ONCE_SECONDS = 0.001
-# Above what waits for its first reconcile: what is begun is finished before more is
-# begun, or many objects applied at once would all be late by the time of marking them
+# Above what waits for its first reconcile: what is started is finished before more is
+# started, or many objects applied at once would all be late by the time of marking them
 # all.
-BEGUN_PRIORITY = 1
+IN_PROGRESS_PRIORITY = 1
 # Before a lost operation is begun again: Azure may lose the next one too.
 LOST_SECONDS = 5.0
 
-Notes = Mapping[str, str | None]  # annotations; None removes one
+AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
 
 # Effects: what is kept and told. None of them asks anything.
 
 
 @attrs.frozen
-class Note:
+class SetMetadata:
     """Annotations and labels to write with the next write of metadata."""
 
-    annotations: Notes
+    annotations: AnnotationPatch
     labels: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen
-class Record:
-    """As Note, and durable before anything else is done."""
+class PatchMetadata:
+    """As SetMetadata, and durable before anything else is done."""
 
-    annotations: Notes
+    annotations: AnnotationPatch
     labels: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen
-class Share:
+class PatchSharedMetadata:
     """Metadata that others write too (finalizers, ownerReferences), and what goes with
     it: written at once, and only over the version that was read.
     """
@@ -64,12 +64,12 @@ class Share:
 
 
 @attrs.frozen
-class JustWritten:
+class RecordOwnWrite:
     """The object is as our own write of this moment left it (`recent_writes`)."""
 
 
 @attrs.frozen
-class Show:
+class SetReady:
     """A Ready condition for the status that is written at the end.
 
     reason_aware: it may take the place of one of lower rank (3b).
@@ -80,14 +80,14 @@ class Show:
 
 
 @attrs.frozen
-class Remark:
+class AppendToMessages:
     """A sentence that every condition of this reconcile ends in, or ""."""
 
     text: str
 
 
 @attrs.frozen
-class KeepReady:
+class RestoreReady:
     """Ready stays as it was read, whatever was shown before."""
 
 
@@ -99,14 +99,14 @@ class PatchStatus:
 
 
 @attrs.frozen
-class SpeakOf:
+class SetObservedGeneration:
     """The conditions from here on speak of this generation of the spec."""
 
     generation: int
 
 
 @attrs.frozen
-class Tell:
+class EmitEvent:
     """An event."""
 
     type: Literal["Normal", "Warning"]
@@ -115,7 +115,7 @@ class Tell:
 
 
 @attrs.frozen
-class TellUnreadable:
+class EmitUnreadableEvent:
     """A Warning event with the words of a monitor that refuses to speak (L16)."""
 
     refusal: ArmError
@@ -138,35 +138,36 @@ class Keep(Enum):
 
 
 @attrs.frozen
-class Remember:
+class UpdateMemory:
     """Changes of the object's memory (`memory.ObjectMemory`).
 
-    bad_end_of: one more operation on the spec of this generation came to nothing.
+    failed_operation_generation: one more operation on the spec of this generation
+    failed.
     """
 
     accepted: PutRecord | Keep | None = Keep.KEEP
     poll: PollState | Keep = Keep.KEEP
-    overtaken: int | Keep = Keep.KEEP
-    bad_end_of: int | Keep = Keep.KEEP
-    drifts: RepairAttempts | Keep = Keep.KEEP
+    precondition_failures: int | Keep = Keep.KEEP
+    failed_operation_generation: int | Keep = Keep.KEEP
+    repair_attempts: RepairAttempts | Keep = Keep.KEEP
     credential: str | Keep = Keep.KEEP
-    misunderstood: frozenset[str] | Keep = Keep.KEEP
+    unknown_values: frozenset[str] | Keep = Keep.KEEP
 
 
 Effect = (
-    Note
-    | Record
-    | Share
-    | JustWritten
-    | Show
-    | Remark
-    | KeepReady
+    SetMetadata
+    | PatchMetadata
+    | PatchSharedMetadata
+    | RecordOwnWrite
+    | SetReady
+    | AppendToMessages
+    | RestoreReady
     | PatchStatus
-    | SpeakOf
-    | Tell
-    | TellUnreadable
+    | SetObservedGeneration
+    | EmitEvent
+    | EmitUnreadableEvent
     | Log
-    | Remember
+    | UpdateMemory
 )
 
 
@@ -174,7 +175,7 @@ Effect = (
 
 
 @attrs.frozen
-class Mark:
+class SetOperatorNamespace:
     """Write whose the object is (R1.3). claim: with its claim, where it can be made."""
 
     claim: bool
@@ -191,7 +192,7 @@ class RestoreId:
 
 
 @attrs.frozen
-class Prepare:
+class PreparePut:
     """Ask the checks whether the PUT may go out, and make its body."""
 
 
@@ -211,7 +212,7 @@ class Poll:
 
 
 @attrs.frozen
-class Judge:
+class InferFromResource:
     """Read the resource in place of the monitor of its operation (L16)."""
 
     undecided: ReadResource
@@ -234,7 +235,7 @@ class Read:
 
 
 @attrs.frozen
-class Check:
+class PostCheck:
     """Have the extensions look at the resource, and see what a PUT mended."""
 
     follows: Follows
@@ -258,30 +259,30 @@ class Delete:
 
 
 @attrs.frozen
-class Look:
+class CheckAbsent:
     """Find out whether a resource is there that Azure cannot delete alone (R5.9)."""
 
 
 @attrs.frozen
-class Release:
+class RemoveFinalizer:
     """Remove our finalizer, if it is there: Kubernetes may end the object."""
 
 
 Action = (
-    Mark
+    SetOperatorNamespace
     | Claim
     | RestoreId
-    | Prepare
+    | PreparePut
     | Put
     | Poll
-    | Judge
+    | InferFromResource
     | Read
-    | Check
+    | PostCheck
     | WriteExports
     | PrepareDelete
     | Delete
-    | Look
-    | Release
+    | CheckAbsent
+    | RemoveFinalizer
 )
 
 
@@ -325,14 +326,14 @@ class Refused:
 
 
 @attrs.frozen
-class Lost:
+class OperationLost:
     """As Fail, for an operation of which nothing is left (L16)."""
 
     operation: Restart
 
 
 ReconcileOutcome = Succeeded | Requeue | Stop
-Ending = ReconcileOutcome | Fail | Refused | Lost
+Ending = ReconcileOutcome | Fail | Refused | OperationLost
 
 
 @attrs.frozen

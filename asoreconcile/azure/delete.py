@@ -26,16 +26,16 @@ from asoreconcile.azure.decisions import (
     Decision,
     Delete,
     Effect,
+    EmitEvent,
     Fail,
     Log,
-    Record,
+    PatchMetadata,
+    PatchSharedMetadata,
     Refused,
-    Release,
-    Remember,
+    RemoveFinalizer,
     Requeue,
-    Share,
     Stop,
-    Tell,
+    UpdateMemory,
 )
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.stored_operation import forgotten
@@ -105,7 +105,7 @@ def _of_another_type(facts: DeleteFacts) -> ConditionError:
 
 def _left(message: str) -> Decision:
     log = Log("warning", "Nothing deleted in Azure", message)
-    return Decision((log, Tell("Warning", _LEFT, message)), Release())
+    return Decision((log, EmitEvent("Warning", _LEFT, message)), RemoveFinalizer())
 
 
 def after_delete(
@@ -122,20 +122,20 @@ def after_delete(
         case ArmError():
             return Decision(forgotten(stored), Refused(answer, "Delete"))
         case ResourceDeleted():
-            return Decision((), Release())
+            return Decision((), RemoveFinalizer())
     effects: list[Effect] = []
     if answer.token is not None:
         due = PollState(answer.progress, now + answer.after_seconds)
         notes = {POLLER_TOKEN: dumps(answer.token), POLLER_ID: DELETE_POLLER}
-        effects += [Remember(poll=due), Record(notes)]
-    effects.append(Tell("Normal", "BeginDelete", "Starting delete of resource"))
+        effects += [UpdateMemory(poll=due), PatchMetadata(notes)]
+    effects.append(EmitEvent("Normal", "BeginDelete", "Starting delete of resource"))
     return Decision((*effects,), Requeue(answer.after_seconds))
 
 
 def after_look(*, is_absent: bool, kind: str) -> Decision:
     """A kind that Azure cannot delete alone: wait for its parent to go (R5.9)."""
     if is_absent:
-        return Decision((), Release())
+        return Decision((), RemoveFinalizer())
     message = (
         f"Azure has no way to delete a {kind} alone: it goes with its owner. To remove "
         f"only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
@@ -143,7 +143,7 @@ def after_look(*, is_absent: bool, kind: str) -> Decision:
     error = ConditionError(
         message, reason="DeletionNotSupportedInAzure", retry=RetryClass.VERY_SLOW
     )
-    return Decision((Tell("Normal", "NotPossibleInAzure", message),), Fail(error))
+    return Decision((EmitEvent("Normal", "NotPossibleInAzure", message),), Fail(error))
 
 
 def released(finalizers: Sequence[str], *, arm_id: str, seen: str) -> Decision:
@@ -157,7 +157,10 @@ def released(finalizers: Sequence[str], *, arm_id: str, seen: str) -> Decision:
     effects: list[Effect] = []
     if seen and not arm_id:
         text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
-        effects.append(Tell("Warning", _LEFT, text))
+        effects.append(EmitEvent("Warning", _LEFT, text))
     rest = [name for name in finalizers if name != FINALIZER]
-    effects += [Log("info", "Removing finalizer"), Share({"finalizers": rest})]
+    effects += [
+        Log("info", "Removing finalizer"),
+        PatchSharedMetadata({"finalizers": rest}),
+    ]
     return Decision((*effects,), Stop())

@@ -13,14 +13,14 @@ from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.decisions import (
     Decision,
     Effect,
+    EmitEvent,
     Fail,
     Follows,
     Log,
-    Note,
     Put,
     Read,
-    Remember,
-    Tell,
+    SetMetadata,
+    UpdateMemory,
 )
 from asoreconcile.azure.differences import Difference
 from asoreconcile.azure.drift_baseline import OBSERVED, DriftBaseline, marks
@@ -48,7 +48,7 @@ class SyncFacts:
     observed: DriftBaseline | None
     have: JsonObject | None = attrs.field(repr=False)
     found: Sequence[Difference]
-    drifts: RepairAttempts
+    repair_attempts: RepairAttempts
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -58,7 +58,7 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
     """
     observed, have = facts.observed, facts.have
     if observed is not None and observed.put != facts.put:
-        return Decision((Remember(drifts=RepairAttempts()),), put)
+        return Decision((UpdateMemory(repair_attempts=RepairAttempts()),), put)
     if have is None:
         return Decision((), put)
     read = Read(Follows.PUT, have)
@@ -75,15 +75,15 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
         return _repair(facts, unknown, put)
     if unknown:
         text = f"Azure differs {_at(unknown)}; left as it is"
-        return Decision((Tell("Warning", "Drift", text),), read)
-    note = Note({OBSERVED: DriftBaseline(facts.put, known).dumps()})
-    return Decision((Remember(drifts=RepairAttempts()), note), read)
+        return Decision((EmitEvent("Warning", "Drift", text),), read)
+    note = SetMetadata({OBSERVED: DriftBaseline(facts.put, known).dumps()})
+    return Decision((UpdateMemory(repair_attempts=RepairAttempts()), note), read)
 
 
 def _repair(facts: SyncFacts, unknown: Sequence[Difference], put: Put) -> Decision:
-    begun = facts.drifts.begun(marks(unknown))
-    counted = Remember(drifts=begun)
-    if begun.most() > _MOST_REPAIRS:
+    attempts = facts.repair_attempts.started(marks(unknown))
+    counted = UpdateMemory(repair_attempts=attempts)
+    if attempts.max_attempts() > _MOST_REPAIRS:
         error = ConditionError(
             f"somebody changes the resource back after each sync {_at(unknown)}: it is "
             "left as it is until the spec says the same, or the other one stops",
@@ -93,29 +93,31 @@ def _repair(facts: SyncFacts, unknown: Sequence[Difference], put: Put) -> Decisi
         return Decision((counted,), Fail(error))
     where = _at(unknown)
     log = Log("warning", "Azure differs from the spec; putting again", where)
-    told = Tell("Warning", "Drift", f"Azure differs {where}; it is put again")
-    return Decision((counted, log, told), put)
+    event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
+    return Decision((counted, log, event), put)
 
 
 def after_repair(
-    drifts: RepairAttempts, observed: DriftBaseline, found: Iterable[Difference]
+    repair_attempts: RepairAttempts,
+    observed: DriftBaseline,
+    found: Iterable[Difference],
 ) -> tuple[Effect, ...]:
     """After a PUT that was to mend differences: remember those that it left.
 
     They are not put for again, until the spec changes or they do. found: how the
     resource differs now.
     """
-    left = [one for one in found if marks([one]) <= drifts.pending]
-    judged = Remember(drifts=drifts.judged(marks(left)))
+    left = [one for one in found if marks([one]) <= repair_attempts.pending]
+    finished = UpdateMemory(repair_attempts=repair_attempts.finished(marks(left)))
     if not left:
-        return (judged,)
+        return (finished,)
     known = DriftBaseline(observed.put, observed.known | marks(left))
     text = (
         f"Azure accepts the spec and keeps other values {_at(left)}: they are not put "
         "again"
     )
-    told = Tell("Warning", "ValueNotHonoured", text)
-    return judged, Note({OBSERVED: known.dumps()}), told
+    event = EmitEvent("Warning", "ValueNotHonoured", text)
+    return finished, SetMetadata({OBSERVED: known.dumps()}), event
 
 
 def _at(found: Iterable[Difference]) -> str:

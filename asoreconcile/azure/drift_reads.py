@@ -23,105 +23,105 @@ from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.objects import JsonObject, annotations, status
 
 
-def mode_of(work: ReconcileScope) -> SyncMode:
+def mode_of(scope: ReconcileScope) -> SyncMode:
     return sync_mode_of(
-        annotations(work.obj),
-        work.operator.namespace_annotations(work.key.namespace),
-        work.operator.sync_mode,
+        annotations(scope.obj),
+        scope.operator.namespace_annotations(scope.key.namespace),
+        scope.operator.sync_mode,
     )
 
 
 def note_of_put(
-    work: ReconcileScope, identity: ResourceIdentity, body: JsonObject
+    scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> dict[str, str]:
     """What to write beside the record of a PUT; nothing where each sync PUTs."""
-    if mode_of(work) is SyncMode.PUT:
+    if mode_of(scope) is SyncMode.PUT:
         return {}
-    put = _fingerprint(work, identity, body)
-    before = loads(work.session.annotation(OBSERVED))
+    put = _fingerprint(scope, identity, body)
+    before = loads(scope.patcher.annotation(OBSERVED))
     known = before.known if before is not None and before.put == put else frozenset()
     return {OBSERVED: DriftBaseline(put, known).dumps()}
 
 
 def facts_of_sync(
-    work: ReconcileScope, identity: ResourceIdentity, body: JsonObject
+    scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> SyncFacts | None:
     """None where the sync PUTs, or the spec was not put to its end before.
 
     One GET, shared with the reconcile. Raises ArmError, ArmTransportError.
     """
-    mode = mode_of(work)
-    if mode is SyncMode.PUT or not _is_sync(work):
+    mode = mode_of(scope)
+    if mode is SyncMode.PUT or not _is_sync(scope):
         return None
-    put = _fingerprint(work, identity, body)
-    observed = loads(work.session.annotation(OBSERVED))
+    put = _fingerprint(scope, identity, body)
+    observed = loads(scope.patcher.annotation(OBSERVED))
     is_another = observed is not None and observed.put != put
-    have = None if is_another else work.context.raw_get()
+    have = None if is_another else scope.context.raw_get()
     return SyncFacts(
         mode=mode,
         put=put,
         observed=observed,
         have=have,
-        found=() if have is None else _compared(work, body, have),
-        drifts=work.memory.drifts,
+        found=() if have is None else _compared(scope, body, have),
+        repair_attempts=scope.memory.repair_attempts,
     )
 
 
-def learned(work: ReconcileScope) -> tuple[Effect, ...]:
+def learned(scope: ReconcileScope) -> tuple[Effect, ...]:
     """What to remember of differences that a PUT was to mend, if there are any.
 
     Raises StoppedError.
     """
-    drifts = work.memory.drifts
-    observed = loads(work.session.annotation(OBSERVED))
-    if not drifts.pending or observed is None:
+    repair_attempts = scope.memory.repair_attempts
+    observed = loads(scope.patcher.annotation(OBSERVED))
+    if not repair_attempts.pending or observed is None:
         return ()
     try:
-        body = payload_of(work, identify(work, work.owner()))
-        have = work.context.raw_get()
+        body = payload_of(scope, identify(scope, scope.owner()))
+        have = scope.context.raw_get()
     except StoppedError:
         raise
     except AsoreconcileError as error:
-        work.log.info("Cannot tell what the PUT mended", reason=str(error))
+        scope.log.info("Cannot tell what the PUT mended", reason=str(error))
         return ()
-    return after_repair(drifts, observed, _compared(work, body, have or {}))
+    return after_repair(repair_attempts, observed, _compared(scope, body, have or {}))
 
 
-def _is_sync(work: ReconcileScope) -> bool:
+def _is_sync(scope: ReconcileScope) -> bool:
     """Whether this spec was put to its end, so that reading is enough."""
-    if "Get" not in work.version.operations:
+    if "Get" not in scope.version.operations:
         return False
-    ready = find_ready(status(work.obj).get("conditions")) or {}
-    generation = work.session.generation
+    ready = find_ready(status(scope.obj).get("conditions")) or {}
+    generation = scope.patcher.generation
     return (
         (ready.get("status") == "True" or ready.get("reason") == PERSISTENT)
         and ready.get("observedGeneration") == generation
-        and work.session.annotation(LATEST_RECONCILED_GENERATION) == str(generation)
+        and scope.patcher.annotation(LATEST_RECONCILED_GENERATION) == str(generation)
     )
 
 
 def _fingerprint(
-    work: ReconcileScope, identity: ResourceIdentity, body: JsonObject
+    scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> str:
     """Of what is ours in a PUT; the children it carries come and go without it."""
-    own = work.references.without_secrets(body)
+    own = scope.references.without_secrets(body)
     inside = own.setdefault("properties", None)
     if isinstance(inside, dict):
-        children = child_collections(work.version, work.operator.catalogue)
+        children = child_collections(scope.version, scope.operator.catalogue)
         kept = {n: value for n, value in inside.items() if n.lower() not in children}
         own = {**own, "properties": kept or None}
     return fingerprint(
-        identity.arm_id, work.version.api_version, own, work.references.mark()
+        identity.arm_id, scope.version.api_version, own, scope.references.mark()
     )
 
 
 def _compared(
-    work: ReconcileScope, body: JsonObject, have: JsonObject
+    scope: ReconcileScope, body: JsonObject, have: JsonObject
 ) -> list[Difference]:
     return differences(
-        work.references.without_secrets(body),
+        scope.references.without_secrets(body),
         have,
-        children=child_collections(work.version, work.operator.catalogue),
+        children=child_collections(scope.version, scope.operator.catalogue),
     )
 
 

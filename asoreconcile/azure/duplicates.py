@@ -18,12 +18,12 @@ from asoreconcile.objects import JsonObject, annotations, key_of, metadata, uid_
 REASON = "AlreadyManaged"
 
 
-def require_sole(work: ReconcileScope, arm_id: str) -> None:
+def require_sole(scope: ReconcileScope, arm_id: str) -> None:
     """Raises ConditionError `AlreadyManaged` while an older object manages the id.
 
     Raises RetryError while objects are not listed yet that may be it.
     """
-    older = holder(work, arm_id)
+    older = holder(scope, arm_id)
     if older is None:
         return
     raise ConditionError(
@@ -34,30 +34,30 @@ def require_sole(work: ReconcileScope, arm_id: str) -> None:
     )
 
 
-def holder(work: ReconcileScope, arm_id: str) -> ObjectReference | None:
+def holder(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
     """The oldest object that manages an id and is older than this one, if any.
 
     This one is woken when that changes. Raises RetryError as `require_sole`.
     """
-    me = ObjectReference(work.kind.group_kind, work.key)
-    found = _oldest(work, arm_id)
+    me = ObjectReference(scope.kind.group_kind, scope.key)
+    found = _oldest(scope, arm_id)
     if found is not None:
         # It may have gone before the waiting object was recorded: look once more.
-        work.operator.waiting.note(me, found)
-        found = _oldest(work, arm_id)
+        scope.operator.waiting.note(me, found)
+        found = _oldest(scope, arm_id)
     if found is None:
-        work.operator.waiting.forget(me)
+        scope.operator.waiting.forget(me)
     return found
 
 
-def _oldest(work: ReconcileScope, arm_id: str) -> ObjectReference | None:
-    mine = _age(work.obj)
+def _oldest(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
+    mine = _age(scope.obj)
     older: list[tuple[tuple[str, str], ObjectReference]] = []
-    for version, obj in work.operator.namesakes(arm_id):
+    for version, obj in scope.operator.objects_with_arm_id(arm_id):
         age = _age(obj)
-        if age >= mine or not _writes(work, obj):
+        if age >= mine or not _writes(scope, obj):
             continue
-        stated = id_of(work.operator, version, obj)
+        stated = id_of(scope.operator, version, obj)
         if stated and ids.same(stated, arm_id):
             older.append((age, ObjectReference(version.group_kind, key_of(obj))))
     return min(older, key=lambda one: one[0])[1] if older else None
@@ -68,10 +68,10 @@ def _age(obj: JsonObject) -> tuple[str, str]:
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 
-def _writes(work: ReconcileScope, obj: JsonObject) -> bool:
+def _writes(scope: ReconcileScope, obj: JsonObject) -> bool:
     policy, _ = policy_of(
         annotations(obj),
-        work.operator.namespace_annotations(key_of(obj).namespace),
-        work.operator.default_policy,
+        scope.operator.namespace_annotations(key_of(obj).namespace),
+        scope.operator.default_policy,
     )
     return policy.writes

@@ -1,84 +1,86 @@
-"""The effects of decisions: what is noted, shown, told and remembered.
+"""The effects of decisions: metadata, conditions, events, log lines and memory.
 
-Only `Record` and `Share` block: they write to the cluster. The rest is kept for the end
-of the reconcile, or handed to threads of their own.
+Only `PatchMetadata` and `PatchSharedMetadata` block: they write to the cluster. The
+rest is kept for the end of the reconcile, or handed to threads of their own.
 """
 
 from asoreconcile.azure.arm_errors import monitor_refused
 from asoreconcile.azure.decisions import (
+    AppendToMessages,
     Effect,
-    JustWritten,
+    EmitEvent,
+    EmitUnreadableEvent,
     Keep,
-    KeepReady,
     Log,
-    Note,
+    PatchMetadata,
+    PatchSharedMetadata,
     PatchStatus,
-    Record,
-    Remark,
-    Remember,
-    Share,
-    Show,
-    SpeakOf,
-    Tell,
-    TellUnreadable,
+    RecordOwnWrite,
+    RestoreReady,
+    SetMetadata,
+    SetObservedGeneration,
+    SetReady,
+    UpdateMemory,
 )
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.kube.patch import apply_merge_patch
 
 
-def apply(work: ReconcileScope, effect: Effect) -> None:
-    """Raises GoneError, ApiError; ConflictError when the object changed (`Share`)."""
-    session = work.session
+def apply(scope: ReconcileScope, effect: Effect) -> None:
+    """Apply one effect. Raises GoneError, ApiError; ConflictError when the object
+    changed (`PatchSharedMetadata`).
+    """
+    patcher = scope.patcher
     match effect:
-        case Note(annotations, labels):
-            session.annotate(annotations, labelled=labels)
-        case Record(annotations, labels):
-            session.record(annotations, labelled=labels)
-        case Share(metadata):
-            session.write_shared(metadata)
-        case JustWritten():
-            now = work.operator.clock.monotonic()
-            work.memory.begun.note(work.obj, at=now)
-        case Show(ready, reason_aware=reason_aware):
-            session.set_ready(ready, reason_aware=reason_aware)
-        case Remark(text):
-            session.remark = text
-        case KeepReady():
-            session.restore_ready()
+        case SetMetadata(annotations, labels):
+            patcher.annotate(annotations, labelled=labels)
+        case PatchMetadata(annotations, labels):
+            patcher.record(annotations, labelled=labels)
+        case PatchSharedMetadata(metadata):
+            patcher.write_shared(metadata)
+        case RecordOwnWrite():
+            now = scope.operator.clock.monotonic()
+            scope.memory.recent_writes.note(scope.obj, at=now)
+        case SetReady(ready, reason_aware=reason_aware):
+            patcher.set_ready(ready, reason_aware=reason_aware)
+        case AppendToMessages(text):
+            patcher.remark = text
+        case RestoreReady():
+            patcher.restore_ready()
         case PatchStatus(patch):
-            session.replace_status(apply_merge_patch(session.status, patch))
-        case SpeakOf(generation):
-            session.generation = generation
-        case Tell(type_, reason, message):
-            work.event(type_, reason, message)
-        case TellUnreadable(refusal):
-            told = str(monitor_refused(work, refusal))
-            work.event("Warning", "OperationUnreadable", told)
+            patcher.replace_status(apply_merge_patch(patcher.status, patch))
+        case SetObservedGeneration(generation):
+            patcher.generation = generation
+        case EmitEvent(type_, reason, message):
+            scope.event(type_, reason, message)
+        case EmitUnreadableEvent(refusal):
+            told = str(monitor_refused(scope, refusal))
+            scope.event("Warning", "OperationUnreadable", told)
         case Log():
-            _log(work, effect)
-        case Remember():
-            _remember(work, effect)
+            _log(scope, effect)
+        case UpdateMemory():
+            _remember(scope, effect)
 
 
-def _log(work: ReconcileScope, line: Log) -> None:
-    log = work.log.warning if line.level == "warning" else work.log.info
+def _log(scope: ReconcileScope, line: Log) -> None:
+    log = scope.log.warning if line.level == "warning" else scope.log.info
     fields = {"reason": line.reason, "armId": line.arm_id}
     log(line.message, **{name: value for name, value in fields.items() if value})
 
 
-def _remember(work: ReconcileScope, change: Remember) -> None:
-    memory = work.memory
+def _remember(scope: ReconcileScope, change: UpdateMemory) -> None:
+    memory = scope.memory
     if not isinstance(change.accepted, Keep):
         memory.accepted = change.accepted
     if not isinstance(change.poll, Keep):
         memory.poll = change.poll
-    if not isinstance(change.overtaken, Keep):
-        memory.overtaken = change.overtaken
-    if not isinstance(change.bad_end_of, Keep):
-        memory.ended_badly(change.bad_end_of)
-    if not isinstance(change.drifts, Keep):
-        memory.drifts = change.drifts
+    if not isinstance(change.precondition_failures, Keep):
+        memory.precondition_failures = change.precondition_failures
+    if not isinstance(change.failed_operation_generation, Keep):
+        memory.record_failed_operation(change.failed_operation_generation)
+    if not isinstance(change.repair_attempts, Keep):
+        memory.repair_attempts = change.repair_attempts
     if not isinstance(change.credential, Keep):
         memory.credential = change.credential
-    if not isinstance(change.misunderstood, Keep):
-        memory.misunderstood = change.misunderstood
+    if not isinstance(change.unknown_values, Keep):
+        memory.unknown_values = change.unknown_values

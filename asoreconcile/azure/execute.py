@@ -13,7 +13,7 @@ from asoreconcile.azure.arm_errors import (
 from asoreconcile.azure.decisions import (
     Decision,
     Fail,
-    Lost,
+    OperationLost,
     ReconcileOutcome,
     Refused,
     Requeue,
@@ -27,7 +27,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import annotations
 
 
-def execute(work: ReconcileScope, decision: Decision) -> ReconcileOutcome:
+def execute(scope: ReconcileScope, decision: Decision) -> ReconcileOutcome:
     """Do a decision and those that come of it. One PUT, DELETE or poll at most (R1.12).
 
     Raises ConditionError for endings that are failures; ArmError, ArmTransportError,
@@ -35,33 +35,37 @@ def execute(work: ReconcileScope, decision: Decision) -> ReconcileOutcome:
     or a child comes in between.
     """
     with ExitStack() as stack:
-        actions = Actions(work, stack)
+        actions = Actions(scope, stack)
         while True:
             for effect in decision.effects:
-                apply(work, effect)
+                apply(scope, effect)
             match decision.then:
                 case Succeeded() | Requeue() | Stop() as outcome:
                     return outcome
-                case Fail() | Refused() | Lost() as failure:
-                    raise _error_of(work, failure)
+                case Fail() | Refused() | OperationLost() as failure:
+                    raise _error_of(scope, failure)
                 case action:
                     try:
                         decision = actions.do(action)
                     except AsoreconcileError as error:
-                        for effect in after_error(action, error, annotations(work.obj)):
-                            apply(work, effect)
+                        for effect in after_error(
+                            action, error, annotations(scope.obj)
+                        ):
+                            apply(scope, effect)
                         raise
 
 
-def _error_of(work: ReconcileScope, failure: Fail | Refused | Lost) -> ConditionError:
+def _error_of(
+    scope: ReconcileScope, failure: Fail | Refused | OperationLost
+) -> ConditionError:
     match failure:
         case Fail(error):
             return error
         case Refused(refusal, "CreateOrUpdate"):
-            return put_failed(work, refusal)
+            return put_failed(scope, refusal)
         case Refused(refusal, "Delete"):
-            return delete_failed(work, refusal)
+            return delete_failed(scope, refusal)
         case Refused(refusal):
-            return monitor_refused(work, refusal)
-        case Lost(operation):
-            return operation_lost(work, operation)
+            return monitor_refused(scope, refusal)
+        case OperationLost(operation):
+            return operation_lost(scope, operation)

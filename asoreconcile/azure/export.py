@@ -38,7 +38,7 @@ from asoreconcile.objects import (
 from asoreconcile.redaction import know
 
 
-def export(work: ReconcileScope, current: JsonObject) -> None:
+def export(scope: ReconcileScope, current: JsonObject) -> None:
     """Write all that the resource exports.
 
     current: the object with the status of this reconcile. Secrets whose record still
@@ -48,23 +48,23 @@ def export(work: ReconcileScope, current: JsonObject) -> None:
     that are credentials, or that two exports disagree about, and for expressions that
     fail; what extensions raise.
     """
-    computed = checked_expressions(work, current)
+    computed = checked_expressions(scope, current)
     names = {name for kind, name in destinations(current) if kind == "Secret"}
-    _require_no_credential(work, names)
-    fetch = not _up_to_date(work, current, names)
+    _require_no_credential(scope, names)
+    fetch = not _up_to_date(scope, current, names)
     try:
-        secrets = _secrets(work, current, computed) if fetch else []
-        config_maps = _config_maps(work, current, computed)
+        secrets = _secrets(scope, current, computed) if fetch else []
+        config_maps = _config_maps(scope, current, computed)
     except (ExportExpressionError, EngineMissingError) as error:
         raise refused(str(error)) from error
     failures: list[ConditionError] = []
     written: dict[str, str] = {}
     # Extensions name Secrets of their own.
-    _require_no_credential(work, {one.name for one in secrets})
+    _require_no_credential(scope, {one.name for one in secrets})
     for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
         for target in merged(resource, exports):
             try:
-                version = write(work, resource, target)
+                version = write(scope, resource, target)
                 if resource is SECRETS:
                     written[target.name] = version
             except ConditionError as error:
@@ -72,45 +72,45 @@ def export(work: ReconcileScope, current: JsonObject) -> None:
     if failures:
         raise refused("; ".join(str(error) for error in failures))
     if written:
-        work.session.annotate({EXPORTED: note(current, written)})
+        scope.patcher.annotate({EXPORTED: note(current, written)})
 
 
-def _require_no_credential(work: ReconcileScope, names: Iterable[str]) -> None:
+def _require_no_credential(scope: ReconcileScope, names: Iterable[str]) -> None:
     """A credential decides which identity others use: no export may make one."""
     for name in sorted(names):
-        own = work.session.annotation(CREDENTIAL_FROM) == name
-        key = ObjectKey(work.key.namespace, name)
-        if own or is_reserved(name) or work.operator.is_credential(key):
+        own = scope.patcher.annotation(CREDENTIAL_FROM) == name
+        key = ObjectKey(scope.key.namespace, name)
+        if own or is_reserved(name) or scope.operator.is_credential(key):
             raise refused(
                 f"Secret {name!r} is a credential of the operator or of objects in "
                 "this namespace, and cannot be exported into: choose another name"
             )
 
 
-def _up_to_date(work: ReconcileScope, current: JsonObject, names: set[str]) -> bool:
+def _up_to_date(scope: ReconcileScope, current: JsonObject, names: set[str]) -> bool:
     """Whether all Secrets to write are as we left them, and made from the same."""
-    noted = noted_versions(current, work.session.annotation(EXPORTED))
+    noted = noted_versions(current, scope.patcher.annotation(EXPORTED))
     if not names or noted.keys() != names:
         return False
     for name in sorted(names):
         try:
-            present = work.operator.client.get(
-                SECRETS, ObjectKey(work.key.namespace, name)
+            present = scope.operator.client.get(
+                SECRETS, ObjectKey(scope.key.namespace, name)
             )
         except NotFoundError:
             return False
-        if resource_version(present) != noted[name] or not is_owned(present, work.obj):
+        if resource_version(present) != noted[name] or not is_owned(present, scope.obj):
             return False
     return True
 
 
-def checked_expressions(work: ReconcileScope, obj: JsonObject) -> ExportExpressions:
+def checked_expressions(scope: ReconcileScope, obj: JsonObject) -> ExportExpressions:
     """The expressions of an object, after a look at each for mistakes.
 
     Costs nothing when there are none. Raises ConditionError as `export` does, naming
     every mistake; nothing is evaluated, and Azure is not asked.
     """
-    computed = ExportExpressions(shared(), work.version, obj)
+    computed = ExportExpressions(shared(), scope.version, obj)
     try:
         problems = computed.problems()
     except EngineMissingError as error:
@@ -121,16 +121,16 @@ def checked_expressions(work: ReconcileScope, obj: JsonObject) -> ExportExpressi
 
 
 def _secrets(
-    work: ReconcileScope, current: JsonObject, computed: ExportExpressions
+    scope: ReconcileScope, current: JsonObject, computed: ExportExpressions
 ) -> list[Export]:
     """What goes into Secrets. Rule: R9.6."""
-    chain = work.operator.extensions.chain(EXPORT_SECRETS, work.kind.group_kind)
+    chain = scope.operator.extensions.chain(EXPORT_SECRETS, scope.kind.group_kind)
     found = chain(
-        ExportSecrets(ctx=work.context, obj=current, extra=computed.secret_names())
+        ExportSecrets(ctx=scope.context, obj=current, extra=computed.secret_names())
     )
-    _keep_secret(work, current, [*found.raw.values(), *_values(found.secrets)])
+    _keep_secret(scope, current, [*found.raw.values(), *_values(found.secrets)])
     made = computed.secrets(found.raw)
-    _keep_secret(work, current, _values(made))
+    _keep_secret(scope, current, _values(made))
     return [*found.secrets, *made]
 
 
@@ -139,7 +139,7 @@ def _values(exports: Iterable[Export]) -> list[str]:
 
 
 def _keep_secret(
-    work: ReconcileScope, current: JsonObject, values: Iterable[str]
+    scope: ReconcileScope, current: JsonObject, values: Iterable[str]
 ) -> None:
     """Have values hidden from texts, but for those that the object itself shows, such
     as an address.
@@ -147,7 +147,7 @@ def _keep_secret(
     shown = set(_leaves([spec(current), status(current)]))
     for value in values:
         if value not in shown:
-            know(value, namespace=work.key.namespace)
+            know(value, namespace=scope.key.namespace)
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -159,13 +159,13 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _config_maps(
-    work: ReconcileScope, current: JsonObject, computed: ExportExpressions
+    scope: ReconcileScope, current: JsonObject, computed: ExportExpressions
 ) -> list[Export]:
     """What goes into ConfigMaps. Rule: R9.6."""
-    chain = work.operator.extensions.chain(EXPORT_CONFIG_MAPS, work.kind.group_kind)
+    chain = scope.operator.extensions.chain(EXPORT_CONFIG_MAPS, scope.kind.group_kind)
     return [
-        *catalogued_config_maps(current, work.version.exports.config_map_paths),
-        *chain(ExportConfigMaps(ctx=work.context, obj=current)),
+        *catalogued_config_maps(current, scope.version.exports.config_map_paths),
+        *chain(ExportConfigMaps(ctx=scope.context, obj=current)),
         *computed.config_maps(),
     ]
 

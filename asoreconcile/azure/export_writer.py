@@ -86,14 +86,14 @@ def _agreed(
     return agreed
 
 
-def write(work: ReconcileScope, resource: ApiResource, target: Target) -> str:
+def write(scope: ReconcileScope, resource: ApiResource, target: Target) -> str:
     """Write one target if it differs; its resource version afterwards.
 
     Blocking: a read, and a write if need be. Raises ConditionError for a target that is
     not ours or that the API server refuses. Rules: R9.1, R9.7, D14.
     """
     try:
-        return resource_version(_written(work, resource, target))
+        return resource_version(_written(scope, resource, target))
     except InvalidError as error:
         if is_another_object(error):
             raise RetryError(
@@ -103,10 +103,12 @@ def write(work: ReconcileScope, resource: ApiResource, target: Target) -> str:
         raise _invalid(resource, target, error) from None
 
 
-def _written(work: ReconcileScope, resource: ApiResource, target: Target) -> JsonObject:
-    client = work.operator.client
-    key = ObjectKey(work.key.namespace, target.name)
-    wanted = _manifest(work, resource, target)
+def _written(
+    scope: ReconcileScope, resource: ApiResource, target: Target
+) -> JsonObject:
+    client = scope.operator.client
+    key = ObjectKey(scope.key.namespace, target.name)
+    wanted = _manifest(scope, resource, target)
     try:
         present = client.get(resource, key)
     except NotFoundError:
@@ -115,7 +117,7 @@ def _written(work: ReconcileScope, resource: ApiResource, target: Target) -> Jso
         except AlreadyExistsError:
             # Somebody was faster; whose it is must be looked at first.
             present = client.get(resource, key)
-    if not is_owned(present, work.obj):
+    if not is_owned(present, scope.obj):
         raise refused(
             f"{resource.kind} {target.name!r} exists and is not owned by this "
             "resource: delete it, or choose another name"
@@ -140,20 +142,20 @@ def _written(work: ReconcileScope, resource: ApiResource, target: Target) -> Jso
 
 
 def _manifest(
-    work: ReconcileScope, resource: ApiResource, target: Target
+    scope: ReconcileScope, resource: ApiResource, target: Target
 ) -> JsonObject:
     data = dict(target.data)
     if resource is SECRETS:
         data = {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}
     meta: JsonObject = {
         "name": target.name,
-        "namespace": work.key.namespace,
+        "namespace": scope.key.namespace,
         "ownerReferences": [
             {
-                "apiVersion": work.version.gvk.api_version,
-                "kind": work.version.gvk.kind,
-                "name": work.key.name,
-                "uid": uid_of(work.obj),
+                "apiVersion": scope.version.gvk.api_version,
+                "kind": scope.version.gvk.kind,
+                "name": scope.key.name,
+                "uid": uid_of(scope.obj),
             }
         ],
     }

@@ -11,9 +11,9 @@ from asoreconcile.azure.conditions import ReadyCondition
 from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
     Decision,
+    EmitEvent,
     Requeue,
-    Show,
-    Tell,
+    SetReady,
 )
 from asoreconcile.errors import in_chain
 
@@ -28,10 +28,12 @@ _MAY_BE_ON_ITS_WAY = frozenset(
 _PATIENCE_SECONDS = 60.0
 
 
-def shown(error: ConditionError, generation: int) -> Show:
+def shown(error: ConditionError, generation: int) -> SetReady:
     """The condition of a failure. generation: of the spec that it speaks of."""
     text = str(error)
-    return Show(ReadyCondition("False", error.reason, error.severity, text, generation))
+    return SetReady(
+        ReadyCondition("False", error.reason, error.severity, text, generation)
+    )
 
 
 @attrs.frozen
@@ -63,10 +65,10 @@ def after_failure(facts: FailureFacts) -> Decision:
     The Warning comes each time: the event's count and last time are where a person
     reads of the latest attempt. The condition keeps the time of the first.
     """
-    told: tuple[Tell, ...] = ()
+    told: tuple[EmitEvent, ...] = ()
     if _is_worth_an_event(facts):
         action = "Delete" if facts.deleting else "CreateOrUpdate"
-        told = (Tell("Warning", f"{action}ActionError", _event_text(facts)),)
+        told = (EmitEvent("Warning", f"{action}ActionError", _event_text(facts)),)
     delay = facts.delay_seconds
     if facts.is_outdated:
         delay = min(delay, AT_ONCE_SECONDS)

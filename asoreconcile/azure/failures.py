@@ -22,7 +22,7 @@ from asoreconcile.redaction import redact
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
 
 
-def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
+def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
     """The condition that an exception becomes.
 
     None: there is nowhere to write one, or nothing to say; the queue backs off.
@@ -31,9 +31,9 @@ def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
         case ConditionError():
             return error
         case ArmError():
-            return read_failed(work, error)
+            return read_failed(scope, error)
         case ArmTransportError():
-            return unreachable(work, error)
+            return unreachable(scope, error)
         case SpecError() | PathError() | KindConversionError():
             return ConditionError(str(error), reason="Failed", severity="Error")
         case ApiError():
@@ -47,7 +47,7 @@ def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
             )
         case _:
             # The caller is handling it, so that the record has its stack.
-            work.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
+            scope.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
             return ConditionError(
                 f"internal error ({type(error).__name__}): see the operator's log",
                 reason="Failed",
@@ -55,34 +55,36 @@ def failure_of(work: ReconcileScope, error: Exception) -> ConditionError | None:
 
 
 def facts_of_failure(
-    work: ReconcileScope, error: ConditionError, *, is_repeated: bool
+    scope: ReconcileScope, error: ConditionError, *, is_repeated: bool
 ) -> FailureFacts:
     """What is known of a failure; it is counted for the back-off.
 
     is_repeated: the condition said so before.
     """
-    seconds = work.memory.trouble.goes_on(work.operator.clock.monotonic())
-    edited = work.session.generation != generation(work.obj)
+    seconds = scope.memory.failure_streak.record_failure(
+        scope.operator.clock.monotonic()
+    )
+    edited = scope.patcher.generation != generation(scope.obj)
     return FailureFacts(
         error=error,
         # Before it is cut: half of a secret is harder to find.
-        text=redact(f"{error.reason}: {error}", namespace=work.key.namespace),
-        deleting=is_deleting(work.obj),
+        text=redact(f"{error.reason}: {error}", namespace=scope.key.namespace),
+        deleting=is_deleting(scope.obj),
         is_repeated=is_repeated,
         seconds=seconds,
-        owner_is_there=error.reason == "WaitingForOwner" and _has_owner(work),
-        credential=work.connection.source if has_no_way_in(error) else "",
-        is_outdated=edited or work.inputs_changed,
-        delay_seconds=work.kind.intervals.failed(work.memory, error),
+        owner_is_there=error.reason == "WaitingForOwner" and _has_owner(scope),
+        credential=scope.connection.source if has_no_way_in(error) else "",
+        is_outdated=edited or scope.inputs_changed,
+        delay_seconds=scope.kind.requeue_backoff.failed(scope.memory, error),
     )
 
 
-def _has_owner(work: ReconcileScope) -> bool:
-    kind = owner_target(work.version, work.obj)
+def _has_owner(scope: ReconcileScope) -> bool:
+    kind = owner_target(scope.version, scope.obj)
     if kind is None:
         return False
-    key = ObjectKey(work.key.namespace, str(spec(work.obj)["owner"]["name"]))
-    return work.objects.get(kind, key) is not None
+    key = ObjectKey(scope.key.namespace, str(spec(scope.obj)["owner"]["name"]))
+    return scope.objects.get(kind, key) is not None
 
 
 def _refused(error: ApiError) -> ConditionError:

@@ -27,20 +27,20 @@ class ResourceIdentity:
     arm_id: str
 
 
-def identify(work: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
+def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     """The resource that the spec names now.
 
     Raises ConditionError `Failed` (Error) when it has no name, or when it names another
     resource than the one claimed.
     """
-    name = _single(_name(work))
+    name = _single(_name(scope))
     arm_id = arm_id_of(
-        work.version,
+        scope.version,
         name=name,
         owner_id="" if owner is None else owner.arm_id,
-        subscription_id=_subscription(work),
+        subscription_id=_subscription(scope),
     )
-    claimed = work.arm_id
+    claimed = scope.arm_id
     if claimed and not _same(claimed, arm_id):
         raise _failed(
             f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
@@ -49,7 +49,7 @@ def identify(work: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     return ResourceIdentity(name, claimed or arm_id)
 
 
-def is_own(work: ReconcileScope) -> bool:
+def is_own(scope: ReconcileScope) -> bool:
     """Whether the claimed id is this object's own.
 
     It is in an annotation, which whoever edits the object may write. So it must be
@@ -58,26 +58,26 @@ def is_own(work: ReconcileScope) -> bool:
     writes.
     Raises RetryError while the owner's kind is not listed yet.
     """
-    seen = status(work.obj).get("id")
-    if isinstance(seen, str) and seen and ids.same(seen, work.arm_id):
+    seen = status(scope.obj).get("id")
+    if isinstance(seen, str) and seen and ids.same(seen, scope.arm_id):
         return True
-    if is_deleting(work.obj) and is_from_config(work.obj):
-        return _is_configured(work)
+    if is_deleting(scope.obj) and is_from_config(scope.obj):
+        return _is_configured(scope)
     try:
-        identify(work, work.owner())
+        identify(scope, scope.owner())
     except ConditionError:
         return False
     return True
 
 
-def _is_configured(work: ReconcileScope) -> bool:
+def _is_configured(scope: ReconcileScope) -> bool:
     """As `is_own`, by what the ConfigMap says now: what it said once is noted where
     anybody may write.
     """
-    reference = spec(work.obj)["azureNameFromConfig"]
+    reference = spec(scope.obj)["azureNameFromConfig"]
     try:
-        identify(work, work.owner())
-        return _configured(work, reference) == work.arm_id.rpartition("/")[2]
+        identify(scope, scope.owner())
+        return _configured(scope, reference) == scope.arm_id.rpartition("/")[2]
     except ConditionError:
         return False
 
@@ -115,19 +115,19 @@ def is_from_config(obj: JsonObject) -> bool:
     return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
 
 
-def _name(work: ReconcileScope) -> str:
+def _name(scope: ReconcileScope) -> str:
     """The Azure name; names made up or read at the claim stay as they were then.
 
     A UUID is drawn, or made up differently by another version of the kind.
     """
-    stated, from_config = spec(work.obj), is_from_config(work.obj)
-    made_up = is_named_by_uuid(work.version.group_kind) and not stated.get("azureName")
-    if work.arm_id and (made_up or from_config):
-        return work.arm_id.rpartition("/")[2]
+    stated, from_config = spec(scope.obj), is_from_config(scope.obj)
+    made_up = is_named_by_uuid(scope.version.group_kind) and not stated.get("azureName")
+    if scope.arm_id and (made_up or from_config):
+        return scope.arm_id.rpartition("/")[2]
     if from_config:
-        noted = work.session.annotation(AZURE_NAME_FROM_CONFIG)
-        return noted or _configured(work, stated["azureNameFromConfig"])
-    name = azure_name(work.version, work.obj)
+        noted = scope.patcher.annotation(AZURE_NAME_FROM_CONFIG)
+        return noted or _configured(scope, stated["azureNameFromConfig"])
+    name = azure_name(scope.version, scope.obj)
     if not name:
         raise _failed("the Azure name cannot be derived: set spec.azureName")
     return name
@@ -140,8 +140,8 @@ def _single(name: str) -> str:
     return name
 
 
-def _configured(work: ReconcileScope, reference: JsonObject) -> str:
-    name = work.references.config_map(reference)
+def _configured(scope: ReconcileScope, reference: JsonObject) -> str:
+    name = scope.references.config_map(reference)
     if not name:
         raise _failed(
             f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
@@ -150,10 +150,10 @@ def _configured(work: ReconcileScope, reference: JsonObject) -> str:
     return name
 
 
-def _subscription(work: ReconcileScope) -> str:
+def _subscription(scope: ReconcileScope) -> str:
     """A claimed id keeps its subscription; the credential's is checked against it."""
-    stated = ids.subscription_of(work.arm_id) if work.arm_id else None
-    return stated or work.connection.subscription_id
+    stated = ids.subscription_of(scope.arm_id) if scope.arm_id else None
+    return stated or scope.connection.subscription_id
 
 
 def _same(claimed: str, arm_id: str) -> bool:

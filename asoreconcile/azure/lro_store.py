@@ -22,11 +22,11 @@ class AnnotationLroStore:
     Names are an operation's, or with a slash an annotation's.
     """
 
-    def __init__(self, session: PatchHelper) -> None:
-        self._session = session
+    def __init__(self, patcher: PatchHelper) -> None:
+        self._patcher = patcher
 
     def load(self, name: str) -> str | None:
-        return self._session.annotation(_annotation(name)) or None
+        return self._patcher.annotation(_annotation(name)) or None
 
     def save(self, name: str, token: str) -> None:
         """Durable before this returns. An operation of an extension begins when the
@@ -35,13 +35,13 @@ class AnnotationLroStore:
         over = {
             note: None
             for note in (POLLER_TOKEN, POLLER_ID, INPUTS)
-            if self._session.annotation(note)
+            if self._patcher.annotation(note)
         }
-        self._session.record({_annotation(name): token, **over})
+        self._patcher.record({_annotation(name): token, **over})
 
     def clear(self, name: str) -> None:
         if self.load(name) is not None:
-            self._session.annotate({_annotation(name): None})
+            self._patcher.annotate({_annotation(name): None})
 
 
 def _annotation(name: str) -> str:

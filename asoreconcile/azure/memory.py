@@ -17,7 +17,7 @@ from asoreconcile.objects import ObjectKey
 
 
 @attrs.define
-class Trouble:
+class FailureStreak:
     """Reconciles that failed, one after another. since: when the first did, in
     monotonic seconds.
     """
@@ -25,14 +25,14 @@ class Trouble:
     attempts: int = 0
     since: float = 0.0
 
-    def goes_on(self, now: float) -> float:
+    def record_failure(self, now: float) -> float:
         """One more failed; for how many seconds it has been like that."""
         if not self.attempts:
             self.since = now
         self.attempts += 1
         return now - self.since
 
-    def ends(self) -> None:
+    def reset(self) -> None:
         self.attempts = 0
 
 
@@ -46,15 +46,16 @@ class ObjectMemory:
     uid: whose it is; another object of the same name has a memory of its own.
     accepted: the PUT that Azure accepted last, until the object settled.
     poll: of its running operation. sub_polls: of its extensions' operations, by name.
-    begun: our own write of a moment ago. drifts: differences that were put for.
+    recent_writes: our own write of a moment ago.
+    repair_attempts: differences that were put for.
     failures: reconciles that failed in a row, for the back-off.
-    trouble: the same, for who reads of them.
-    bad_ends: operations that Azure accepted and that came to nothing, in a row; a PUT
-    that is accepted once more mends nothing.
-    overtaken: PUTs in a row that Azure refused as the resource had changed since it was
-    read.
+    failure_streak: the same, for who reads of them.
+    failed_operations: operations that Azure accepted and that failed, in a row; a PUT
+    that is accepted once more does not end the row.
+    precondition_failures: PUTs in a row that Azure refused as the resource had changed
+    since it was read.
     credential: `namespace/name` of the Secret whose credential was used last.
-    misunderstood: values of annotations that are not understood, reported already.
+    unknown_values: values of annotations that are not known, reported already.
     content: a hash of that Secret's content; "" while none is used.
     """
 
@@ -62,31 +63,35 @@ class ObjectMemory:
     accepted: PutRecord | None = None
     poll: PollState = attrs.field(factory=PollState)
     sub_polls: dict[str, PollState] = attrs.field(factory=dict)
-    begun: RecentWrites = attrs.field(factory=RecentWrites)
-    drifts: RepairAttempts = attrs.field(factory=RepairAttempts)
+    recent_writes: RecentWrites = attrs.field(factory=RecentWrites)
+    repair_attempts: RepairAttempts = attrs.field(factory=RepairAttempts)
     failures: int = 0
-    bad_ends: int = 0
-    overtaken: int = 0
-    _bad_end_of: int = 0
-    trouble: Trouble = attrs.field(factory=Trouble)
+    failed_operations: int = 0
+    precondition_failures: int = 0
+    _failed_operation_generation: int = 0
+    failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
     credential: str = ""
-    misunderstood: frozenset[str] = frozenset()
+    unknown_values: frozenset[str] = frozenset()
     content: str = ""
 
-    def ended_badly(self, generation: int) -> None:
+    def record_failed_operation(self, generation: int) -> None:
         """An operation came to nothing; generation: of the spec that it was made from,
         as another one begins to count again.
         """
-        self.bad_ends = 1 + (self.bad_ends if generation == self._bad_end_of else 0)
-        self._bad_end_of = generation
+        self.failed_operations = 1 + (
+            self.failed_operations
+            if generation == self._failed_operation_generation
+            else 0
+        )
+        self._failed_operation_generation = generation
 
     def settled(self) -> None:
         """The object is as wanted: nothing is left of the way there."""
         self.accepted = None
-        self.bad_ends = 0
+        self.failed_operations = 0
 
 
-class Memories:
+class ObjectMemories:
     """The memories of one kind's objects. Safe from any thread."""
 
     def __init__(self) -> None:

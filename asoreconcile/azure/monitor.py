@@ -29,20 +29,20 @@ from asoreconcile.azure.annotations import (
 from asoreconcile.azure.decisions import (
     Decision,
     Effect,
+    EmitEvent,
+    EmitUnreadableEvent,
     Fail,
     Follows,
-    Judge,
+    InferFromResource,
     Log,
-    Lost,
+    OperationLost,
+    PatchMetadata,
     Read,
-    Record,
     Refused,
-    Release,
-    Remember,
+    RemoveFinalizer,
     Requeue,
-    SpeakOf,
-    Tell,
-    TellUnreadable,
+    SetObservedGeneration,
+    UpdateMemory,
 )
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.stored_operation import forgotten, stored_token
@@ -97,7 +97,7 @@ def _unreadable(facts: Watched, error: TokenError) -> Decision:
         "the resource is put again",
         reason="Failed",
     )
-    return Decision((Remember(accepted=None), *forget), Fail(failure))
+    return Decision((UpdateMemory(accepted=None), *forget), Fail(failure))
 
 
 def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
@@ -105,15 +105,15 @@ def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
     the resource, in the same reconcile (L16).
     """
     decided = (
-        Decision((), Judge(outcome))
+        Decision((), InferFromResource(outcome))
         if isinstance(outcome, ReadResource)
         else _after(facts, outcome)
     )
     if facts.deleting and not facts.poll.progress.polls:
         # Once a deletion: its further polls are no news.
         text = "Continue monitoring deletion"
-        told = Tell("Normal", "MonitorDelete", text)
-        return attrs.evolve(decided, effects=(told, *decided.effects))
+        event = EmitEvent("Normal", "MonitorDelete", text)
+        return attrs.evolve(decided, effects=(event, *decided.effects))
     return decided
 
 
@@ -128,7 +128,7 @@ def after_judging(
         return _after(facts, outcome)
     if not isinstance(outcome, Restart):
         decided = _after(facts, outcome)
-        effects = (TellUnreadable(refusal), *decided.effects)
+        effects = (EmitUnreadableEvent(refusal), *decided.effects)
         return attrs.evolve(decided, effects=effects)
     if refusal.status == _UNAUTHENTICATED:
         return Decision((), Refused(refusal, "Monitor"))
@@ -146,9 +146,9 @@ def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
             return Decision(effects, Refused(error, "CreateOrUpdate"))
         case Restart():
             # The operation left nothing behind: its write is sent again (L16, R5.6).
-            return Decision(_came_to_nothing(facts), Lost(outcome))
+            return Decision(_came_to_nothing(facts), OperationLost(outcome))
         case OperationDone() if facts.deleting:
-            return Decision((), Release())
+            return Decision((), RemoveFinalizer())
         case ReadResource() if facts.deleting:
             return Decision(forgotten(facts.stored), Requeue(outcome.delay_seconds))
         case OperationDone() | ReadResource():
@@ -164,11 +164,11 @@ def _running(facts: Watched, running: Pending) -> Decision:
     if not facts.deleting:
         effects += _followed(facts, running)
     due = facts.now + running.delay_seconds
-    effects.append(Remember(poll=PollState(running.progress, due)))
+    effects.append(UpdateMemory(poll=PollState(running.progress, due)))
     if _is_news(facts.token(), running.token):
         poller = DELETE_POLLER if facts.deleting else PUT_POLLER
         notes = {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller}
-        effects.append(Record(notes))
+        effects.append(PatchMetadata(notes))
     return Decision((*effects,), Requeue(running.delay_seconds))
 
 
@@ -188,7 +188,7 @@ def _followed(facts: Watched, running: Pending | None) -> list[Effect]:
     """The accepted PUT's operation goes on as this, or with None has ended well."""
     if facts.accepted is None:
         return []
-    return [Remember(accepted=attrs.evolve(facts.accepted, running=running))]
+    return [UpdateMemory(accepted=attrs.evolve(facts.accepted, running=running))]
 
 
 def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
@@ -197,13 +197,15 @@ def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
     A PUT's speaks of the spec that it was begun with, not of later edits.
     """
     if facts.deleting:
-        return *forgotten(facts.stored), Remember(bad_end_of=facts.generation)
+        return *forgotten(facts.stored), UpdateMemory(
+            failed_operation_generation=facts.generation
+        )
     text = facts.stored.get(LATEST_RECONCILED_GENERATION) or ""
-    begun = int(text) if text.isdecimal() else facts.generation
+    generation_sent = int(text) if text.isdecimal() else facts.generation
     return (
         *forgotten(facts.stored),
-        Remember(accepted=None, bad_end_of=begun),
-        SpeakOf(begun),
+        UpdateMemory(accepted=None, failed_operation_generation=generation_sent),
+        SetObservedGeneration(generation_sent),
     )
 
 

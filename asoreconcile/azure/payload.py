@@ -8,14 +8,14 @@ from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, spec
 
 
-def payload_of(work: ReconcileScope, identity: ResourceIdentity) -> JsonObject:
+def payload_of(scope: ReconcileScope, identity: ResourceIdentity) -> JsonObject:
     """Blocking: reads Secrets and ConfigMaps once a reconcile, and whatever extensions
     read.
 
     Raises ConditionError for inputs that are not there, and what extensions raise.
     """
     body = to_arm(
-        work.version, spec(work.obj), name=identity.name, inputs=work.references
+        scope.version, spec(scope.obj), name=identity.name, inputs=scope.references
     )
-    modify = work.operator.extensions.chain(MODIFY_PAYLOAD, work.kind.group_kind)
-    return modify(ModifyPayload(ctx=work.context, obj=work.obj, payload=body))
+    modify = scope.operator.extensions.chain(MODIFY_PAYLOAD, scope.kind.group_kind)
+    return modify(ModifyPayload(ctx=scope.context, obj=scope.obj, payload=body))

@@ -15,22 +15,22 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.azure.conditions import deleting, reconciling
 from asoreconcile.azure.decisions import (
+    CheckAbsent,
     Claim,
     Decision,
     Effect,
+    EmitEvent,
     Follows,
     Log,
-    Look,
-    Mark,
     Poll,
-    Prepare,
     PrepareDelete,
+    PreparePut,
     Read,
-    Release,
+    RemoveFinalizer,
     RestoreId,
-    Show,
+    SetOperatorNamespace,
+    SetReady,
     Stop,
-    Tell,
 )
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.stored_operation import forgotten
@@ -60,17 +60,17 @@ def plan(
     # Each is one write that must be there before Azure is asked, and the end of its
     # reconcile; the next one goes on.
     if not owner:
-        return Decision((), Mark(claim=claim))
+        return Decision((), SetOperatorNamespace(claim=claim))
     if claim:
         return Decision((), Claim())
     if not notes.get(RESOURCE_ID):
         return Decision((), RestoreId())
-    show = Show(reconciling(generation(obj)))
+    show = SetReady(reconciling(generation(obj)))
     if not policy.writes:
         return Decision((show,), Read(Follows.NOTHING))
     if _has_poller(obj) and notes[POLLER_ID] == PUT_POLLER:
         return Decision((show,), Poll())
-    return Decision((show, *_without_leftover(obj)), Prepare())
+    return Decision((show, *_without_leftover(obj)), PreparePut())
 
 
 def _foreign(owner: str, operator_namespace: str) -> Decision:
@@ -79,7 +79,7 @@ def _foreign(owner: str, operator_namespace: str) -> Decision:
         f"Operator in namespace {operator_namespace!r} leaves this object alone: it "
         f"belongs to the operator in namespace {owner!r}"
     )
-    return Decision((Tell("Warning", "Overlap", text),), Stop())
+    return Decision((EmitEvent("Warning", "Overlap", text),), Stop())
 
 
 def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
@@ -94,13 +94,13 @@ def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
 def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decision:
     notes = annotations(obj)
     if not has_finalizer(obj, FINALIZER) or not policy.deletes:
-        return Decision((), Release())
+        return Decision((), RemoveFinalizer())
     # Never created: nothing to delete, and no credential is needed to say so (D18).
     if not notes.get(RESOURCE_ID):
-        return Decision((), Release())
+        return Decision((), RemoveFinalizer())
     if not can_delete:
-        return Decision((), Look())
-    show = Show(deleting(generation(obj)))
+        return Decision((), CheckAbsent())
+    show = SetReady(deleting(generation(obj)))
     if _has_poller(obj) and notes[POLLER_ID] == DELETE_POLLER:
         return Decision((show,), Poll())
     # A running create is not waited for (R5.7).

@@ -36,8 +36,8 @@ def policy_of(
     """The policy in force, and the value that was not understood, if any.
 
     The object's annotation wins over its namespace's, which wins over the default; an
-    empty value counts as absent, an unknown one as the default (`misunderstood` reports
-    it). Rule: R1.7.
+    empty value counts as absent, an unknown one as the default (`annotation_values`
+    reports it). Rule: R1.7.
     """
     value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
         RECONCILE_POLICY

@@ -24,26 +24,26 @@ from asoreconcile.middleware.requests import (
 from asoreconcile.objects import JsonObject
 
 
-def run_prechecks(work: ReconcileScope, owner: Owner | None) -> Postpone | None:
+def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Postpone | None:
     """Whether the PUT may go out now: None is yes.
 
     Raises ConditionError: `ReconciliationBlocked` when a check blocks (R1.10),
     `WaitingForOwner` when Azure has no owner that could be checked.
     """
-    extensions, gk = work.operator.extensions, work.kind.group_kind
+    extensions, gk = scope.operator.extensions, scope.kind.group_kind
     if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
         check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
-        version = _owner_version(work, owner)
+        version = _owner_version(scope, owner)
         if version is not None:
-            fresh = _fresh_owner(work, owner, version)
+            fresh = _fresh_owner(scope, owner, version)
             result = check_owner(
-                PreReconcileOwner(ctx=work.context, owner=fresh, obj=work.obj)
+                PreReconcileOwner(ctx=scope.context, owner=fresh, obj=scope.obj)
             )
             if postponed := _passed(result):
                 return postponed
     if extensions.has(PRE_RECONCILE, gk):
         check = extensions.chain(PRE_RECONCILE, gk)
-        return _passed(check(PreReconcile(ctx=work.context, obj=_fresh(work))))
+        return _passed(check(PreReconcile(ctx=scope.context, obj=_fresh(scope))))
     return None
 
 
@@ -58,7 +58,7 @@ def _passed(result: PreResult) -> Postpone | None:
 
 
 def _fresh_owner(
-    work: ReconcileScope, owner: Owner, version: KindVersion
+    scope: ReconcileScope, owner: Owner, version: KindVersion
 ) -> JsonObject:
     """The owner with the status Azure reports now; kept in memory only.
 
@@ -71,11 +71,11 @@ def _fresh_owner(
         "metadata": {"name": owner.arm_id.rpartition("/")[2]},
     }
     try:
-        body = work.operator.owner_reads.get(
-            work.connection.client,
+        body = scope.operator.owner_reads.get(
+            scope.connection.client,
             owner.arm_id,
             version.api_version,
-            credential=work.connection.source,
+            credential=scope.connection.source,
         )
     except ArmError as error:
         if error.is_not_found:
@@ -93,21 +93,24 @@ def _absent(owner: Owner) -> ConditionError:
     )
 
 
-def _owner_version(work: ReconcileScope, owner: Owner) -> KindVersion | None:
+def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:
     """The version to read the owner at: the one served, else the newest catalogued.
 
     None for an owner given by id whose kind is not known: it cannot be read as one.
     """
-    group_kind = owner.group_kind or work.version.owner
+    group_kind = owner.group_kind or scope.version.owner
     if group_kind is None:
         return None
-    served = work.operator.objects.served(group_kind)
-    return served or work.operator.catalogue.kind(group_kind).version()
+    served = scope.operator.objects.served(group_kind)
+    return served or scope.operator.catalogue.kind(group_kind).version()
 
 
-def _fresh(work: ReconcileScope) -> JsonObject:
+def _fresh(scope: ReconcileScope) -> JsonObject:
     """The object with the status Azure reports now; with none if Azure has none: what
     its status remembers of a resource that went must not hold back the next one.
     """
-    body = work.context.raw_get()
-    return {**work.obj, "status": {} if body is None else status_of(work.version, body)}
+    body = scope.context.raw_get()
+    return {
+        **scope.obj,
+        "status": {} if body is None else status_of(scope.version, body),
+    }

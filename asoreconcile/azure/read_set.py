@@ -40,13 +40,13 @@ class ReadSet:
 class TrackingReader:
     """`azure.owner.Objects` that records reads; raises what the inner ones do."""
 
-    def __init__(self, objects: Objects, glances: ReadSet) -> None:
+    def __init__(self, objects: Objects, read_set: ReadSet) -> None:
         self._objects = objects
-        self._glances = glances
+        self._read_set = read_set
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         found = self._objects.get(group_kind, key)
-        self._glances.note(ObjectReference(group_kind, key), found)
+        self._read_set.note(ObjectReference(group_kind, key), found)
         return found
 
     def is_installed(self, group_kind: GroupKind) -> bool:
@@ -68,15 +68,15 @@ class InFlightReads:
         object is woken for what changed meanwhile, unless the reconcile has read all of
         it.
         """
-        glances = ReadSet()
+        read_set = ReadSet()
         with self._lock:
             self._changes[key] = []
         try:
-            yield glances
+            yield read_set
         finally:
             with self._lock:
                 changes = self._changes.pop(key)
-            if not all(glances.include(node, version) for node, version in changes):
+            if not all(read_set.include(node, version) for node, version in changes):
                 self._wake(key)
 
     def changed(self, key: ObjectKey, node: ObjectReference, version: str) -> None:

@@ -11,11 +11,12 @@ import attrs
 from asoreconcile import reconcile_context
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.correlation import correlated
+from asoreconcile.azure.annotation_values import unknown_values
 from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.conditions import find_ready, succeeded
 from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
-    BEGUN_PRIORITY,
+    IN_PROGRESS_PRIORITY,
     Effect,
     ReconcileOutcome,
     Requeue,
@@ -26,14 +27,13 @@ from asoreconcile.azure.effects import apply
 from asoreconcile.azure.execute import execute
 from asoreconcile.azure.failure_report import after_failure, shown
 from asoreconcile.azure.failures import facts_of_failure, failure_of
-from asoreconcile.azure.misunderstood import misunderstood
 from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
 from asoreconcile.azure.plan import plan
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
 from asoreconcile.azure.sync_mode import SYNC_MODE
-from asoreconcile.azure.unreadable import tell_unreadable
+from asoreconcile.azure.unreadable import report_unreadable
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.errors import RetryError, StoppedError
@@ -80,189 +80,189 @@ class ArmReconciler:
         if obj is None:
             unreadable = self._kind.unreadable().get(request.key)
             if unreadable is not None:
-                self._tell_unreadable(unreadable.known, unreadable.message)
+                self._report_unreadable(unreadable.known, unreadable.message)
             # Whoever took it away: a deletion that we did not end comes by here, too.
             self._operator.forget(self._kind, request.key)
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
             bound(namespace=request.key.namespace),  # whose secrets no record shows
-            self._kind.in_flight_reads.during(request.key) as glances,
+            self._kind.in_flight_reads.during(request.key) as read_set,
         ):
             try:
-                work = self._work(obj, glances)
+                scope = self._scope(obj, read_set)
             except KindConversionError as error:
-                self._tell_unreadable(known_of(obj, self._kind.resource), str(error))
+                self._report_unreadable(known_of(obj, self._kind.resource), str(error))
                 return Result()
-            result = self._pass(work)
-        return self._in_turn(work, result)
+            result = self._reconcile(scope)
+        return self._reset_priority(scope, result)
 
-    def _tell_unreadable(self, known: JsonObject, message: str) -> None:
-        tell_unreadable(self._operator, self._kind, known, message)
+    def _report_unreadable(self, known: JsonObject, message: str) -> None:
+        report_unreadable(self._operator, self._kind, known, message)
 
-    def _in_turn(self, work: ReconcileScope, result: Result) -> Result:
+    def _reset_priority(self, scope: ReconcileScope, result: Result) -> Result:
         """Let go of a higher place in the queue that was for one look: it would be kept
         from look to look (PQ-7), before what people change.
         """
-        if result.priority == BEGUN_PRIORITY:
+        if result.priority == IN_PROGRESS_PRIORITY:
             return result
-        was_begun = work.memory.begun.end()
-        if was_begun and result.priority is None:
+        was_claimed = scope.memory.recent_writes.end()
+        if was_claimed and result.priority is None:
             return attrs.evolve(result, priority=0)
         return result
 
-    def _pass(self, work: ReconcileScope) -> Result:
+    def _reconcile(self, scope: ReconcileScope) -> Result:
         try:
-            outcome = self._run(work)
+            outcome = self._run(scope)
         except GoneError:
-            self._operator.forget(self._kind, work.key)
-            return self._finish(work, Stop())
+            self._operator.forget(self._kind, scope.key)
+            return self._finish(scope, Stop())
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
         except SuboperationPending as pending:
             # Not in order yet: what failed before still counts (R4.3).
             return self._commit(
-                work, Result(requeue_after_seconds=pending.after_seconds)
+                scope, Result(requeue_after_seconds=pending.after_seconds)
             )
         except (ConflictError, StoppedError):
             raise
         except RetryError as error:
-            return self._finish(work, Requeue(error.after_seconds))
+            return self._finish(scope, Requeue(error.after_seconds))
         except Exception as error:
-            failure = failure_of(work, error)
+            failure = failure_of(scope, error)
             if failure is None:
                 raise
-            return self._fail(work, failure)
-        return self._finish(work, outcome)
+            return self._fail(scope, failure)
+        return self._finish(scope, outcome)
 
-    def _work(self, obj: JsonObject, glances: ReadSet) -> ReconcileScope:
+    def _scope(self, obj: JsonObject, read_set: ReadSet) -> ReconcileScope:
         memory = self._kind.memories.of(key_of(obj), uid_of(obj))
-        session = PatchHelper(
+        patcher = PatchHelper(
             obj,
             resource=self._kind.resource,
             client=self._operator.client,
             cache=self._kind.cache,
             form=self._kind.form,
             clock=self._operator.clock,
-            is_live=memory.begun.is_as_written(
+            is_live=memory.recent_writes.is_as_written(
                 obj, now=self._operator.clock.monotonic()
             ),
         )
         return ReconcileScope(
             self._operator,
             self._kind,
-            session,
+            patcher,
             log=_log,
-            glances=glances,
+            read_set=read_set,
             memory=memory,
         )
 
-    def _run(self, work: ReconcileScope) -> ReconcileOutcome:
+    def _run(self, scope: ReconcileScope) -> ReconcileOutcome:
         decided = plan(
-            work.obj,
-            policy=self._policy(work),
+            scope.obj,
+            policy=self._policy(scope),
             operator_namespace=self._operator.namespace,
-            can_delete="Delete" in work.version.operations,
+            can_delete="Delete" in scope.version.operations,
         )
         if not isinstance(decided.then, Stop):
-            effects = (*self._misunderstood(work), *decided.effects)
+            effects = (*self._unknown_values(scope), *decided.effects)
             decided = attrs.evolve(decided, effects=effects)
-        outcome = execute(work, decided)
+        outcome = execute(scope, decided)
         if not isinstance(outcome, Stop):
-            work.session.flush()
+            scope.patcher.flush()
         return outcome
 
-    def _misunderstood(self, work: ReconcileScope) -> tuple[Effect, ...]:
+    def _unknown_values(self, scope: ReconcileScope) -> tuple[Effect, ...]:
         operator = self._operator
-        return misunderstood(
-            annotations(work.obj),
-            operator.namespace_annotations(work.key.namespace),
+        return unknown_values(
+            annotations(scope.obj),
+            operator.namespace_annotations(scope.key.namespace),
             defaults={
                 RECONCILE_POLICY: operator.default_policy,
                 SYNC_MODE: operator.sync_mode,
             },
-            known=work.memory.misunderstood,
+            known=scope.memory.unknown_values,
         )
 
-    def _policy(self, work: ReconcileScope) -> Policy:
+    def _policy(self, scope: ReconcileScope) -> Policy:
         policy, _ = policy_of(
-            annotations(work.obj),
-            self._operator.namespace_annotations(work.key.namespace),
+            annotations(scope.obj),
+            self._operator.namespace_annotations(scope.key.namespace),
             self._operator.default_policy,
         )
         return policy
 
-    def _finish(self, work: ReconcileScope, outcome: ReconcileOutcome) -> Result:
-        self._kind.intervals.succeeded(work.memory)
-        work.memory.trouble.ends()
-        return self._end(work, outcome)
+    def _finish(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
+        self._kind.requeue_backoff.succeeded(scope.memory)
+        scope.memory.failure_streak.reset()
+        return self._result_of(scope, outcome)
 
-    def _end(self, work: ReconcileScope, outcome: ReconcileOutcome) -> Result:
+    def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
         match outcome:
             case Stop():
                 return Result()
             case Requeue(after_seconds=after_seconds, priority=priority):
                 result = Result(requeue_after_seconds=after_seconds, priority=priority)
-                return self._commit(work, result)
+                return self._commit(scope, result)
             case Succeeded():
-                work.session.set_ready(succeeded(work.session.generation))
-                resync = self._kind.intervals.resync()
+                scope.patcher.set_ready(succeeded(scope.patcher.generation))
+                resync = self._kind.requeue_backoff.resync()
                 result = self._commit(
-                    work, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
+                    scope, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )
                 # Not before the status is stored: until then a retry must not PUT
                 # again.
-                work.memory.settled()
+                scope.memory.settled()
                 return result
 
-    def _fail(self, work: ReconcileScope, error: ConditionError) -> Result:
+    def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
         """Show the failure, and try again as its class says. Rules: 3c, 4d."""
-        before = find_ready(status(work.obj).get("conditions"))
-        apply(work, shown(error, work.session.generation))
-        after = find_ready(work.session.status["conditions"])
-        facts = facts_of_failure(work, error, is_repeated=after == before)
-        work.log.warning(
+        before = find_ready(status(scope.obj).get("conditions"))
+        apply(scope, shown(error, scope.patcher.generation))
+        after = find_ready(scope.patcher.status["conditions"])
+        facts = facts_of_failure(scope, error, is_repeated=after == before)
+        scope.log.warning(
             "Reconcile failed",
             reason=error.reason,
             severity=error.severity,
             condition=str(error),
-            attempt=work.memory.trouble.attempts,
+            attempt=scope.memory.failure_streak.attempts,
             failingSeconds=round(facts.seconds, 1),
         )
-        return self._end(work, execute(work, after_failure(facts)))
+        return self._result_of(scope, execute(scope, after_failure(facts)))
 
-    def _commit(self, work: ReconcileScope, result: Result) -> Result:
+    def _commit(self, scope: ReconcileScope, result: Result) -> Result:
         try:
-            self._write_status(work)
+            self._write_status(scope)
         except GoneError:
-            self._operator.forget(self._kind, work.key)
+            self._operator.forget(self._kind, scope.key)
             return Result()
         return result
 
-    def _write_status(self, work: ReconcileScope) -> None:
+    def _write_status(self, scope: ReconcileScope) -> None:
         """Write the status, or what of it the cluster takes: Ready is not lost with
         what Azure says, should that be too much or break the schema.
         """
-        session = work.session
-        if dropped := session.fit_status():
+        patcher = scope.patcher
+        if dropped := patcher.fit_status():
             names = ", ".join(f"status.{name}" for name in dropped)
             text = (
                 f"what Azure reports is more than the cluster stores; without {names}"
             )
-            work.event("Warning", "StatusTooLarge", text)
+            scope.event("Warning", "StatusTooLarge", text)
         # The conditions alone: first beside what is stored, then in its place.
         lighter = iter((False, True))
         while True:
             try:
-                return session.commit()
+                return patcher.commit()
             except ApiError as error:
                 stored = next(lighter, None)
                 if stored is None or not _cannot_be_stored(error):
                     raise
-                work.log.error(
+                scope.log.error(
                     "Status refused; its conditions alone", reason=str(error)
                 )
-            session.drop_observed(stored=stored)
+            patcher.drop_observed(stored=stored)
 
 
 def _cannot_be_stored(error: ApiError) -> bool:

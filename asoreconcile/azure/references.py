@@ -46,13 +46,13 @@ class ReferenceResolver:
     """
 
     def __init__(
-        self, namespace: str, *, client: Getter, objects: Objects, glances: ReadSet
+        self, namespace: str, *, client: Getter, objects: Objects, read_set: ReadSet
     ) -> None:
         """glances: collects each Secret and ConfigMap that is read."""
         self._namespace = namespace
         self._client = client
         self._objects = objects
-        self._glances = glances
+        self._read_set = read_set
         self._read: dict[tuple[str, str], JsonObject] = {}
         self._secrets: set[str] = set()  # values, to keep them out of comparisons
 
@@ -142,7 +142,7 @@ class ReferenceResolver:
             if read is None:
                 continue
             key = ObjectKey(self._namespace, str(given.value.get("name", "")))
-            self._glances.note(ObjectReference(SECRETS.group_kind, key), None)
+            self._read_set.note(ObjectReference(SECRETS.group_kind, key), None)
             with suppress(ConditionError, ApiError, TransportError):
                 read(given.value)
 
@@ -181,12 +181,12 @@ class ReferenceResolver:
         try:
             obj = self._client.get(resource, key)
         except NotFoundError as error:
-            self._glances.note(node, None)
+            self._read_set.note(node, None)
             raise _missing(
                 reason,
                 f"{resource.kind} {name!r} does not exist in this namespace: create it",
             ) from error
-        self._glances.note(node, obj)
+        self._read_set.note(node, obj)
         self._read[resource.kind, name] = obj
         return obj
 

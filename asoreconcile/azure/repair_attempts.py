@@ -19,16 +19,16 @@ class RepairAttempts:
     pending: frozenset[str] = frozenset()
     repairs: Mapping[str, int] = attrs.field(factory=dict)
 
-    def begun(self, found: frozenset[str]) -> "RepairAttempts":
+    def started(self, found: frozenset[str]) -> "RepairAttempts":
         """A PUT is to mend these."""
-        more = {mark: self.repairs.get(mark, 0) + 1 for mark in found}
+        more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
         return RepairAttempts(found, {**self.repairs, **more})
 
-    def most(self) -> int:
+    def max_attempts(self) -> int:
         """How often the most stubborn of what is pending was begun on."""
-        return max((self.repairs[mark] for mark in self.pending), default=0)
+        return max((self.repairs[difference] for difference in self.pending), default=0)
 
-    def judged(self, given_up: Iterable[str]) -> "RepairAttempts":
+    def finished(self, given_up: Iterable[str]) -> "RepairAttempts":
         """The PUT's result was looked at; nothing more is tried for some."""
         dropped = frozenset(given_up)
         left = {m: n for m, n in self.repairs.items() if m not in dropped}

@@ -35,7 +35,7 @@ class RequeueBackoff:
             self.succeeded(memory)
             return max(error.after_seconds, self.very_slow())
         # An accepted write resets the failures, but not the operations that failed.
-        count = max(memory.failures, memory.bad_ends - 1)
+        count = max(memory.failures, memory.failed_operations - 1)
         memory.failures += 1
         if error.retry is RetryClass.VERY_SLOW:
             return max(error.after_seconds, self.very_slow())

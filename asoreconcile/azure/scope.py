@@ -16,7 +16,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.lro_store import AnnotationLroStore
-from asoreconcile.azure.memory import Memories, ObjectMemory
+from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
@@ -133,7 +133,9 @@ class SharedDependencies:
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
     turns: Turns = attrs.field(factory=Turns)
-    namesakes: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = lambda _: ()
+    objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
+        lambda _: ()
+    )
     waiting: Waiting = attrs.field(factory=Waiting)
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
@@ -155,14 +157,14 @@ class KindRuntime:
     version: KindVersion
     resource: ApiResource
     cache: WriteCache
-    intervals: RequeueBackoff
+    requeue_backoff: RequeueBackoff
     in_flight_reads: InFlightReads
     form: StorageCodec = attrs.field(
         default=attrs.Factory(
             lambda self: SingleVersionCodec(self.version), takes_self=True
         )
     )
-    memories: Memories = attrs.field(factory=Memories)
+    memories: ObjectMemories = attrs.field(factory=ObjectMemories)
     unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
     recorder: Recorder | None = None
 
@@ -178,33 +180,33 @@ class ReconcileScope:
         self,
         operator: SharedDependencies,
         kind: KindRuntime,
-        session: PatchHelper,
+        patcher: PatchHelper,
         *,
         log: Logger,
-        glances: ReadSet,
+        read_set: ReadSet,
         memory: ObjectMemory,
     ) -> None:
         self.operator = operator
         self.kind = kind
-        self.session = session
+        self.patcher = patcher
         self.log = log
-        self.glances = glances
+        self.read_set = read_set
         # Held, not looked up: what is forgotten while the reconcile runs stays
         # forgotten.
         self.memory = memory
         # Whether a failure of this reconcile speaks of Secrets and ConfigMaps as they
         # were.
         self.inputs_changed = False
-        self.objects = TrackingReader(operator.objects, glances)
+        self.objects = TrackingReader(operator.objects, read_set)
 
     @property
     def obj(self) -> JsonObject:
         """The working copy's present state."""
-        return self.session.obj
+        return self.patcher.obj
 
     @property
     def key(self) -> ObjectKey:
-        return self.session.key
+        return self.patcher.key
 
     @property
     def version(self) -> KindVersion:
@@ -214,7 +216,7 @@ class ReconcileScope:
     @property
     def arm_id(self) -> str:
         """The claimed ARM id, or "" before the claim."""
-        return self.session.annotation(RESOURCE_ID)
+        return self.patcher.annotation(RESOURCE_ID)
 
     @cached_property
     def connection(self) -> Connection:
@@ -235,7 +237,7 @@ class ReconcileScope:
             self.key.namespace,
             client=self.operator.client,
             objects=self.objects,
-            glances=self.glances,
+            read_set=self.read_set,
         )
 
     @cached_property
@@ -249,7 +251,7 @@ class ReconcileScope:
             objects=_View(self),
             log=self.log,
             clock=self.operator.clock,
-            operations=AnnotationLroStore(self.session),
+            operations=AnnotationLroStore(self.patcher),
             polls=self.memory.sub_polls,
             deadline=reconcile_context.deadline(),
         )
@@ -276,13 +278,13 @@ class ReconcileScope:
 class _View:
     """The cluster as extensions see it: cached objects, and this object's owner."""
 
-    def __init__(self, work: ReconcileScope) -> None:
-        self._work = work
+    def __init__(self, scope: ReconcileScope) -> None:
+        self._scope = scope
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        return self._work.objects.get(group_kind, key)
+        return self._scope.objects.get(group_kind, key)
 
     def owner_of(self, obj: JsonObject) -> JsonObject | None:
-        work = self._work
-        owner = resolve_owner(work.version, obj, work.objects)
+        scope = self._scope
+        owner = resolve_owner(scope.version, obj, scope.objects)
         return None if owner is None else owner.obj

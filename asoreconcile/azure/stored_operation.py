@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from asoreconcile.arm.outcomes import PollState
 from asoreconcile.arm.tokens import Token, TokenError, concerns, loads
 from asoreconcile.azure.annotations import INPUTS, POLLER_ID, POLLER_TOKEN
-from asoreconcile.azure.decisions import Effect, Note, Remember
+from asoreconcile.azure.decisions import Effect, SetMetadata, UpdateMemory
 
 
 def stored_token(stored: Mapping[str, str], *, arm_id: str, deleting: bool) -> Token:
@@ -25,7 +25,7 @@ def forgotten(stored: Mapping[str, str]) -> tuple[Effect, ...]:
 
     stored: the object's annotations.
     """
-    return Remember(poll=PollState()), Note(cleared(stored))
+    return UpdateMemory(poll=PollState()), SetMetadata(cleared(stored))
 
 
 def cleared(stored: Mapping[str, str]) -> dict[str, str | None]:

@@ -13,17 +13,17 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.azure.decisions import (
     Action,
-    Check,
     Decision,
     Effect,
+    EmitEvent,
     Fail,
     Follows,
     PatchStatus,
+    PostCheck,
     Read,
-    Remember,
     Requeue,
     Succeeded,
-    Tell,
+    UpdateMemory,
     WriteExports,
 )
 from asoreconcile.azure.external_deletion import RECREATED, is_another, what_to_do
@@ -63,8 +63,8 @@ def after_read(facts: ReadFacts) -> Decision:
     said = facts.accepted is not None and facts.accepted.recreated
     asked = facts.follows is not Follows.NOTHING
     if asked and not said and is_another(facts.before, facts.after):
-        effects.append(Tell("Warning", RECREATED, what_to_do(facts.arm_id)))
-    return Decision((*effects,), Check(facts.follows))
+        effects.append(EmitEvent("Warning", RECREATED, what_to_do(facts.arm_id)))
+    return Decision((*effects,), PostCheck(facts.follows))
 
 
 def _absent(facts: ReadFacts) -> Decision:
@@ -83,7 +83,7 @@ def _absent(facts: ReadFacts) -> Decision:
             reason="Failed",
         )
     # Whatever was accepted is not there: the next reconcile must PUT.
-    forget = Remember(accepted=None)
+    forget = UpdateMemory(accepted=None)
     over = over_for(facts.follows, facts.stored)
     return Decision((forget, *over), Fail(error))
 
@@ -140,7 +140,7 @@ def after_error(
     """What an exception leaves to do. The token of an operation goes once the resource
     was read: until then a failed read must come back here, not to another PUT.
     """
-    if isinstance(action, Read | Check | WriteExports) and _is_about_the_resource(
+    if isinstance(action, Read | PostCheck | WriteExports) and _is_about_the_resource(
         error
     ):
         return over_for(action.follows, stored)

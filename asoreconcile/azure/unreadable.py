@@ -16,7 +16,7 @@ from asoreconcile.objects import (
 )
 
 
-def tell_unreadable(
+def report_unreadable(
     operator: SharedDependencies, kind: KindRuntime, known: JsonObject, message: str
 ) -> None:
     """Set the object's Ready condition, with an event, if it does not say so yet.

@@ -12,9 +12,9 @@ from asoreconcile.catalogue.validation import rule_problems
 _MAX_TOLD = 10
 
 
-def require_valid(work: ReconcileScope) -> None:
+def require_valid(scope: ReconcileScope) -> None:
     """Raises ConditionError `Failed` (Error) with everything to mend."""
-    problems = rule_problems(work.version, work.obj, exports=False)
+    problems = rule_problems(scope.version, scope.obj, exports=False)
     if not problems:
         return
     told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])

@@ -30,12 +30,12 @@ def passes_in(seconds, *, resources, period_seconds):
     that begins when they have settled into their rhythm.
     """
     clock = FakeClock()
-    intervals = RequeueBackoff(
+    requeue_backoff = RequeueBackoff(
         sync_period_seconds=period_seconds, uniform=random.Random(7).uniform
     )
     queue = WorkQueue("any", clock=clock)
     for n in range(resources):
-        queue.add_after(n, intervals.resync())
+        queue.add_after(n, requeue_backoff.resync())
     counted = 0
     end = 2 * period_seconds + seconds
     step = period_seconds / 30
@@ -44,7 +44,7 @@ def passes_in(seconds, *, resources, period_seconds):
         while len(queue):
             item = queue.get()
             counted += clock.monotonic() > 2 * period_seconds
-            queue.add_after(item.key, intervals.resync())
+            queue.add_after(item.key, requeue_backoff.resync())
             queue.done(item.key)
     queue.shut_down()
     return counted

@@ -174,7 +174,7 @@ def test_nobody_is_taken_for_absent_before_all_are_listed(world, pair):
 
     _older, younger = pair
     world.run(younger)
-    world.operator = attrs.evolve(world.operator, namesakes=not_yet)
+    world.operator = attrs.evolve(world.operator, objects_with_arm_id=not_yet)
     assert world.run(younger).requeue_after_seconds == 0.1
     assert puts(world) == 0
 

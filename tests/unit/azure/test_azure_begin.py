@@ -32,18 +32,18 @@ from asoreconcile.azure.begin import (
 from asoreconcile.azure.conditions import reconciling
 from asoreconcile.azure.decisions import (
     Decision,
+    EmitEvent,
     Follows,
     Log,
-    Note,
+    PatchMetadata,
     Poll,
     Put,
     Read,
-    Record,
     Refused,
-    Remember,
     Requeue,
-    Show,
-    Tell,
+    SetMetadata,
+    SetReady,
+    UpdateMemory,
 )
 from asoreconcile.azure.drift import SyncFacts, at_sync
 from asoreconcile.azure.drift_baseline import DriftBaseline
@@ -57,13 +57,13 @@ TOKEN = Token(TokenShape.BODY, RESOURCE, "https://arm.test/r", "Updating")
 RUNNING = Pending(TOKEN, 10.0, Progress(client_request_id="one"))
 RECORD = PutRecord(b"digest", 7, inputs="i", notes=PUT.notes)
 BUILD = {LAST_RECONCILED_VERSION: "v1"}
-SHOW = Show(reconciling(7), reason_aware=True)
-BEGUN = Tell(
+SHOW = SetReady(reconciling(7), reason_aware=True)
+BEGUN = EmitEvent(
     "Normal",
     "BeginCreateOrUpdate",
     f'Successfully sent resource to Azure with ID "{ID}"',
 )
-RECORDED = Record(
+RECORDED = PatchMetadata(
     {
         POLLER_TOKEN: dumps(TOKEN),
         POLLER_ID: PUT_POLLER,
@@ -73,7 +73,9 @@ RECORDED = Record(
     },
     BUILD,
 )
-NOTED = Note({LATEST_RECONCILED_GENERATION: "7", "asoreconcile/observed": "o"}, BUILD)
+NOTED = SetMetadata(
+    {LATEST_RECONCILED_GENERATION: "7", "asoreconcile/observed": "o"}, BUILD
+)
 
 SYNC = SyncFacts(
     mode=SyncMode.COMPARE,
@@ -81,7 +83,7 @@ SYNC = SyncFacts(
     observed=DriftBaseline("p"),
     have={"id": ID},
     found=(),
-    drifts=RepairAttempts(),
+    repair_attempts=RepairAttempts(),
 )
 
 
@@ -101,7 +103,7 @@ def after(answer, **given):
         "before": {},
         "rests_on": None,
         "was_absent": False,
-        "overtaken": 0,
+        "precondition_failures": 0,
         **given,
     }
     return after_put(
@@ -123,7 +125,7 @@ def after(answer, **given):
 )
 def test_only_a_change_of_the_credential_is_told(before, told):
     remembered, *others = credential_used("ns/b", before=before)
-    assert remembered == Remember(credential="ns/b")
+    assert remembered == UpdateMemory(credential="ns/b")
     assert [one.reason for one in others] == told
 
 
@@ -134,7 +136,7 @@ def test_nothing_is_resumed_where_nothing_runs():
 
 def test_l27_an_accepted_put_that_is_not_recorded_is_ended_first():
     accepted = attrs.evolve(RECORD, running=RUNNING)
-    at_once = Remember(poll=PollState(RUNNING.progress, 100.0))
+    at_once = UpdateMemory(poll=PollState(RUNNING.progress, 100.0))
     expected = Decision((at_once, RECORDED), Poll())
     assert resumed(accepted, now=100.0, build="v1") == expected
 
@@ -165,19 +167,19 @@ def test_a_put_goes_out_only_where_it_is_needed(given, expected):
 
 
 def test_a_put_that_is_answered_at_once_is_read():
-    memory = Remember(overtaken=0, accepted=RECORD)
+    memory = UpdateMemory(precondition_failures=0, accepted=RECORD)
     expected = Decision((memory, BEGUN, NOTED), Read(Follows.PUT))
     assert after(OperationDone({"id": ID})) == expected
 
 
 def test_a_put_that_takes_its_time_is_recorded_before_anything_else():
-    decided = after(RUNNING, overtaken=3)
+    decided = after(RUNNING, precondition_failures=3)
     accepted = attrs.evolve(RECORD, running=RUNNING)
     assert decided == Decision(
         (
-            Remember(overtaken=0, accepted=accepted),
+            UpdateMemory(precondition_failures=0, accepted=accepted),
             BEGUN,
-            Remember(poll=PollState(RUNNING.progress, 110.0)),
+            UpdateMemory(poll=PollState(RUNNING.progress, 110.0)),
             RECORDED,
         ),
         Requeue(10.0),
@@ -205,16 +207,16 @@ def test_a_refused_put_forgets_its_operation_and_keeps_its_generation(wrapped):
     decided = after(Failed(error) if wrapped else error, stored=stored)
     assert decided == Decision(
         (
-            Remember(poll=PollState()),
-            Note({POLLER_TOKEN: None, POLLER_ID: None}),
-            Note({LATEST_RECONCILED_GENERATION: "7"}),
+            UpdateMemory(poll=PollState()),
+            SetMetadata({POLLER_TOKEN: None, POLLER_ID: None}),
+            SetMetadata({LATEST_RECONCILED_GENERATION: "7"}),
         ),
         Refused(error, "CreateOrUpdate"),
     )
 
 
 @pytest.mark.parametrize(
-    ("status", "rests_on", "overtaken", "again"),
+    ("status", "rests_on", "precondition_failures", "again"),
     [
         (412, '"1"', 0, True),
         (412, '"1"', 4, True),
@@ -224,9 +226,15 @@ def test_a_refused_put_forgets_its_operation_and_keeps_its_generation(wrapped):
         (409, '"1"', 0, False),
     ],
 )
-def test_who_is_overtaken_puts_again_at_once(status, rests_on, overtaken, again):
-    decided = after(refusal(status), rests_on=rests_on, overtaken=overtaken)
+def test_who_is_refused_as_changed_puts_again_at_once(
+    status, rests_on, precondition_failures, again
+):
+    decided = after(
+        refusal(status), rests_on=rests_on, precondition_failures=precondition_failures
+    )
     assert isinstance(decided.then, Requeue if again else Refused)
-    counted = Remember(overtaken=overtaken + 1) in decided.effects
+    counted = (
+        UpdateMemory(precondition_failures=precondition_failures + 1) in decided.effects
+    )
     assert counted == (status == 412 and bool(rests_on))
     assert any(isinstance(one, Log) for one in decided.effects) == again

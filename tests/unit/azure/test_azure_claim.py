@@ -20,15 +20,15 @@ from asoreconcile.azure.claim import (
     restored_owner,
 )
 from asoreconcile.azure.decisions import (
-    BEGUN_PRIORITY,
+    IN_PROGRESS_PRIORITY,
     Decision,
-    JustWritten,
+    EmitEvent,
     Log,
-    Record,
-    Remember,
+    PatchMetadata,
+    PatchSharedMetadata,
+    RecordOwnWrite,
     Requeue,
-    Share,
-    Tell,
+    UpdateMemory,
 )
 from asoreconcile.azure.owner import Owner, owner_labels
 from asoreconcile.objects import GroupKind
@@ -61,14 +61,14 @@ FACTS = ClaimFacts(
     credential="ns/aso",
     build="v1+local",
 )
-AGAIN = Requeue(0.0, priority=BEGUN_PRIORITY)
+AGAIN = Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
 
 
 def test_r1_4_a_claim_is_one_write_and_the_end_of_its_reconcile():
     assert claimed(FACTS) == Decision(
         (
             Log("info", "Claiming", arm_id=ID),
-            Share(
+            PatchSharedMetadata(
                 {
                     "finalizers": ["theirs", FINALIZER],
                     "annotations": {
@@ -82,16 +82,18 @@ def test_r1_4_a_claim_is_one_write_and_the_end_of_its_reconcile():
                     "ownerReferences": [THEIRS, REFERENCE],
                 }
             ),
-            Remember(credential="ns/aso"),
-            Tell("Normal", "CredentialFrom", 'Using credential from "ns/aso"'),
-            JustWritten(),
+            UpdateMemory(credential="ns/aso"),
+            EmitEvent("Normal", "CredentialFrom", 'Using credential from "ns/aso"'),
+            RecordOwnWrite(),
         ),
         AGAIN,
     )
 
 
 def shared(decision):
-    (one,) = [effect for effect in decision.effects if isinstance(effect, Share)]
+    (one,) = [
+        effect for effect in decision.effects if isinstance(effect, PatchSharedMetadata)
+    ]
     return one.metadata
 
 
@@ -111,15 +113,15 @@ def test_r1_3_the_mark_goes_with_the_claim_or_alone():
     both = shared(marked(FACTS, operator_namespace="ops"))
     alone = shared(claimed(FACTS))
     assert both == {**alone, "annotations": {**ours, **alone["annotations"]}}
-    mark = Share({"annotations": ours})
-    expected = Decision((mark, JustWritten()), AGAIN)
+    mark = PatchSharedMetadata({"annotations": ours})
+    expected = Decision((mark, RecordOwnWrite()), AGAIN)
     assert marked(None, operator_namespace="ops") == expected
 
 
 def test_d10_a_lost_id_is_written_before_azure_is_asked():
     log, record, _ = restored_id(ID).effects
     assert log.level == "warning"
-    assert record == Record({RESOURCE_ID: ID})
+    assert record == PatchMetadata({RESOURCE_ID: ID})
     assert restored_id(ID).then == AGAIN
 
 

@@ -17,16 +17,16 @@ from asoreconcile.azure.annotations import (
 from asoreconcile.azure.decisions import (
     Decision,
     Delete,
+    EmitEvent,
     Fail,
-    Note,
-    Record,
+    PatchMetadata,
+    PatchSharedMetadata,
     Refused,
-    Release,
-    Remember,
+    RemoveFinalizer,
     Requeue,
-    Share,
+    SetMetadata,
     Stop,
-    Tell,
+    UpdateMemory,
 )
 from asoreconcile.azure.delete import (
     DeleteFacts,
@@ -85,12 +85,12 @@ def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
     _, told = decided.effects
     assert (told.type, told.reason) == ("Warning", "NotDeletedInAzure")
     assert words in told.message
-    assert decided.then == Release()
+    assert decided.then == RemoveFinalizer()
 
 
 def test_r5_3_what_is_gone_is_let_go():
     decided = after_delete(ResourceDeleted(), stored={}, now=100.0)
-    assert decided == Decision((), Release())
+    assert decided == Decision((), RemoveFinalizer())
 
 
 def test_r5_5_a_delete_that_takes_its_time_is_recorded_before_it_is_told():
@@ -99,9 +99,9 @@ def test_r5_5_a_delete_that_takes_its_time_is_recorded_before_it_is_told():
     decided = after_delete(answer, stored=PUTTING, now=100.0)
     assert decided == Decision(
         (
-            Remember(poll=PollState(progress, 110.0)),
-            Record({POLLER_TOKEN: dumps(TOKEN), POLLER_ID: DELETE_POLLER}),
-            Tell("Normal", "BeginDelete", "Starting delete of resource"),
+            UpdateMemory(poll=PollState(progress, 110.0)),
+            PatchMetadata({POLLER_TOKEN: dumps(TOKEN), POLLER_ID: DELETE_POLLER}),
+            EmitEvent("Normal", "BeginDelete", "Starting delete of resource"),
         ),
         Requeue(10.0),
     )
@@ -109,7 +109,7 @@ def test_r5_5_a_delete_that_takes_its_time_is_recorded_before_it_is_told():
 
 def test_a_delete_without_a_token_is_asked_for_again():
     decided = after_delete(InProgress(after_seconds=5.0), stored={}, now=100.0)
-    assert [type(one) for one in decided.effects] == [Tell]
+    assert [type(one) for one in decided.effects] == [EmitEvent]
     assert decided.then == Requeue(5.0)
 
 
@@ -118,15 +118,15 @@ def test_a_refused_delete_forgets_any_operation():
     decided = after_delete(error, stored=PUTTING, now=100.0)
     assert decided == Decision(
         (
-            Remember(poll=PollState()),
-            Note({POLLER_TOKEN: None, POLLER_ID: None}),
+            UpdateMemory(poll=PollState()),
+            SetMetadata({POLLER_TOKEN: None, POLLER_ID: None}),
         ),
         Refused(error, "Delete"),
     )
 
 
 def test_r5_9_what_azure_cannot_delete_alone_waits_for_its_parent():
-    assert after_look(is_absent=True, kind="Setting") == Decision((), Release())
+    assert after_look(is_absent=True, kind="Setting") == Decision((), RemoveFinalizer())
     decided = after_look(is_absent=False, kind="Setting")
     assert [one.reason for one in decided.effects] == ["NotPossibleInAzure"]
     error = decided.then.error
@@ -147,7 +147,7 @@ def test_r5_2_what_stays_for_want_of_the_annotation_is_told(arm_id, seen, told):
     decided = released(["theirs", FINALIZER], arm_id=arm_id, seen=seen)
     *others, _, share = decided.effects
     assert [one.reason for one in others] == told
-    assert share == Share({"finalizers": ["theirs"]})
+    assert share == PatchSharedMetadata({"finalizers": ["theirs"]})
     assert decided.then == Stop()
 
 

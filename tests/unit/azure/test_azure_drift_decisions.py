@@ -5,14 +5,14 @@ import pytest
 
 from asoreconcile.azure.decisions import (
     Decision,
+    EmitEvent,
     Fail,
     Follows,
     Log,
-    Note,
     Put,
     Read,
-    Remember,
-    Tell,
+    SetMetadata,
+    UpdateMemory,
 )
 from asoreconcile.azure.differences import Difference
 from asoreconcile.azure.drift import SyncFacts, after_repair, at_sync
@@ -32,7 +32,7 @@ FACTS = SyncFacts(
     observed=DriftBaseline("p"),
     have=HAVE,
     found=(),
-    drifts=RepairAttempts(),
+    repair_attempts=RepairAttempts(),
 )
 
 
@@ -41,8 +41,8 @@ def decide(**given):
 
 
 def in_order(known=frozenset()):
-    note = Note({OBSERVED: DriftBaseline("p", known).dumps()})
-    return Decision((Remember(drifts=RepairAttempts()), note), READ)
+    note = SetMetadata({OBSERVED: DriftBaseline("p", known).dumps()})
+    return Decision((UpdateMemory(repair_attempts=RepairAttempts()), note), READ)
 
 
 MOVING = {**HAVE, "properties": {"provisioningState": "Updating"}}
@@ -55,7 +55,7 @@ MOVING = {**HAVE, "properties": {"provisioningState": "Updating"}}
         ({"have": None}, Decision((), PUT)),
         (
             {"observed": DriftBaseline("another"), "have": None},
-            Decision((Remember(drifts=RepairAttempts()),), PUT),
+            Decision((UpdateMemory(repair_attempts=RepairAttempts()),), PUT),
         ),
         # In transition nothing can be said.
         (
@@ -81,7 +81,9 @@ def test_a_put_goes_out_for_what_it_may_mend_alone(given, expected):
 def test_what_differs_is_put_again_and_told(observed):
     decided = decide(observed=observed, found=[CHANGED])
     counted, log, told = decided.effects
-    assert counted == Remember(drifts=RepairAttempts(MARKS, dict.fromkeys(MARKS, 1)))
+    assert counted == UpdateMemory(
+        repair_attempts=RepairAttempts(MARKS, dict.fromkeys(MARKS, 1))
+    )
     assert isinstance(log, Log)
     assert (told.type, told.reason) == ("Warning", "Drift")
     assert "at properties/size; it is put again" in told.message
@@ -91,14 +93,14 @@ def test_what_differs_is_put_again_and_told(observed):
 def test_what_differs_is_left_alone_where_that_is_asked_for():
     decided = decide(mode=SyncMode.REPORT, found=[CHANGED])
     text = "Azure differs at properties/size; left as it is"
-    assert decided == Decision((Tell("Warning", "Drift", text),), READ)
+    assert decided == Decision((EmitEvent("Warning", "Drift", text),), READ)
 
 
 @pytest.mark.parametrize(("times", "gives_up"), [(2, False), (3, True), (9, True)])
 def test_what_comes_back_each_time_is_given_up(times, gives_up):
     tried = RepairAttempts(frozenset(), dict.fromkeys(MARKS, times))
-    decided = decide(found=[CHANGED], drifts=tried)
-    assert decided.effects[0].drifts.repairs == dict.fromkeys(MARKS, times + 1)
+    decided = decide(found=[CHANGED], repair_attempts=tried)
+    assert decided.effects[0].repair_attempts.repairs == dict.fromkeys(MARKS, times + 1)
     assert isinstance(decided.then, Fail if gives_up else Put)
     if gives_up:
         assert decided.then.error.reason == "PersistentDrift"
@@ -107,19 +109,21 @@ def test_what_comes_back_each_time_is_given_up(times, gives_up):
 def test_what_a_put_left_is_not_put_for_again():
     tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 1))
     judged, note, told = after_repair(tried, DriftBaseline("p"), [CHANGED, ABSENT])
-    assert judged == Remember(drifts=RepairAttempts())
-    assert note == Note({OBSERVED: DriftBaseline("p", MARKS).dumps()})
+    assert judged == UpdateMemory(repair_attempts=RepairAttempts())
+    assert note == SetMetadata({OBSERVED: DriftBaseline("p", MARKS).dumps()})
     assert (told.reason, told.type) == ("ValueNotHonoured", "Warning")
 
 
 def test_what_a_put_mended_is_counted_on():
     tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 2))
     (judged,) = after_repair(tried, DriftBaseline("p"), [ABSENT])
-    assert judged == Remember(drifts=RepairAttempts(frozenset(), tried.repairs))
+    assert judged == UpdateMemory(
+        repair_attempts=RepairAttempts(frozenset(), tried.repairs)
+    )
 
 
 def test_the_most_stubborn_difference_counts():
-    attempts = RepairAttempts().begun(frozenset("ab")).begun(frozenset("bc"))
+    attempts = RepairAttempts().started(frozenset("ab")).started(frozenset("bc"))
     assert attempts.pending == frozenset("bc")
-    assert attempts.most() == 2
-    assert RepairAttempts().most() == 0
+    assert attempts.max_attempts() == 2
+    assert RepairAttempts().max_attempts() == 0

@@ -7,7 +7,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.error_body import ErrorBody
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.conditions import ReadyCondition
-from asoreconcile.azure.decisions import Decision, Requeue, Show, Tell
+from asoreconcile.azure.decisions import Decision, EmitEvent, Requeue, SetReady
 from asoreconcile.azure.failure_report import (
     FailureFacts,
     after_failure,
@@ -56,11 +56,11 @@ def texts(**given):
 
 def test_the_condition_says_what_failed_of_which_spec():
     expected = ReadyCondition("False", "Failed", "Warning", "It is wrong.", 7)
-    assert shown(failure(), 7) == Show(expected)
+    assert shown(failure(), 7) == SetReady(expected)
 
 
 def test_a_failure_is_an_event_and_another_try():
-    told = Tell("Warning", "CreateOrUpdateActionError", "Failed: It is wrong.")
+    told = EmitEvent("Warning", "CreateOrUpdateActionError", "Failed: It is wrong.")
     assert decide() == Decision((told,), Requeue(8.0))
     assert decide(deleting=True).effects[0].reason == "DeleteActionError"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.arm.outcomes import PollState, Progress
-from asoreconcile.azure.memory import Memories
+from asoreconcile.azure.memory import ObjectMemories
 from asoreconcile.objects import ObjectKey
 
 ONE, OTHER = ObjectKey("ns", "one"), ObjectKey("ns", "other")
@@ -11,7 +11,7 @@ ONE, OTHER = ObjectKey("ns", "one"), ObjectKey("ns", "other")
 
 @pytest.fixture
 def memories():
-    return Memories()
+    return ObjectMemories()
 
 
 def test_an_object_finds_its_memory_again(memories):
@@ -62,9 +62,9 @@ def test_operations_that_came_to_nothing_are_counted_by_spec(memories):
     memory = memories.of(ONE, "u")
     counts = []
     for generation in (1, 1, 2, 2, 2):
-        memory.ended_badly(generation)
-        counts.append(memory.bad_ends)
+        memory.record_failed_operation(generation)
+        counts.append(memory.failed_operations)
     assert counts == [1, 2, 1, 2, 3]
     memory.settled()
-    memory.ended_badly(2)
-    assert memory.bad_ends == 1
+    memory.record_failed_operation(2)
+    assert memory.failed_operations == 1

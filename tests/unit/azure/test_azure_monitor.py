@@ -24,21 +24,21 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.azure.decisions import (
     Decision,
+    EmitEvent,
+    EmitUnreadableEvent,
     Fail,
     Follows,
-    Judge,
+    InferFromResource,
     Log,
-    Lost,
-    Note,
+    OperationLost,
+    PatchMetadata,
     Read,
-    Record,
     Refused,
-    Release,
-    Remember,
+    RemoveFinalizer,
     Requeue,
-    SpeakOf,
-    Tell,
-    TellUnreadable,
+    SetMetadata,
+    SetObservedGeneration,
+    UpdateMemory,
 )
 from asoreconcile.azure.monitor import (
     Watched,
@@ -57,8 +57,8 @@ ERROR = ArmError(ErrorBody("Conflict", "No."), status=409)
 NOT_IN = ArmError(ErrorBody("Unauthorized", "No."), status=401)
 TROUBLE = ArmError(ErrorBody("Busy", "Later."), status=503)
 CLEARED = (
-    Remember(poll=PollState()),
-    Note({POLLER_TOKEN: None, POLLER_ID: None}),
+    UpdateMemory(poll=PollState()),
+    SetMetadata({POLLER_TOKEN: None, POLLER_ID: None}),
 )
 POLLED = PollState(Progress(polls=1), 90.0)
 
@@ -96,8 +96,8 @@ def test_d4_nothing_is_asked_before_its_time():
 def test_r1_14_an_unreadable_token_is_dropped_and_told(text):
     stored = {POLLER_TOKEN: text, POLLER_ID: PUT_POLLER}
     decided = before_poll(watched(stored=stored))
-    assert decided.effects[0] == Remember(accepted=None)
-    assert Remember(poll=PollState()) in decided.effects
+    assert decided.effects[0] == UpdateMemory(accepted=None)
+    assert UpdateMemory(poll=PollState()) in decided.effects
     assert isinstance(decided.then, Fail)
     assert text not in str(decided.then.error) or not text
 
@@ -111,7 +111,7 @@ def test_an_unreadable_token_of_a_delete_begins_it_again():
 
 
 RUNNING = Pending(LOCATION, 10.0, Progress(polls=2))
-KEPT = Remember(poll=PollState(RUNNING.progress, 110.0))
+KEPT = UpdateMemory(poll=PollState(RUNNING.progress, 110.0))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,12 @@ KEPT = Remember(poll=PollState(RUNNING.progress, 110.0))
         (
             RUNNING,
             Decision(
-                (KEPT, Record({POLLER_TOKEN: dumps(LOCATION), POLLER_ID: PUT_POLLER})),
+                (
+                    KEPT,
+                    PatchMetadata(
+                        {POLLER_TOKEN: dumps(LOCATION), POLLER_ID: PUT_POLLER}
+                    ),
+                ),
                 Requeue(10.0),
             ),
         ),
@@ -129,18 +134,26 @@ KEPT = Remember(poll=PollState(RUNNING.progress, 110.0))
         (
             Failed(ERROR),
             Decision(
-                (*CLEARED, Remember(accepted=None, bad_end_of=7), SpeakOf(7)),
+                (
+                    *CLEARED,
+                    UpdateMemory(accepted=None, failed_operation_generation=7),
+                    SetObservedGeneration(7),
+                ),
                 Refused(ERROR, "CreateOrUpdate"),
             ),
         ),
         (
             Restart("gone"),
             Decision(
-                (*CLEARED, Remember(accepted=None, bad_end_of=7), SpeakOf(7)),
-                Lost(Restart("gone")),
+                (
+                    *CLEARED,
+                    UpdateMemory(accepted=None, failed_operation_generation=7),
+                    SetObservedGeneration(7),
+                ),
+                OperationLost(Restart("gone")),
             ),
         ),
-        (undecided(ERROR), Decision((), Judge(undecided(ERROR)))),
+        (undecided(ERROR), Decision((), InferFromResource(undecided(ERROR)))),
     ],
     ids=["runs", "body", "no body", "failed", "lost", "undecided"],
 )
@@ -155,14 +168,20 @@ def test_a_poll_of_a_put(outcome, expected):
             attrs.evolve(RUNNING, token=GOING),
             Decision((KEPT,), Requeue(10.0)),
         ),
-        (OperationDone(None), Decision((), Release())),
+        (OperationDone(None), Decision((), RemoveFinalizer())),
         (
             Failed(ERROR),
-            Decision((*CLEARED, Remember(bad_end_of=7)), Refused(ERROR, "Delete")),
+            Decision(
+                (*CLEARED, UpdateMemory(failed_operation_generation=7)),
+                Refused(ERROR, "Delete"),
+            ),
         ),
         (
             Restart("there"),
-            Decision((*CLEARED, Remember(bad_end_of=7)), Lost(Restart("there"))),
+            Decision(
+                (*CLEARED, UpdateMemory(failed_operation_generation=7)),
+                OperationLost(Restart("there")),
+            ),
         ),
     ],
     ids=["runs", "gone", "failed", "still there"],
@@ -192,13 +211,13 @@ def test_a_poll_writes_only_what_another_process_would_poll_by(
     stored, polled, is_written
 ):
     decided = after_poll(watched(stored), attrs.evolve(RUNNING, token=polled))
-    assert any(isinstance(one, Record) for one in decided.effects) == is_written
+    assert any(isinstance(one, PatchMetadata) for one in decided.effects) == is_written
 
 
 def test_only_the_first_poll_of_a_delete_is_told():
     first = after_poll(watched(GOING, poll=PollState()), OperationDone(None))
     assert [one.reason for one in first.effects] == ["MonitorDelete"]
-    assert isinstance(first.effects[0], Tell)
+    assert isinstance(first.effects[0], EmitEvent)
     assert after_poll(watched(GOING), OperationDone(None)).effects == ()
     assert after_poll(watched(poll=PollState()), OperationDone(None)).effects == ()
 
@@ -212,16 +231,23 @@ def test_d3_trouble_while_asking_keeps_the_operation_and_is_logged():
 def test_d5_an_operation_that_failed_speaks_of_the_spec_it_was_begun_with():
     stored = {**watched().stored, LATEST_RECONCILED_GENERATION: "5"}
     effects = after_poll(watched(stored=stored), Failed(ERROR)).effects
-    assert effects[-2:] == (Remember(accepted=None, bad_end_of=5), SpeakOf(5))
+    assert effects[-2:] == (
+        UpdateMemory(accepted=None, failed_operation_generation=5),
+        SetObservedGeneration(5),
+    )
 
 
 def test_an_accepted_put_is_followed_to_its_end():
     accepted = PutRecord(b"digest", 7, running=RUNNING)
     further = attrs.evolve(RUNNING, delay_seconds=20.0)
     runs = after_poll(watched(accepted=accepted), further)
-    assert runs.effects[0] == Remember(accepted=attrs.evolve(accepted, running=further))
+    assert runs.effects[0] == UpdateMemory(
+        accepted=attrs.evolve(accepted, running=further)
+    )
     ended = after_poll(watched(accepted=accepted), OperationDone(None))
-    assert ended.effects == (Remember(accepted=attrs.evolve(accepted, running=None)),)
+    assert ended.effects == (
+        UpdateMemory(accepted=attrs.evolve(accepted, running=None)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,14 +270,19 @@ def test_what_was_polled_is_not_read_again_if_it_was_the_resource(
     ("refusal", "outcome", "told", "then"),
     [
         (None, OperationDone(None), (), Read(Follows.OPERATION)),
-        (ERROR, OperationDone(None), (TellUnreadable(ERROR),), Read(Follows.OPERATION)),
-        (ERROR, Restart("gone"), None, Lost(Restart("gone", error=ERROR))),
+        (
+            ERROR,
+            OperationDone(None),
+            (EmitUnreadableEvent(ERROR),),
+            Read(Follows.OPERATION),
+        ),
+        (ERROR, Restart("gone"), None, OperationLost(Restart("gone", error=ERROR))),
         # Who is not let in cannot say that nothing is there.
         (NOT_IN, Restart("gone"), (), Refused(NOT_IN, "Monitor")),
         (
             NOT_IN,
             OperationDone(None),
-            (TellUnreadable(NOT_IN),),
+            (EmitUnreadableEvent(NOT_IN),),
             Read(Follows.OPERATION),
         ),
     ],

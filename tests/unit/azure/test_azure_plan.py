@@ -13,22 +13,22 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.azure.conditions import deleting, reconciling
 from asoreconcile.azure.decisions import (
+    CheckAbsent,
     Claim,
     Decision,
     Follows,
     Log,
-    Look,
-    Mark,
-    Note,
     Poll,
-    Prepare,
     PrepareDelete,
+    PreparePut,
     Read,
-    Release,
-    Remember,
+    RemoveFinalizer,
     RestoreId,
-    Show,
+    SetMetadata,
+    SetOperatorNamespace,
+    SetReady,
     Stop,
+    UpdateMemory,
 )
 from asoreconcile.azure.plan import plan
 from asoreconcile.azure.policy import Policy
@@ -64,16 +64,24 @@ def decide(notes, *, policy=Policy.MANAGE, finalizer=True, deleting=False, can=T
     ("notes", "given", "action"),
     [
         # R1.3: an unmarked object is marked first, and claimed with it.
-        pytest.param({}, UNCLAIMED, Mark(claim=True), id="R1.3"),
-        pytest.param({OPERATOR_NAMESPACE: ""}, UNCLAIMED, Mark(claim=True), id="R1.3"),
+        pytest.param({}, UNCLAIMED, SetOperatorNamespace(claim=True), id="R1.3"),
         pytest.param(
-            {RESOURCE_ID: "/subscriptions/s"}, {}, Mark(claim=False), id="R1.3"
+            {OPERATOR_NAMESPACE: ""},
+            UNCLAIMED,
+            SetOperatorNamespace(claim=True),
+            id="R1.3",
+        ),
+        pytest.param(
+            {RESOURCE_ID: "/subscriptions/s"},
+            {},
+            SetOperatorNamespace(claim=False),
+            id="R1.3",
         ),
         # R1.4: the claim comes before anything else, and not again.
         pytest.param(OURS, UNCLAIMED, Claim(), id="R1.4"),
         pytest.param(PUTTING, UNCLAIMED, Claim(), id="R1.4"),
         pytest.param(OURS, {**UNCLAIMED, "policy": SKIP}, Claim(), id="R1.4"),
-        pytest.param(CLAIMED, {}, Prepare(), id="R1.4"),
+        pytest.param(CLAIMED, {}, PreparePut(), id="R1.4"),
         # D10: a lost id is written before anything is asked.
         pytest.param(OURS, {}, RestoreId(), id="D10"),
         pytest.param(OURS, {"policy": SKIP}, RestoreId(), id="D10"),
@@ -84,23 +92,29 @@ def decide(notes, *, policy=Policy.MANAGE, finalizer=True, deleting=False, can=T
         pytest.param(PUTTING, {}, Poll(), id="R1.12"),
         pytest.param(PUTTING, {"policy": DETACH}, Poll(), id="R1.12"),
         # R2.1, D16: half an operation, or another's, is none.
-        pytest.param(HALF[0], {}, Prepare(), id="R2.1"),
-        pytest.param(HALF[1], {}, Prepare(), id="R2.1"),
-        pytest.param({**PUTTING, POLLER_ID: "Somebody.Else"}, {}, Prepare(), id="R2.1"),
+        pytest.param(HALF[0], {}, PreparePut(), id="R2.1"),
+        pytest.param(HALF[1], {}, PreparePut(), id="R2.1"),
+        pytest.param(
+            {**PUTTING, POLLER_ID: "Somebody.Else"}, {}, PreparePut(), id="R2.1"
+        ),
         # R5.1: a detached deletion asks Azure nothing.
-        pytest.param(CLAIMED, {**GOING, "policy": SKIP}, Release(), id="R5.1"),
-        pytest.param(CLAIMED, {**GOING, "policy": DETACH}, Release(), id="R5.1"),
+        pytest.param(CLAIMED, {**GOING, "policy": SKIP}, RemoveFinalizer(), id="R5.1"),
+        pytest.param(
+            CLAIMED, {**GOING, "policy": DETACH}, RemoveFinalizer(), id="R5.1"
+        ),
         # R5.2, D18: never claimed; and without our finalizer none of ours.
-        pytest.param(OURS, GOING, Release(), id="R5.2"),
-        pytest.param(CLAIMED, {**GOING, **UNCLAIMED}, Release(), id="R5.2"),
+        pytest.param(OURS, GOING, RemoveFinalizer(), id="R5.2"),
+        pytest.param(CLAIMED, {**GOING, **UNCLAIMED}, RemoveFinalizer(), id="R5.2"),
         # R5.7: a deletion does not wait for a running create.
         pytest.param(CLAIMED, GOING, PrepareDelete(), id="R5.7"),
         pytest.param(PUTTING, GOING, PrepareDelete(), id="R5.7"),
         pytest.param(DELETING, GOING, Poll(), id="R5.7"),
         # R5.9: a kind without DELETE is held.
-        pytest.param(CLAIMED, STUCK, Look(), id="R5.9"),
-        pytest.param(OURS, STUCK, Release(), id="R5.9"),
-        pytest.param(CLAIMED, {**STUCK, "policy": DETACH}, Release(), id="R5.9"),
+        pytest.param(CLAIMED, STUCK, CheckAbsent(), id="R5.9"),
+        pytest.param(OURS, STUCK, RemoveFinalizer(), id="R5.9"),
+        pytest.param(
+            CLAIMED, {**STUCK, "policy": DETACH}, RemoveFinalizer(), id="R5.9"
+        ),
     ],
 )
 def test_what_a_reconcile_begins_with(notes, given, action):
@@ -118,9 +132,9 @@ def test_r1_2_a_foreign_object_gets_an_event_and_nothing_else():
 
 
 def test_what_is_under_way_is_shown_with_its_generation():
-    assert decide(CLAIMED).effects == (Show(reconciling(7)),)
-    assert decide(PUTTING).effects == (Show(reconciling(7)),)
-    assert decide(DELETING, **GOING).effects == (Show(deleting(7)),)
+    assert decide(CLAIMED).effects == (SetReady(reconciling(7)),)
+    assert decide(PUTTING).effects == (SetReady(reconciling(7)),)
+    assert decide(DELETING, **GOING).effects == (SetReady(deleting(7)),)
     for notes, given in ((OURS, UNCLAIMED), (OURS, {}), ({}, {}), (CLAIMED, STUCK)):
         assert decide(notes, **given).effects == ()
 
@@ -128,11 +142,11 @@ def test_what_is_under_way_is_shown_with_its_generation():
 def test_d16_an_operation_that_is_not_ours_is_forgotten():
     notes = {**PUTTING, POLLER_ID: "Somebody.Else"}
     shown, logged, memory, note = decide(notes).effects
-    assert isinstance(shown, Show)
+    assert isinstance(shown, SetReady)
     assert isinstance(logged, Log)
-    assert isinstance(memory, Remember)
-    assert note == Note({POLLER_TOKEN: None, POLLER_ID: None})
+    assert isinstance(memory, UpdateMemory)
+    assert note == SetMetadata({POLLER_TOKEN: None, POLLER_ID: None})
 
 
 def test_what_is_decided_is_a_value():
-    assert decide(PUTTING) == Decision((Show(reconciling(7)),), Poll())
+    assert decide(PUTTING) == Decision((SetReady(reconciling(7)),), Poll())

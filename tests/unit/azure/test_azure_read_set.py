@@ -36,23 +36,23 @@ def test_d13_a_change_beside_no_pass_wakes_at_once(in_flight_reads, woken):
 
 
 def test_d13_what_the_pass_has_read_does_not_wake(in_flight_reads, woken):
-    with in_flight_reads.during(KEY) as glances:
-        glances.note(GROUP, at("7"))
+    with in_flight_reads.during(KEY) as read_set:
+        read_set.note(GROUP, at("7"))
         in_flight_reads.changed(KEY, GROUP, "6")
         in_flight_reads.changed(KEY, GROUP, "7")
     assert woken == []
 
 
 def test_d13_a_pass_may_read_it_after_its_event(in_flight_reads, woken):
-    with in_flight_reads.during(KEY) as glances:
+    with in_flight_reads.during(KEY) as read_set:
         in_flight_reads.changed(KEY, GROUP, "7")
-        glances.note(GROUP, at("7"))
+        read_set.note(GROUP, at("7"))
     assert woken == []
 
 
 def test_versions_are_numbers(in_flight_reads, woken):
-    with in_flight_reads.during(KEY) as glances:
-        glances.note(GROUP, at("10"))
+    with in_flight_reads.during(KEY) as read_set:
+        read_set.note(GROUP, at("10"))
         in_flight_reads.changed(KEY, GROUP, "9")
     assert woken == []
 
@@ -73,8 +73,8 @@ def test_versions_are_numbers(in_flight_reads, woken):
 def test_d13_what_it_has_not_read_wakes_once_at_its_end(
     in_flight_reads, woken, found, version
 ):
-    with in_flight_reads.during(KEY) as glances:
-        glances.note(GROUP, found)
+    with in_flight_reads.during(KEY) as read_set:
+        read_set.note(GROUP, found)
         in_flight_reads.changed(KEY, GROUP, version)
         in_flight_reads.changed(KEY, GROUP, version)
         assert woken == []
@@ -84,8 +84,8 @@ def test_d13_what_it_has_not_read_wakes_once_at_its_end(
 def test_d13_one_read_change_does_not_speak_for_another(in_flight_reads, woken):
     for first, second in ((GROUP, PASSWORD), (PASSWORD, GROUP)):
         woken.clear()
-        with in_flight_reads.during(KEY) as glances:
-            glances.note(GROUP, at("7"))
+        with in_flight_reads.during(KEY) as read_set:
+            read_set.note(GROUP, at("7"))
             in_flight_reads.changed(KEY, first, "7")
             in_flight_reads.changed(KEY, second, "7")
         assert woken == [KEY]
@@ -93,9 +93,9 @@ def test_d13_one_read_change_does_not_speak_for_another(in_flight_reads, woken):
 
 def test_d13_the_oldest_read_counts(in_flight_reads, woken):
     """The pass may have decided by it."""
-    with in_flight_reads.during(KEY) as glances:
-        glances.note(GROUP, at("7"))
-        glances.note(GROUP, at("8"))
+    with in_flight_reads.during(KEY) as read_set:
+        read_set.note(GROUP, at("7"))
+        read_set.note(GROUP, at("8"))
         in_flight_reads.changed(KEY, GROUP, "8")
     assert woken == [KEY]
 
@@ -103,9 +103,9 @@ def test_d13_the_oldest_read_counts(in_flight_reads, woken):
 def test_d13_a_pass_that_missed_it_and_reads_it_again_has_missed_it(
     in_flight_reads, woken
 ):
-    with in_flight_reads.during(KEY) as glances:
-        glances.note(GROUP, None)
-        glances.note(GROUP, at("8"))
+    with in_flight_reads.during(KEY) as read_set:
+        read_set.note(GROUP, None)
+        read_set.note(GROUP, at("8"))
         in_flight_reads.changed(KEY, GROUP, "8")
     assert woken == [KEY]
 
@@ -122,8 +122,8 @@ def test_d13_a_pass_that_fails_wakes_too(in_flight_reads, woken):
 
 
 def test_a_pass_knows_nothing_of_the_one_before(in_flight_reads, woken):
-    with in_flight_reads.during(KEY) as glances:
-        glances.note(GROUP, at("7"))
+    with in_flight_reads.during(KEY) as read_set:
+        read_set.note(GROUP, at("7"))
     with in_flight_reads.during(KEY):
         in_flight_reads.changed(KEY, GROUP, "7")
     assert woken == [KEY]
@@ -144,15 +144,15 @@ class Objects:
 @pytest.mark.parametrize(("name", "wakes"), [("rg", False), ("another", True)])
 def test_reads_of_azure_objects_are_noted(in_flight_reads, woken, name, wakes):
     node = ObjectReference(GROUP.group_kind, ObjectKey("ns", name))
-    with in_flight_reads.during(KEY) as glances:
-        objects = TrackingReader(Objects(), glances)
+    with in_flight_reads.during(KEY) as read_set:
+        objects = TrackingReader(Objects(), read_set)
         assert (objects.get(node.group_kind, node.key) is None) is wakes
         in_flight_reads.changed(KEY, node, "7")
     assert bool(woken) is wakes
 
 
 def test_what_is_installed_is_passed_on(in_flight_reads):
-    with in_flight_reads.during(KEY) as glances:
-        objects = TrackingReader(Objects(), glances)
+    with in_flight_reads.during(KEY) as read_set:
+        objects = TrackingReader(Objects(), read_set)
     assert objects.is_installed(GROUP.group_kind)
     assert not objects.is_installed(SECRET)

@@ -38,7 +38,7 @@ def references(namespace, **data):
     cluster = Cluster()
     cluster.data = data
     made = ReferenceResolver(
-        namespace, client=cluster, objects=cluster, glances=ReadSet()
+        namespace, client=cluster, objects=cluster, read_set=ReadSet()
     )
     return made, cluster
 

@@ -24,31 +24,33 @@ def failure(retry=RetryClass.SLOW, *, severity="Warning", after=0.0):
     ],
 )
 def test_r4_1_sequences(retry, expected):
-    intervals, memory = make(), ObjectMemory("u")
-    assert [intervals.failed(memory, failure(retry)) for _ in expected] == expected
+    requeue_backoff, memory = make(), ObjectMemory("u")
+    assert [
+        requeue_backoff.failed(memory, failure(retry)) for _ in expected
+    ] == expected
 
 
 @pytest.mark.parametrize("first", RetryClass)
 def test_r4_1_one_count_for_all_classes(first):
-    intervals, memory = make(), ObjectMemory("u")
-    intervals.failed(memory, failure(first))
-    assert intervals.failed(memory, failure(RetryClass.SLOW)) == 2
+    requeue_backoff, memory = make(), ObjectMemory("u")
+    requeue_backoff.failed(memory, failure(first))
+    assert requeue_backoff.failed(memory, failure(RetryClass.SLOW)) == 2
 
 
 def test_r4_3_an_error_resets_the_count():
     """What comes after it is another trouble."""
-    intervals, memory = make(), ObjectMemory("u")
+    requeue_backoff, memory = make(), ObjectMemory("u")
     for error in (failure(), failure(), failure(severity="Error")):
-        intervals.failed(memory, error)
-    assert intervals.failed(memory, failure()) == 1
+        requeue_backoff.failed(memory, error)
+    assert requeue_backoff.failed(memory, failure()) == 1
 
 
 def test_r4_3_success_resets_the_count():
-    intervals, memory = make(), ObjectMemory("u")
-    intervals.failed(memory, failure())
-    intervals.failed(memory, failure())
-    intervals.succeeded(memory)
-    assert intervals.failed(memory, failure()) == 1
+    requeue_backoff, memory = make(), ObjectMemory("u")
+    requeue_backoff.failed(memory, failure())
+    requeue_backoff.failed(memory, failure())
+    requeue_backoff.succeeded(memory)
+    assert requeue_backoff.failed(memory, failure()) == 1
 
 
 @pytest.mark.parametrize(
@@ -66,9 +68,9 @@ def test_d4_retry_after_is_a_lower_bound(error):
 
 
 def test_d7_objects_do_not_share_counts():
-    intervals, memory = make(), ObjectMemory("u")
-    intervals.failed(memory, failure())
-    assert intervals.failed(ObjectMemory("other"), failure()) == 1
+    requeue_backoff, memory = make(), ObjectMemory("u")
+    requeue_backoff.failed(memory, failure())
+    assert requeue_backoff.failed(ObjectMemory("other"), failure()) == 1
 
 
 def test_d19_error_is_retried_very_slowly():
@@ -82,11 +84,11 @@ def test_d19_error_is_retried_very_slowly():
 
 def test_resync_is_jittered_by_a_quarter():
     bounds = []
-    intervals = RequeueBackoff(
+    requeue_backoff = RequeueBackoff(
         sync_period_seconds=900.0,
         uniform=lambda low, high: bounds.append((low, high)) or 1.0,
     )
-    assert intervals.resync() == 900.0
+    assert requeue_backoff.resync() == 900.0
     assert bounds == [(0.75, 1.25)]
 
 

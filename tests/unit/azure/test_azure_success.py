@@ -15,17 +15,17 @@ from asoreconcile.azure.annotations import (
     POLLER_TOKEN,
 )
 from asoreconcile.azure.decisions import (
-    Check,
     Decision,
     Fail,
     Follows,
-    Note,
     PatchStatus,
-    Prepare,
+    PostCheck,
+    PreparePut,
     Read,
-    Remember,
     Requeue,
+    SetMetadata,
     Succeeded,
+    UpdateMemory,
     WriteExports,
 )
 from asoreconcile.azure.put_ledger import PutRecord
@@ -49,8 +49,8 @@ STORED = {
     LATEST_RECONCILED_GENERATION: "7",
 }
 OVER = (
-    Remember(poll=PollState()),
-    Note({POLLER_TOKEN: None, POLLER_ID: None, INPUTS: None}),
+    UpdateMemory(poll=PollState()),
+    SetMetadata({POLLER_TOKEN: None, POLLER_ID: None, INPUTS: None}),
 )
 NOTHING, PUT, OPERATION = Follows.NOTHING, Follows.PUT, Follows.OPERATION
 
@@ -70,7 +70,7 @@ def read(follows=PUT, **given):
 
 @pytest.mark.parametrize("follows", Follows)
 def test_what_was_read_is_checked(follows):
-    assert read(follows) == Decision((), Check(follows))
+    assert read(follows) == Decision((), PostCheck(follows))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_was_read_is_checked(follows):
 )
 def test_what_is_not_there_is_put_next_time(follows, reason, effects):
     decided = read(follows, is_there=False)
-    assert decided.effects == (Remember(accepted=None), *effects)
+    assert decided.effects == (UpdateMemory(accepted=None), *effects)
     assert decided.then.error.reason == reason
 
 
@@ -119,7 +119,7 @@ def test_what_is_in_use_is_exported(result, effects):
 
 
 def test_what_a_put_mended_is_remembered_only_of_what_is_in_use():
-    learned = (Remember(overtaken=0),)
+    learned = (UpdateMemory(precondition_failures=0),)
     given = {"follows": PUT, "stored": STORED, "learned": learned}
     assert after_check(Ready(), **given).effects == learned
     assert after_check(NotReady("Not yet."), **given).effects == ()
@@ -172,11 +172,11 @@ def refusal(status):
     ],
     ids=lambda one: getattr(one, "status", None) or type(one).__name__,
 )
-@pytest.mark.parametrize("action", [Read(OPERATION), Check(OPERATION)])
+@pytest.mark.parametrize("action", [Read(OPERATION), PostCheck(OPERATION)])
 def test_d3_only_what_speaks_of_the_resource_ends_its_operation(action, error, is_over):
     assert after_error(action, error, STORED) == (OVER if is_over else ())
 
 
-@pytest.mark.parametrize("action", [Read(PUT), WriteExports(NOTHING), Prepare()])
+@pytest.mark.parametrize("action", [Read(PUT), WriteExports(NOTHING), PreparePut()])
 def test_an_error_elsewhere_ends_no_operation(action):
     assert after_error(action, refusal(400), STORED) == ()

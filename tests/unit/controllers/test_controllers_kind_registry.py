@@ -194,6 +194,6 @@ def test_no_id_is_taken_for_free_before_its_kind_is_listed():
     kinds = KindRegistry()
     kinds.add(running(version, Filling(full=False)))
     with pytest.raises(RetryError):
-        [*kinds.namesakes("/subscriptions/s/resourceGroups/rg")]
+        [*kinds.objects_with_arm_id("/subscriptions/s/resourceGroups/rg")]
     network = "/subscriptions/s/resourceGroups/rg/providers/M.N/virtualNetworks/v"
-    assert [*kinds.namesakes(network)] == []
+    assert [*kinds.objects_with_arm_id(network)] == []

@@ -2,9 +2,9 @@
 
 import pytest
 
+from asoreconcile.azure.annotation_values import unknown_values
 from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.azure.decisions import Log, Remark, Remember, Tell
-from asoreconcile.azure.misunderstood import misunderstood
+from asoreconcile.azure.decisions import AppendToMessages, EmitEvent, Log, UpdateMemory
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode
 
@@ -12,7 +12,7 @@ DEFAULTS = {RECONCILE_POLICY: Policy.MANAGE, SYNC_MODE: SyncMode.PUT}
 
 
 def decide(own, inherited=(), known=frozenset()):
-    return misunderstood(own, dict(inherited), defaults=DEFAULTS, known=known)
+    return unknown_values(own, dict(inherited), defaults=DEFAULTS, known=known)
 
 
 @pytest.mark.parametrize(
@@ -20,18 +20,21 @@ def decide(own, inherited=(), known=frozenset()):
     [{}, {RECONCILE_POLICY: ""}, {RECONCILE_POLICY: "skip", SYNC_MODE: "report"}],
 )
 def test_what_is_understood_is_not_spoken_of(own):
-    assert decide(own) == (Remember(misunderstood=frozenset()), Remark(""))
+    assert decide(own) == (
+        UpdateMemory(unknown_values=frozenset()),
+        AppendToMessages(""),
+    )
 
 
 def test_r1_7_what_is_not_is_told_once_and_stays_in_the_condition():
     own = {RECONCILE_POLICY: "Skip"}
     told, log, remember, remark = decide(own)
-    assert isinstance(told, Tell)
+    assert isinstance(told, EmitEvent)
     assert isinstance(log, Log)
     assert (told.type, told.reason) == ("Warning", "UnknownAnnotationValue")
     assert "'Skip'" in remark.text
-    assert remember == Remember(misunderstood=frozenset({remark.text}))
-    again = decide(own, known=remember.misunderstood)
+    assert remember == UpdateMemory(unknown_values=frozenset({remark.text}))
+    again = decide(own, known=remember.unknown_values)
     assert again == (remember, remark)
 
 
@@ -39,4 +42,4 @@ def test_the_namespace_s_value_counts_where_there_is_no_own():
     *_, remark = decide({}, {SYNC_MODE: "look"})
     assert "the Namespace's annotation" in remark.text
     *_, remark = decide({SYNC_MODE: "put"}, {SYNC_MODE: "look"})
-    assert remark == Remark("")
+    assert remark == AppendToMessages("")

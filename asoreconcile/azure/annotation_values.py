@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from enum import Enum
 
 from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.azure.decisions import Effect, Log, Remark, Remember, Tell
+from asoreconcile.azure.decisions import (
+    AppendToMessages,
+    Effect,
+    EmitEvent,
+    Log,
+    UpdateMemory,
+)
 from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.catalogue.suggestions import hint
 
@@ -19,7 +25,7 @@ _LOGGED = {
 }
 
 
-def misunderstood(
+def unknown_values(
     own: Mapping[str, str],
     inherited: Mapping[str, str],
     *,
@@ -40,11 +46,11 @@ def misunderstood(
     told: list[Effect] = []
     for name, sentence in found.items():
         if sentence not in known:
-            told.append(Tell("Warning", "UnknownAnnotationValue", sentence))
+            told.append(EmitEvent("Warning", "UnknownAnnotationValue", sentence))
             told.append(Log("warning", _LOGGED[name], sentence))
     sentences = found.values()
-    remember = Remember(misunderstood=frozenset(sentences))
-    return *told, remember, Remark("; ".join(sentences))
+    remember = UpdateMemory(unknown_values=frozenset(sentences))
+    return *told, remember, AppendToMessages("; ".join(sentences))
 
 
 def not_understood(
