@@ -16,6 +16,8 @@ Pem = Path | bytes
 """PEM, or the file that holds it."""
 Pair = tuple[Pem, Pem | None]
 """A certificate and its key; None for a key that is in the certificate's file."""
+Stamp = tuple[int, int, int]
+"""What differs when a file's content does."""
 
 
 def client_context(
@@ -84,10 +86,10 @@ class FileContext:
             with as_file(self._authority) as file:
                 self.context.load_verify_locations(file)
 
-    def _stamp(self) -> tuple[tuple[int, int, int], ...]:
+    def _stamp(self) -> tuple[Stamp, ...]:
         """A value that differs when the content of the files does."""
         given = (self._authority, *(self._pair or ()))
-        return tuple(_stamp_of(file) for file in given if isinstance(file, Path))
+        return tuple(file_stamp(file) for file in given if isinstance(file, Path))
 
 
 def load_pair(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
@@ -124,6 +126,7 @@ def as_file(content: Pem) -> Iterator[Path]:
             yield Path(file.name)
 
 
-def _stamp_of(path: Path) -> tuple[int, int, int]:
+def file_stamp(path: Path) -> Stamp:
+    """A value that differs when the file's content does. Raises OSError."""
     state = os.stat(path)  # noqa: PTH116 - follows the links that mounts rotate by
     return state.st_ino, state.st_mtime_ns, state.st_size

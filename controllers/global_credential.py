@@ -1,7 +1,8 @@
 """The credential of the operator's settings, for objects without a narrower one.
 
-Workload identity, then a certificate, then a client secret, then the machine's managed
-identity: the first that the settings ask for (operations section 1).
+Workload identity, then a certificate, then the file of a user-assigned identity, then a
+client secret, then the machine's managed identity: the first that the settings ask for
+(operations section 1).
 """
 
 from asoreconcile.arm.credentials import (
@@ -12,7 +13,9 @@ from asoreconcile.arm.credentials import (
 )
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.arm.credentials_secret import (
+    IDENTITY_FILE,
     TENANTS,
     subscription_problem,
     tenants_in,
@@ -39,10 +42,6 @@ def global_credential(
     Problems go to the reader, what is only worth knowing to `notices`.
     """
     by_workload = reader.parsed("USE_WORKLOAD_IDENTITY_AUTH", flag, False)
-    reader.refuse(
-        "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
-        "is not supported: use workload identity instead",
-    )
     if reader.text("AUTH_MODE"):
         notices.append("AUTH_MODE is read in credential Secrets only, not here")
     subscription = reader.text("AZURE_SUBSCRIPTION_ID")
@@ -81,9 +80,11 @@ def _source(
     tenants = tenants_in(reader.text(TENANTS))
     if problem := tenants_problem(tenants):
         reader.problems.append(f"{TENANTS} {problem}")
+    identity_file = reader.text(IDENTITY_FILE)
     used, unused = _choice(
         USE_WORKLOAD_IDENTITY_AUTH=by_workload,
         AZURE_CLIENT_CERTIFICATE=bool(certificate),
+        AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS=bool(identity_file),
         AZURE_CLIENT_SECRET=bool(secret),
     )
     notices.extend(f"{name} is not used: {used} comes first" for name in unused)
@@ -91,6 +92,12 @@ def _source(
         if tenants:
             notices.append(f"{TENANTS} is not used: a managed identity has one tenant")
         return _of_machine(reader, cloud, notices)
+    if used == IDENTITY_FILE:
+        if tenants:
+            notices.append(f"{TENANTS} is not used: the identity's file has one tenant")
+        # The file says whose it is; ids of the settings are not needed.
+        tenant, client = reader.text("AZURE_TENANT_ID"), reader.text("AZURE_CLIENT_ID")
+        return IdentityFile(identity_file, tenant, client, subscription, cloud, _ORIGIN)
     needed = f"needed with {used}"
     tenant = reader.required("AZURE_TENANT_ID", needed)
     client = reader.required("AZURE_CLIENT_ID", needed)

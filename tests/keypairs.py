@@ -1,7 +1,9 @@
 """Keys and self-signed certificates, in the forms a service principal's come in."""
 
+import base64
 import datetime as dt
 import functools
+import json
 from ipaddress import ip_address
 
 from cryptography import x509
@@ -60,6 +62,30 @@ def key12(password=""):
     return pkcs12.serialize_key_and_certificates(
         b"tests", rsa_key(), certificate_of(rsa_key()), None, encryption
     )
+
+
+def identity_file(tenant, client, authority, **changes):
+    """What the managed identity data plane says of a user-assigned identity, as JSON.
+
+    changes: members to change; None leaves one out.
+    """
+    document = {
+        "client_id": client,
+        "tenant_id": tenant,
+        "client_secret": base64.b64encode(key12()).decode(),
+        "authentication_endpoint": authority,
+        "client_secret_url": "https://identity.example/credentials?tid=canary-url-7d",
+        "mtls_authentication_endpoint": "https://mtls.example/",
+        "object_id": "3",
+        "resource_id": "/subscriptions/s/resourcegroups/g/providers/p/t/n",
+        "custom_claims": {},
+        "not_before": "2026-01-01T00:00:00Z",
+        "not_after": "2026-04-01T00:00:00Z",
+        "renew_after": "2026-02-15T00:00:00Z",
+        "cannot_renew_after": "2026-07-01T00:00:00Z",
+        **changes,
+    }
+    return json.dumps({k: v for k, v in document.items() if v is not None})
 
 
 def authority_without_key_identifiers(host):

@@ -62,7 +62,7 @@ def client_certificate(
     if _PEM in content and not _is_encrypted(content):
         # A password that the key does not need is no mistake worth stopping for.
         password = ""
-    _check(content, password)
+    check_certificate(content, password)
     try:
         credential = CertificateCredential(
             source.tenant_id,
@@ -93,13 +93,27 @@ def _content(certificate: bytes) -> bytes:
         return certificate
 
 
-def _check(content: bytes, password: str) -> None:
-    """Raises CredentialError unless there is a certificate with its RSA key."""
-    key = _pem_key(content, password) if _PEM in content else _key12(content, password)
+def check_certificate(content: bytes, password: str, name: str = _CERTIFICATE) -> None:
+    """Raises CredentialError unless there is a certificate with its RSA key.
+
+    content: PEM or PKCS12. name: what holds it, for texts.
+    """
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    if not isinstance(key, RSAPrivateKey):
-        raise _unusable("its key is not an RSA key, which Entra needs")
+    problem = ""
+    try:
+        key = (_pem_key if _PEM in content else _key12)(content, password)
+    except _UnusableError as error:
+        problem = str(error)
+    else:
+        if not isinstance(key, RSAPrivateKey):
+            problem = "its key is not an RSA key, which Entra needs"
+    if problem:
+        raise CredentialError(f"{name} cannot be used: {problem}")
+
+
+class _UnusableError(Exception):
+    """What is wrong with a certificate."""
 
 
 def _pem_key(content: bytes, password: str) -> object:
@@ -108,10 +122,10 @@ def _pem_key(content: bytes, password: str) -> object:
     from cryptography.x509 import load_pem_x509_certificate
 
     if b"PRIVATE KEY-----" not in content:
-        raise _unusable("it holds no private key: put the key into the same text")
+        raise _UnusableError("it holds no private key: put the key into the same text")
     encrypted = _is_encrypted(content)
     if encrypted and not password:
-        raise _unusable(f"its key is encrypted: give the password in {_PASSWORD}")
+        raise _UnusableError(f"its key is encrypted: give the password in {_PASSWORD}")
     problem = ""
     try:
         load_pem_x509_certificate(content)
@@ -123,7 +137,7 @@ def _pem_key(content: bytes, password: str) -> object:
         wrong = f", or the password in {_PASSWORD} is wrong" if encrypted else ""
         problem = problem or f"its private key cannot be read{wrong}"
     if problem:
-        raise _unusable(problem)
+        raise _UnusableError(problem)
     return key
 
 
@@ -152,9 +166,5 @@ def _key12(content: bytes, password: str) -> object:
     if not problem and (key is None or certificate is None):
         problem = "it must hold a certificate and its private key"
     if problem:
-        raise _unusable(problem)
+        raise _UnusableError(problem)
     return key
-
-
-def _unusable(problem: str) -> CredentialError:
-    return CredentialError(f"{_CERTIFICATE} cannot be used: {problem}")

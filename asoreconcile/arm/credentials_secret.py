@@ -24,6 +24,7 @@ from asoreconcile.arm.credentials_federated import (
     ManagedIdentity,
     WorkloadIdentity,
 )
+from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.arm.endpoint import problem_of, problem_of_name
 
 REQUIRED = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
@@ -33,7 +34,7 @@ CLOUD = {
     "AZURE_RESOURCE_MANAGER_AUDIENCE": "audience",
 }
 _MODES = ("workloadidentity", "podidentity")
-_IDENTITY_FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
+IDENTITY_FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
 _SECRET = "AZURE_CLIENT_SECRET"  # noqa: S105 - a key's name
 _CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
 _PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a key's name
@@ -44,7 +45,7 @@ _KNOWN = frozenset(
     {
         *REQUIRED,
         *CLOUD,
-        *(_SECRET, _CERTIFICATE, _PASSWORD, _IDENTITY_FILE, TENANTS, "AUTH_MODE"),
+        *(_SECRET, _CERTIFICATE, _PASSWORD, IDENTITY_FILE, TENANTS, "AUTH_MODE"),
     }
 )
 # The id becomes a part of paths at Azure: it must not bring parts of its own.
@@ -77,8 +78,8 @@ def credential_in(
 
     origin: which Secret it is, for texts.
 
-    A client secret wins over a certificate, that over AUTH_MODE=podidentity, and
-    without any of them it is workload identity.
+    A client secret wins over a certificate, that over an identity's file, that over
+    AUTH_MODE=podidentity, and without any of them it is workload identity.
     Raises CredentialError that names every problem. Rules: R8.3, R8.5.
     """
     reader = _Reader(data)
@@ -132,10 +133,9 @@ def _source(reader: "_Reader", rules: SecretRules, origin: str) -> CredentialSou
         return ClientCertificate(
             tenant, client, content, password, subscription, cloud, tenants, origin
         )
-    if _IDENTITY_FILE in reader:
-        reader.problems.append(
-            f"{_IDENTITY_FILE} is not supported: use workload identity instead"
-        )
+    if IDENTITY_FILE in reader:
+        file = reader.filled(IDENTITY_FILE)
+        return IdentityFile(file, tenant, client, subscription, cloud, origin)
     if mode == "podidentity":
         return ManagedIdentity(client, subscription, cloud, origin)
     return WorkloadIdentity(

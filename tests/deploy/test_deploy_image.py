@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from clusters import HAS_REAL, RealCluster
-from keypairs import pem, rsa_key
+from keypairs import identity_file, pem, rsa_key
 from operation import NAMESPACE, Operation, free_port
 from podbox import Container, Image, why_not
 from routing import apply_once_trusted, endpoints, own_address
@@ -25,6 +25,7 @@ from asoreconcile.testing.arm.assertions import Federated
 
 ACCOUNT = "azureserviceoperator-default"
 ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
+IDENTITY = "/var/run/azure/identity.json"
 # What may be started, beside the interpreter's own loader.
 PROGRAMS = {"usr/bin/python3.13", "usr/local/bin/asoctl", "usr/local/bin/asoreconcile"}
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -128,7 +129,7 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
     """As a pod of operator.yaml: its user, its mounts, its arguments, its role.
 
     Each way to sign in once: the settings say workload identity, by the token that the
-    Deployment projects; three namespaces have credentials of their own. The machine's
+    Deployment projects; four namespaces have credentials of their own. The machine's
     identity is asked at another address than in Azure, as Azure's library allows.
     """
     if reason := why_not():
@@ -144,6 +145,10 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
             run(*kubectl, "apply", "--server-side", "-f", DEPLOY / f"{name}.yaml")
         with operation.azure.machine(own="machine") as machine:
             credentials = ways_to_sign_in(operation.azure)
+            credentials["by-file"] = {
+                "AZURE_CLIENT_ID": "by-file",
+                "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": IDENTITY,
+            }
             signed_in = noted_sign_ins(operation.azure.entra)
             slice_ = json.dumps(endpoints(*at))
             run(*kubectl, "apply", "-f", "-", given=slice_)
@@ -182,7 +187,8 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
                 operation.apply(other)
                 operation.wait_ready(other)
         machines = operation.azure.client_id
-        assert signed_in == {"federated", "by-secret", "by-certificate", machines}
+        named = {"federated", "by-secret", "by-certificate", "by-file"}
+        assert signed_in == named | {machines}
         status = container.status()
         assert status["Uid"].split() == ["65532"] * 4
         assert status["Gid"].split() == ["65532"] * 4
@@ -203,6 +209,7 @@ def ways_to_sign_in(azure):
         Application("federated", federated=(Federated("https://localhost", subject),)),
         Application("by-secret", "s3cret"),
         Application("by-certificate", certificates=(certificate,)),
+        Application("by-file", certificates=(certificate,)),
     ):
         azure.entra.register(application)
     return {
@@ -233,14 +240,16 @@ def start(operation, kubectl, image, machine, webhook_port):
     (deployment,) = json.loads(stored)["items"]
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    settings = operation.azure.settings()
+    azure = operation.azure
+    settings = azure.settings()
     del settings["AZURE_CLIENT_SECRET"]
     environment = {**settings, "AZURE_CLIENT_ID": "federated"}
     environment |= {"USE_WORKLOAD_IDENTITY_AUTH": "true", "POD_NAMESPACE": NAMESPACE}
     environment |= machine.environment
     environment["REQUESTS_CA_BUNDLE"] = "/var/run/azure/ca.pem"
     mounted = {
-        "/var/run/azure/ca.pem": operation.azure.ca_pem.decode(),
+        "/var/run/azure/ca.pem": azure.ca_pem.decode(),
+        IDENTITY: identity_file(azure.tenant_id, "by-file", azure.authority),
         **in_cluster(operation, kubectl, environment),
     }
     token = (*kubectl, "create", "token", ACCOUNT, "-n", NAMESPACE)

@@ -12,11 +12,12 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
-from keypairs import key12, pem, rsa_key
+from keypairs import certificate_pem, identity_file, key12, pem, rsa_key
 
 from asoreconcile.arm.credentials import CloudConfig, CredentialError
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpsServer, Response
 
@@ -121,6 +122,33 @@ def test_a_certificates_key_signs_the_request(serve, form, caplog):
     source = ClientCertificate(TENANT, "client-1", content, password, cloud=cloud)
     assert source.credential().get_token(cloud.scope).token == TOKEN
     for canary in (PASSWORD, TOKEN, *entra.assertions, "PRIVATE KEY"):
+        assert canary not in caplog.text
+
+
+def test_an_identity_s_file_signs_with_its_chain_at_its_own_authority(
+    serve, tmp_path, caplog
+):
+    """Entra knows such certificates by who issued them: the chain goes along (x5c)."""
+    caplog.set_level(logging.DEBUG)
+    entra = Entra(signed_by_us)
+    authority = serve(entra).authority_host
+    file = tmp_path / "identity.json"
+    file.write_text(identity_file(TENANT, "identity", authority))
+    source = IdentityFile(str(file), OTHER_TENANT, "other")
+    token = source.credential().get_token(source.cloud.scope, claims=None)
+    assert token.token == TOKEN
+    assert entra.tenants == [TENANT]
+    (assertion,) = entra.assertions
+    header, claims = (
+        json.loads(base64.urlsafe_b64decode(part + "=="))
+        for part in assertion.split(".")[:2]
+    )
+    lines = certificate_pem(rsa_key()).decode().split()
+    (shown,) = header["x5c"]
+    assert shown[:60] == "".join(lines)[len("-----BEGINCERTIFICATE-----") :][:60]
+    assert (claims["iss"], claims["sub"]) == ("identity", "identity")
+    secret = json.loads(file.read_text())["client_secret"]
+    for canary in (secret, TOKEN, assertion, "canary-url-7d"):
         assert canary not in caplog.text
 
 

@@ -6,12 +6,13 @@ import time
 
 import pytest
 import requests
-from keypairs import pem, rsa_key
+from keypairs import certificate_pem, identity_file, pem, rsa_key
 
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import CloudConfig, CredentialError
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
@@ -71,6 +72,35 @@ def test_a_certificate_nobody_registered_does_not(azure, cloud):
     source = ClientCertificate(azure.tenant_id, "app", pem(rsa_key()), cloud=cloud)
     with pytest.raises(CredentialError, match="AADSTS700027"):
         signs_in(azure, source)
+
+
+def test_a_file_of_the_identity_data_plane_signs_in_and_is_followed(
+    azure, cloud, tmp_path
+):
+    """The authority, the tenant and the client are the file's, and it is renewed."""
+    file = tmp_path / "identity.json"
+    for name in ("first", "second"):
+        certificates = (certificate_pem(rsa_key()),)
+        azure.entra.register(Application(name, certificates=certificates))
+    file.write_text(identity_file(azure.tenant_id, "first", azure.authority))
+    elsewhere = CloudConfig(
+        authority_host="https://login.invalid/", endpoint=cloud.endpoint
+    )
+    source = IdentityFile(str(file), "other", "other", cloud=elsewhere)
+    credential = source.credential()
+
+    def signed_in():
+        token = credential.get_token(cloud.scope).token
+        return azure.entra.grant(token).client_id
+
+    assert signs_in(azure, source)
+    assert signed_in() == "first"
+    renewed = identity_file(
+        azure.tenant_id, "second", azure.authority, not_before="2026-02-15T00:00:00Z"
+    )
+    (tmp_path / "next").write_text(renewed)
+    (tmp_path / "next").replace(file)
+    assert signed_in() == "second"
 
 
 def projected(**changes):

@@ -12,8 +12,10 @@ from asoreconcile.arm.credentials import (
 )
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.arm.credentials_secret import SecretRules, credential_in, tenants_in
 
+FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
 CANARY = "canary-value-77"
 BASE = {
     "AZURE_SUBSCRIPTION_ID": "sub",
@@ -51,6 +53,8 @@ def problems(rules=RULES, **data):
             ClientSecret,
         ),
         ({"AZURE_CLIENT_CERTIFICATE": CANARY}, ClientCertificate),
+        ({FILE: "/f", "AUTH_MODE": "podidentity"}, IdentityFile),
+        ({FILE: "/f", "AZURE_CLIENT_CERTIFICATE": "x"}, ClientCertificate),
         ({"AUTH_MODE": "podidentity"}, ManagedIdentity),
         ({"AUTH_MODE": "PodIdentity"}, ManagedIdentity),
         ({"AUTH_MODE": "workloadidentity"}, WorkloadIdentity),
@@ -169,9 +173,11 @@ def test_a_subscription_id_cannot_bring_parts_of_a_path(value):
     assert "AZURE_SUBSCRIPTION_ID is no subscription id" in text
 
 
-def test_identity_files_are_refused_with_the_way_out():
-    text = problems(**BASE, AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS="/file")
-    assert "use workload identity" in text
+def test_a_file_of_an_identity_is_named_by_its_path():
+    assert read(**BASE, **{FILE: " /files/identity.json\n"}).file == (
+        "/files/identity.json"
+    )
+    assert f"key {FILE} is empty" in problems(**BASE, **{FILE: "\n"})
 
 
 @pytest.mark.parametrize("keys", [{"AZURE_CLIENT_SECRET": "s"}, {}])

@@ -1,11 +1,12 @@
 """The operator's settings: what is read, and what is said of mistakes."""
 
 import pytest
-from keypairs import pem, rsa_key
+from keypairs import identity_file, pem, rsa_key
 
 from asoreconcile.arm.credentials import ClientSecret
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.controllers.settings import (
@@ -123,6 +124,30 @@ def test_a_certificate_comes_before_a_secret():
     assert "PRIVATE KEY" not in repr(settings)
 
 
+def test_an_identity_s_file_is_read_at_the_start_and_needs_no_ids(tmp_path):
+    """It comes after a certificate and before a secret, as ASO's."""
+    file = tmp_path / "identity.json"
+    key = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
+    environment = {
+        "POD_NAMESPACE": "ops",
+        "AZURE_SUBSCRIPTION_ID": "s",
+        "AZURE_CLIENT_SECRET": CANARY,
+        "AZURE_ADDITIONAL_TENANTS": "x",
+        key: str(file),
+    }
+    (problem,) = problems(**environment)
+    assert f"{file} cannot be used: it cannot be read" in problem
+    file.write_text(identity_file("tenant", "identity", "https://login.example/"))
+    settings = from_environment(environment)
+    assert type(settings.credential) is IdentityFile
+    for name in ("AZURE_CLIENT_SECRET", "AZURE_ADDITIONAL_TENANTS"):
+        assert any(n.startswith(f"{name} is not used") for n in settings.notices)
+    certificate = {"AZURE_CLIENT_CERTIFICATE": pem(rsa_key()).decode()}
+    settings = from_environment({**GLOBAL, **environment, **certificate})
+    assert type(settings.credential) is ClientCertificate
+    assert any(n.startswith(f"{key} is not used") for n in settings.notices)
+
+
 def test_the_machines_identity_is_the_last_resort_and_said_so():
     settings = from_environment(GLOBAL)
     assert type(settings.credential) is ManagedIdentity
@@ -164,7 +189,6 @@ def test_all_problems_are_reported_at_once():
         "ASORECONCILE_SYNC_MODE": "sometimes",
         "AZURE_OPERATOR_MODE": "everything",
         "AZURE_TARGET_NAMESPACES": "a,B/c",
-        "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": "/file",
     }
     found = problems(**mistakes)
     for name in (
