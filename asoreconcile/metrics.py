@@ -168,13 +168,13 @@ class RuntimeMetrics:
         """
         self.registry.register(_Deaths(threads))
 
-    def pulse(
-        self, silent_seconds: Callable[[], float], renewed: Callable[[], int]
+    def expose_server_probe(
+        self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
     ) -> None:
         """Show how long ago the API server last answered, and how many watches were
         opened again since it had not. Once a registry.
         """
-        self.registry.register(_Pulse(silent_seconds, renewed))
+        self.registry.register(_ServerProbeCollector(seconds_since_answer, renewed))
 
     def forget(self, name: str) -> None:
         """Drop the scrape callbacks of a queue or informer that is gone for good."""
@@ -341,20 +341,20 @@ class _Deaths(Collector):
         return []
 
 
-class _Pulse(Collector):
-    """Reads the API server's pulse when scraped."""
+class _ServerProbeCollector(Collector):
+    """Reads the probe of the API server when scraped."""
 
     def __init__(
-        self, silent_seconds: Callable[[], float], renewed: Callable[[], int]
+        self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
     ) -> None:
-        self._silent_seconds = silent_seconds
+        self._seconds_since_answer = seconds_since_answer
         self._renewed = renewed
 
     def collect(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "asoreconcile_api_server_silent_seconds",
             "Seconds since the API server last answered a probe; asked every 15 s",
-            value=self._silent_seconds(),
+            value=self._seconds_since_answer(),
         )
         yield CounterMetricFamily(
             "asoreconcile_watches_renewed",

@@ -26,7 +26,7 @@ class Indexer:
         self._lock = threading.RLock()
         self._store = Store()
         self._overlay = Overlay(self._store.get)
-        self.delivery = Processor(clock, synced=synced)
+        self.processor = Processor(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
         return self._overlay.newest(key)
@@ -52,82 +52,82 @@ class Indexer:
         """Show the answer of a write until the watch delivers it."""
         self._overlay.record(answer)
 
-    def hide(self, key: ObjectKey, uid: str) -> None:
+    def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Show a deleted object as gone until the watch delivers it."""
-        self._overlay.hide(key, uid)
+        self._overlay.record_deletion(key, uid)
 
     def add_handler(
         self, handler: EventHandler, options: HandlerOptions
     ) -> Registration:
         """Introduce a handler between two events."""
         with self._lock:
-            return self.delivery.introduce(
+            return self.processor.add(
                 handler, self._store.entries(), options, resync=self._resync
             )
 
-    def take(self, type_: str, entry: Entry, part: WatchScope) -> None:
+    def apply(self, type_: str, entry: Entry, scope: WatchScope) -> None:
         """Take one event of a watch into the cache."""
         with self._lock:
             deleted = type_ == "DELETED"
             if deleted:
-                self._overlay.ended(entry.uid)
+                self._overlay.observe_deletion(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
-            self._overlay.passed(entry.resource_version, namespace=part.namespace)
+            self._overlay.advance(entry.resource_version, namespace=scope.namespace)
             if not deleted:
-                self._tell_put(old, entry, initial=False)
+                self._distribute(old, entry, initial=False)
             elif old is not None:
-                self.delivery.tell(Deleted(entry))
+                self.processor.distribute(Deleted(entry))
 
-    def lose(self, key: ObjectKey, version: str, part: WatchScope) -> None:
+    def drop_unreadable(self, key: ObjectKey, version: str, scope: WatchScope) -> None:
         """An event of an object that cannot be read: as in a state without it."""
         with self._lock:
             old = self._store.remove(key)
-            self._overlay.passed(version, namespace=part.namespace)
+            self._overlay.advance(version, namespace=scope.namespace)
             if old is not None:
-                self.delivery.tell(Deleted(old, observed=False))
+                self.processor.distribute(Deleted(old, observed=False))
 
-    def replace(self, state: InitialList, part: WatchScope, *, initial: bool) -> None:
+    def replace(self, state: InitialList, scope: WatchScope, *, initial: bool) -> None:
         """The whole state: deletions first, then what came or changed."""
         with self._lock:
-            gone, put = self._store.replace(state.entries, part.covers)
+            gone, put = self._store.replace(state.entries, scope.covers)
             for last in gone:
-                self._overlay.ended(last.uid)
-            self._overlay.passed(state.version, namespace=part.namespace)
+                self._overlay.observe_deletion(last.uid)
+            self._overlay.advance(state.version, namespace=scope.namespace)
             for last in gone:
-                self.delivery.tell(Deleted(last, observed=False))
+                self.processor.distribute(Deleted(last, observed=False))
             for old, entry in put:
-                self._tell_put(old, entry, initial=initial)
+                self._distribute(old, entry, initial=initial)
 
-    def passed(self, version: str, part: WatchScope) -> None:
+    def advance(self, version: str, scope: WatchScope) -> None:
         """Advance to the version of a bookmark."""
-        self._overlay.passed(version, namespace=part.namespace)
+        self._overlay.advance(version, namespace=scope.namespace)
 
-    def _tell_put(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
+    def _distribute(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
         """Caller holds the lock."""
         if old is None:
-            self.delivery.tell(Added(entry, initial=initial))
+            self.processor.distribute(Added(entry, initial=initial))
         elif old.uid != entry.uid:
             # Deleted and made again while nobody looked.
-            self.delivery.tell(Deleted(old, observed=False))
-            self.delivery.tell(Added(entry, initial=initial))
+            self.processor.distribute(Deleted(old, observed=False))
+            self.processor.distribute(Added(entry, initial=initial))
         elif not old.resource_version or old.resource_version != entry.resource_version:
-            self.delivery.tell(Updated(old, entry))
+            self.processor.distribute(Updated(old, entry))
 
     def _resync(self, registration: Registration) -> None:
         with self._lock:
-            self.delivery.tell_again(registration, self._store.entries())
+            self.processor.resync(registration, self._store.entries())
 
     def _with_writes(
         self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
     ) -> list[ObjectKey]:
         """Keys of the cache, corrected by what we have written since."""
         # In this order: what is touched no more by now is in the cache by then.
-        touched = self._overlay.touched()
+        pending_keys = self._overlay.pending_keys()
         found = stored()
-        if not touched:
+        if not pending_keys:
             return found
         keys = set(found)
-        for key in touched:
+        for key in pending_keys:
             entry = self.entry(key)
             if entry is not None and belongs(entry):
                 keys.add(key)

@@ -73,27 +73,27 @@ class Informer:
         self.resource = resource
         self._clock = clock
         self._stopped = threading.Event()
-        self._shape = EntryTransform(
+        self._transform = EntryTransform(
             resource,
             metadata_only=metadata_only,
             transform=scope.transform or default.transform,
         )
-        self._contents = Indexer(clock, synced=self.has_synced)
+        self._indexer = Indexer(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
         threads = threads or Threads.timed_by(clock)
-        self._feeds = [
+        self._reflector_threads = [
             ReflectorThread(
                 client,
-                part,
-                self._contents,
-                self._shape,
+                watch_scope,
+                self._indexer,
+                self._transform,
                 clock=clock,
                 uniform=uniform,
                 streaming=streaming,
                 report=report,
                 threads=threads,
             )
-            for part in watch_scopes(
+            for watch_scope in watch_scopes(
                 resource, scope, default=default, metadata_only=metadata_only
             )
         ]
@@ -116,19 +116,19 @@ class Informer:
         if self._stopped.is_set():
             raise StoppedError(f"the informer of {self.resource.gvk} has stopped")
         options = HandlerOptions(resync_seconds, own_thread=own_thread)
-        registration = self._contents.add_handler(handler, options)
+        registration = self._indexer.add_handler(handler, options)
         if self._stopped.is_set():  # meanwhile, and nobody else would remove it
             registration.remove()
         return registration
 
     def has_synced(self) -> bool:
         """Whether the first state is in the cache, and handlers have been called."""
-        return all(feed.synced for feed in self._feeds)
+        return all(thread.synced for thread in self._reflector_threads)
 
     def start(self) -> None:
         """Begin to list and watch, on threads of its own. Idempotent."""
-        for feed in self._feeds:
-            feed.start()
+        for thread in self._reflector_threads:
+            thread.start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """End; names the informer if its thread still runs after the time."""
@@ -138,14 +138,17 @@ class Informer:
     def ask_to_stop(self) -> None:
         """Wake the watch threads so that they end; does not wait for them."""
         self._stopped.set()
-        self._contents.delivery.remove_all()
-        for feed in self._feeds:
-            feed.reflector.stop()
+        self._indexer.processor.remove_all()
+        for thread in self._reflector_threads:
+            thread.reflector.stop()
 
     def join(self, timeout_seconds: float) -> list[str]:
         """Wait for the threads after `ask_to_stop`; answers as `stop`."""
         deadline = self._clock.monotonic() + timeout_seconds
-        joins = [*(feed.join for feed in self._feeds), self._contents.delivery.join]
+        joins = [
+            *(thread.join for thread in self._reflector_threads),
+            self._indexer.processor.join,
+        ]
         ended = [join(max(0.0, deadline - self._clock.monotonic())) for join in joins]
         return [] if all(ended) else [f"watch of {self.resource.gvk}"]
 
@@ -157,13 +160,13 @@ class Informer:
     def entry(self, key: ObjectKey) -> Entry | None:
         """The header of an object, as `get`. Raises NotCachedError. Rule: CA-3."""
         self._check_watched(key.namespace)
-        return self._contents.entry(key)
+        return self._indexer.entry(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """Sorted; with objects of ours that the watch has not delivered yet."""
         if namespace is not None:
             self._check_watched(namespace)
-        return self._contents.keys(namespace)
+        return self._indexer.keys(namespace)
 
     def list(
         self,
@@ -188,11 +191,11 @@ class Informer:
 
     def add_index(self, name: str, function: IndexFunction) -> None:
         """Index what is there and all that comes. Rule: IN-11."""
-        self._contents.add_index(name, function)
+        self._indexer.add_index(name, function)
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
         """The keys that an index gives a value, sorted, our own writes included."""
-        return self._contents.by_index(name, value)
+        return self._indexer.by_index(name, value)
 
     def record_write(self, obj: JsonObject) -> None:
         """Tell the answer of a write, so that reads are not older than it (D21).
@@ -203,16 +206,16 @@ class Informer:
         if not self._watches(key_of(obj).namespace):
             return
         try:
-            entry = self._shape.entry(copy_json(obj))
+            entry = self._transform.entry(copy_json(obj))
         except BadObjectError as error:  # the write is done; the watch will report it
             _log.info("Not keeping the answer of a write", reason=str(error))
         else:
-            self._contents.record(entry)
+            self._indexer.record(entry)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Tell that the server has deleted an object, so that reads miss it (D21)."""
         if self._watches(key.namespace):
-            self._contents.hide(key, uid)
+            self._indexer.record_deletion(key, uid)
 
     @property
     def synced_version(self) -> str:
@@ -220,35 +223,40 @@ class Informer:
 
         With several watches, the lowest of them. Rule: IN-11.
         """
-        return min((feed.version for feed in self._feeds), key=version_number)
+        return min(
+            (thread.version for thread in self._reflector_threads),
+            key=version_number,
+        )
 
     @property
     def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
         """Objects that the server has and the cache leaves out: it cannot read them."""
-        bad = [feed.reading.bad for feed in self._feeds]
+        bad = [thread.reading.bad for thread in self._reflector_threads]
         return bad[0] if len(bad) == 1 else dict(ChainMap(*map(dict, bad)))
 
     def renew(self, since: float) -> int:
         """Open the watches again that have heard nothing since a moment of the clock;
         how many. They go on from where they are: nothing is missed or delivered twice.
         """
-        return sum(feed.reflector.renew(since) for feed in self._feeds)
+        return sum(thread.reflector.renew(since) for thread in self._reflector_threads)
 
     @property
     def last_error(self) -> str:
         """Why the kind is not in sync, or "" when all is well."""
-        errors = (feed.reflector.last_error for feed in self._feeds)
+        errors = (thread.reflector.last_error for thread in self._reflector_threads)
         return next((error for error in errors if error), "")
 
     @property
     def handler_failures(self) -> int:
         """How many calls of handlers have raised."""
-        return self._contents.delivery.failures
+        return self._indexer.processor.failures
 
     def seconds_since_activity(self) -> float:
         """How long the quietest watch has said nothing, bookmarks included."""
         now = self._clock.monotonic()
-        return max(now - feed.reflector.last_activity for feed in self._feeds)
+        return max(
+            now - thread.reflector.last_activity for thread in self._reflector_threads
+        )
 
     def _chosen(
         self, namespace: str | None, index: tuple[str, str] | None
@@ -256,10 +264,10 @@ class Informer:
         if index is None:
             keys = self.keys(namespace)
         else:
-            keys = self._contents.by_index(*index)
+            keys = self._indexer.by_index(*index)
             if namespace is not None:
                 keys = [key for key in keys if key.namespace == namespace]
-        entries = (self._contents.entry(key) for key in keys)
+        entries = (self._indexer.entry(key) for key in keys)
         return (entry for entry in entries if entry is not None)
 
     def _check_watched(self, namespace: str) -> None:
@@ -269,4 +277,6 @@ class Informer:
             )
 
     def _watches(self, namespace: str) -> bool:
-        return any(feed.part.covers(namespace) for feed in self._feeds)
+        return any(
+            thread.watch_scope.covers(namespace) for thread in self._reflector_threads
+        )

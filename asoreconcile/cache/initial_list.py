@@ -18,7 +18,7 @@ from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
 from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
 
 _PAGE = 500
-_SILENCE_SECONDS = 30.0
+_INACTIVITY_SECONDS = 30.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
 MakeEntry = Callable[[JsonObject], Entry | None]
@@ -85,15 +85,15 @@ def streamed(
     events: Iterable[tuple[str, JsonObject]],
     *,
     entry: MakeEntry,
-    heard: Callable[[], None],
+    reset: Callable[[], None],
 ) -> InitialList | None:
     """The state at the head of a watch; None if the watch ends before it is complete.
 
-    heard: called for each event. Takes no more of `events` than the state.
+    reset: called for each event. Takes no more of `events` than the state.
     """
     entries: dict[object, Entry] = {}
     for type_, obj in events:
-        heard()
+        reset()
         if type_ == "ERROR":
             raise event_error(obj)
         if type_ == "BOOKMARK":
@@ -118,7 +118,7 @@ class InactivityTimer:
         clock: Clock,
         call: Callable[[], None],
         *,
-        seconds: float = _SILENCE_SECONDS,
+        seconds: float = _INACTIVITY_SECONDS,
     ) -> None:
         """call: runs on the clock's timer thread; must not block."""
         self._clock = clock
@@ -129,7 +129,7 @@ class InactivityTimer:
         self._over = False
         self._timer: Timer = clock.call_at(self._last + seconds, self._check)
 
-    def heard(self) -> None:
+    def reset(self) -> None:
         self._last = self._clock.monotonic()
 
     def cancel(self) -> bool:

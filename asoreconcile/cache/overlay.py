@@ -29,7 +29,7 @@ _REMEMBERED_ENDS = 64
 
 
 @attrs.frozen
-class _Gone:
+class _Deletion:
     """A deleted object. version: the last one known, its deletion came after that;
     _UNSEEN if neither the cache nor an answer has shown the object yet.
     """
@@ -46,10 +46,10 @@ class Overlay:
         self._stored = stored
         self._lock = threading.Lock()
         self._answers: dict[ObjectKey, Entry] = {}
-        self._gone: dict[ObjectKey, _Gone] = {}
-        self._ended: deque[str] = deque(maxlen=_REMEMBERED_ENDS)
-        self._passed = 0
-        self._passed_in: dict[str, int] = {}
+        self._deletions: dict[ObjectKey, _Deletion] = {}
+        self._observed_deletions: deque[str] = deque(maxlen=_REMEMBERED_ENDS)
+        self._position = 0
+        self._positions: dict[str, int] = {}
 
     def record(self, answer: Entry) -> None:
         """Keep a write's answer, unless something as new is known already."""
@@ -61,29 +61,32 @@ class Overlay:
             if known is None or version(known) < version(answer):
                 self._answers[key] = answer
 
-    def hide(self, key: ObjectKey, uid: str) -> None:
+    def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Hide an object that the server has deleted. Another of its name shows.
 
         One that was never seen is hidden too, should the watch or the answer of a slow
         write bring it yet; the last few of these are remembered.
         """
         with self._lock:
-            others = {one: gone for one, gone in self._gone.items() if one != key}
-            self._gone = {**others, key: _Gone(uid, self._last_version(key, uid))}
+            others = {one: gone for one, gone in self._deletions.items() if one != key}
+            self._deletions = {
+                **others,
+                key: _Deletion(uid, self._last_version(key, uid)),
+            }
             # The watch may have been faster, and would not deliver it again.
             self._forget()
 
-    def ended(self, uid: str) -> None:
+    def observe_deletion(self, uid: str) -> None:
         """The watch delivers a deletion; the cache may hold the object until then."""
         with self._lock:
-            self._ended.append(uid)
+            self._observed_deletions.append(uid)
 
     def newest(self, key: ObjectKey) -> Entry | None:
         """What a reader of a key is to see. Takes no lock."""
         # In this order: `_forget` drops an answer before the deletion that hides it,
         # and both after the cache has changed.
         # Most often both are empty, and hashing a key twice costs more than the rest.
-        gone = self._gone.get(key) if self._gone else None
+        gone = self._deletions.get(key) if self._deletions else None
         answer = self._answers.get(key) if self._answers else None
         newest = self._stored(key)
         if answer is not None and (newest is None or version(answer) > version(newest)):
@@ -92,17 +95,17 @@ class Overlay:
             return None
         return newest
 
-    def touched(self) -> Collection[ObjectKey]:
+    def pending_keys(self) -> Collection[ObjectKey]:
         """Keys where readers may see something else than the cache; most often none.
 
         To be asked before the cache is.
         """
-        if not self._answers and not self._gone:
+        if not self._answers and not self._deletions:
             return ()
         with self._lock:
-            return {*self._answers, *self._gone}
+            return {*self._answers, *self._deletions}
 
-    def passed(self, resource_version: str, *, namespace: str | None) -> None:
+    def advance(self, resource_version: str, *, namespace: str | None) -> None:
         """The cache is exactly this new: in a namespace, or in all others.
 
         It may be older than it was, when the server was restored from a backup.
@@ -110,19 +113,19 @@ class Overlay:
         now = version_number(resource_version)
         with self._lock:
             if namespace is None:
-                self._passed = now
+                self._position = now
             else:
-                self._passed_in[namespace] = now
-            if self._answers or self._gone:
+                self._positions[namespace] = now
+            if self._answers or self._deletions:
                 self._forget()
 
     def _forget(self) -> None:
         """Drop what the cache knows better. Caller holds the lock."""
         hidden = {}
-        for key, gone in self._gone.items():
+        for key, gone in self._deletions.items():
             seen = max(gone.version, self._last_version(key, gone.uid))
             if self._hides(key, gone.uid, seen):
-                hidden[key] = _Gone(gone.uid, seen)
+                hidden[key] = _Deletion(gone.uid, seen)
         unseen = [key for key, gone in hidden.items() if gone.version == _UNSEEN]
         for key in unseen[:-_MOST_UNSEEN]:
             del hidden[key]
@@ -131,12 +134,12 @@ class Overlay:
             for key, answer in self._answers.items()
             if version(answer) > self._floor(key.namespace)
         }
-        self._gone = hidden
+        self._deletions = hidden
 
     def _hides(self, key: ObjectKey, uid: str, seen: int) -> bool:
         """Whether the cache may still show, or come to show, what is gone."""
         if seen == _UNSEEN:
-            return uid not in self._ended
+            return uid not in self._observed_deletions
         if seen > self._floor(key.namespace):
             return True
         stored = self._stored(key)
@@ -150,7 +153,7 @@ class Overlay:
 
     def _floor(self, namespace: str) -> int:
         """Caller holds the lock."""
-        return self._passed_in.get(namespace, self._passed)
+        return self._positions.get(namespace, self._position)
 
 
 def version(entry: Entry) -> int:

@@ -41,21 +41,23 @@ class Registration:
     """One handler's place at an informer (`runtime.sources.HandlerRegistration`)."""
 
     handler: EventHandler
-    _delivery: "Processor"
+    _processor: "Processor"
     _synced: Callable[[], bool]
     resync_seconds: float
     active: bool = True
     timer: Timer | None = None
-    line: "ProcessorListener | None" = None
+    listener: "ProcessorListener | None" = None
 
     def has_synced(self) -> bool:
         """Whether the handler has returned from every event of the first state."""
         # In this order: nothing initial comes once the informer has synced.
-        return self._synced() and not (self.line and self.line.has_initial_left())
+        return self._synced() and not (
+            self.listener and self.listener.has_initial_left()
+        )
 
     def remove(self) -> None:
         """Deliver nothing more, but for a call that has begun. Idempotent."""
-        self._delivery.remove(self)
+        self._processor.remove(self)
 
 
 class ProcessorListener:
@@ -97,18 +99,18 @@ class ProcessorListener:
 
 
 class Processor:
-    """Calls handlers. The caller serialises `tell`, `introduce` and resyncs."""
+    """Calls handlers. The caller serialises `distribute`, `add` and resyncs."""
 
     def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
         self._clock = clock
         self._synced = synced
         self._lock = threading.Lock()
         self._registrations: tuple[Registration, ...] = ()
-        self._lines: tuple[ProcessorListener, ...] = ()
+        self._listeners: tuple[ProcessorListener, ...] = ()
         self.failures = 0
         """Calls that raised."""
 
-    def introduce(
+    def add(
         self,
         handler: EventHandler,
         present: Iterable[Entry],
@@ -116,7 +118,7 @@ class Processor:
         *,
         resync: Callable[[Registration], None],
     ) -> Registration:
-        """Add a handler: it gets what is there, then all that `tell` distributes.
+        """Add a handler: it gets what is there, then all that `distribute` distributes.
 
         resync: called about as often as the options say, on a thread of its own.
         """
@@ -127,12 +129,12 @@ class Processor:
             options.period_seconds(),
         )
         if options.own_thread:
-            line = ProcessorListener(lambda event: self._call(registration, event))
-            registration.line = line
-            running = (one for one in self._lines if not one.join(0))
-            self._lines = (*running, line)
+            listener = ProcessorListener(lambda event: self._call(registration, event))
+            registration.listener = listener
+            running = (one for one in self._listeners if not one.join(0))
+            self._listeners = (*running, listener)
         for entry in present:
-            self._bring(registration, Added(entry, initial=True))
+            self._deliver(registration, Added(entry, initial=True))
         with self._lock:
             self._registrations = (*self._registrations, registration)
         if registration.resync_seconds:
@@ -149,8 +151,8 @@ class Processor:
             )
             if registration.timer is not None:
                 registration.timer.cancel()
-        if registration.line is not None:
-            registration.line.end()
+        if registration.listener is not None:
+            registration.listener.end()
 
     def remove_all(self) -> None:
         for registration in self._registrations:
@@ -160,25 +162,25 @@ class Processor:
         """Wait for handlers on threads of their own; whether all have returned."""
         deadline = self._clock.monotonic() + timeout_seconds
         ended = [
-            line.join(max(0.0, deadline - self._clock.monotonic()))
-            for line in self._lines
+            listener.join(max(0.0, deadline - self._clock.monotonic()))
+            for listener in self._listeners
         ]
         return all(ended)
 
-    def tell(self, event: Event) -> None:
+    def distribute(self, event: Event) -> None:
         for registration in self._registrations:
-            self._bring(registration, event)
+            self._deliver(registration, event)
 
-    def tell_again(self, registration: Registration, present: Iterable[Entry]) -> None:
+    def resync(self, registration: Registration, present: Iterable[Entry]) -> None:
         """Deliver everything as updates without a change: a resync."""
         for entry in present:
-            self._bring(registration, Updated(entry, entry))
+            self._deliver(registration, Updated(entry, entry))
 
-    def _bring(self, registration: Registration, event: Event) -> None:
-        if registration.line is None:
+    def _deliver(self, registration: Registration, event: Event) -> None:
+        if registration.listener is None:
             self._call(registration, event)
         else:
-            registration.line.put(event)
+            registration.listener.put(event)
 
     def _schedule(
         self, registration: Registration, resync: Callable[[Registration], None]

@@ -57,7 +57,7 @@ class Sink(Protocol):
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - the wire's name
         """Take one ADDED, MODIFIED or DELETED event."""
 
-    def passed(self, resource_version: str) -> None:
+    def advance(self, resource_version: str) -> None:
         """A bookmark: nothing before this version is still to come."""
 
 
@@ -85,9 +85,9 @@ class Reflector:
         """Set once `stop` was called."""
         self._lock = threading.Lock()
         self._stream: _Closable | None = None
-        self._cursor = ResumePoint()
+        self._resume_point = ResumePoint()
         self._bookmarks = BookmarkSupport()
-        self._pauses = WatchBackoff(uniform, now=clock.monotonic())
+        self._backoff = WatchBackoff(uniform, now=clock.monotonic())
         self.last_activity = clock.monotonic()
         self.last_error = ""
 
@@ -135,7 +135,7 @@ class Reflector:
 
     def _recover(self, error: Exception) -> None:
         """Set up the next try to get the state, after a pause if one is due."""
-        if recovery_of(error) is WatchRecovery.NEWEST and self._cursor.forget():
+        if recovery_of(error) is WatchRecovery.NEWEST and self._resume_point.forget():
             self.last_error = ""
             return
         if not isinstance(error, AsoreconcileError):
@@ -157,7 +157,7 @@ class Reflector:
         state = listed(
             self._source,
             self._selection,
-            no_older_than=self._cursor.no_older_than,
+            no_older_than=self._resume_point.no_older_than,
             entry=self._sink.entry,
             opened=self._hold,
         )
@@ -181,9 +181,11 @@ class Reflector:
             raise _NoStreamingError(str(error)) from error
 
     def _take_head(self, watch: OpenWatch) -> OpenWatch:
-        silence = InactivityTimer(self._clock, watch.stream.close)
+        inactivity = InactivityTimer(self._clock, watch.stream.close)
         try:
-            state = streamed(watch.events, entry=self._sink.entry, heard=silence.heard)
+            state = streamed(
+                watch.events, entry=self._sink.entry, reset=inactivity.reset
+            )
             if state is not None:
                 self._take_state(state)
                 self._bookmarks.expected = True  # it has just sent one
@@ -192,7 +194,7 @@ class Reflector:
             self._close(watch)
             raise
         finally:
-            was_silent = silence.cancel()
+            was_silent = inactivity.cancel()
         self._close(watch)
         self._check_stop()
         if was_silent:
@@ -203,13 +205,15 @@ class Reflector:
     def _take_state(self, state: InitialList) -> None:
         self._check_stop()
         self._sink.replace(state)
-        self._cursor.begin(state.version)
+        self._resume_point.begin(state.version)
         self._active()
 
     def _open(self, *, initial: bool = False) -> OpenWatch:
         self._check_stop()
         began = self._clock.monotonic()
-        version = self._cursor.stream_from if initial else self._cursor.version
+        version = (
+            self._resume_point.stream_from if initial else self._resume_point.version
+        )
         stream = self._source.watch(
             self._selection,
             resource_version=version,
@@ -251,8 +255,8 @@ class Reflector:
             self._sink.apply(type_, obj)
         elif type_ != "BOOKMARK":
             _log.warning("Skipping watch event of an unknown type", type=type_)
-        if self._cursor.advance(version) and type_ == "BOOKMARK":
-            self._sink.passed(version)
+        if self._resume_point.advance(version) and type_ == "BOOKMARK":
+            self._sink.advance(version)
         self._active()
 
     def _close(self, watch: OpenWatch) -> None:
@@ -275,9 +279,9 @@ class Reflector:
         )
 
     def _pause(self, error: Exception) -> None:
-        seconds = self._pauses.seconds(error, now=self._clock.monotonic())
+        seconds = self._backoff.seconds(error, now=self._clock.monotonic())
         self._clock.wait(self.stopping, seconds)
-        self._pauses.ended(now=self._clock.monotonic())
+        self._backoff.wait_ended(now=self._clock.monotonic())
 
     def _check_stop(self) -> None:
         if self.stopping.is_set():

@@ -21,9 +21,9 @@ class ReflectorThread:
     def __init__(
         self,
         source: ListerWatcher,
-        part: WatchScope,
-        contents: Indexer,
-        shape: EntryTransform,
+        watch_scope: WatchScope,
+        indexer: Indexer,
+        transform: EntryTransform,
         *,
         clock: Clock,
         uniform: Callable[[float, float], float],
@@ -32,28 +32,30 @@ class ReflectorThread:
         threads: Threads,
     ) -> None:
         self._threads = threads
-        self.part = part
+        self.watch_scope = watch_scope
         self.synced = False
         self.version = ""
         """What the contents are the state of."""
-        self.reading = EntryReader(part.selection.resource, shape.entry, report)
+        self.reading = EntryReader(
+            watch_scope.selection.resource, transform.entry, report
+        )
         self.entry = self.reading.entry
         self.reflector = Reflector(
             source,
-            part.selection,
+            watch_scope.selection,
             self,
             clock=clock,
             uniform=uniform,
             streaming=streaming,
         )
-        self._contents = contents
+        self._indexer = indexer
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Idempotent."""
         if self._thread is None:
             self._thread = self._threads.start(
-                f"watch {self.part.selection.resource.plural}",
+                f"watch {self.watch_scope.selection.resource.plural}",
                 self.reflector.run,
                 stopping=self.reflector.stopping,
             )
@@ -66,7 +68,7 @@ class ReflectorThread:
         return not self._thread.is_alive()
 
     def replace(self, state: InitialList) -> None:
-        self._contents.replace(state, self.part, initial=not self.synced)
+        self._indexer.replace(state, self.watch_scope, initial=not self.synced)
         self.reading.replaced()
         self.version = state.version
         self.synced = True
@@ -75,11 +77,11 @@ class ReflectorThread:
         entry = self.reading.event(type, obj)
         version = resource_version(obj)
         if entry is None:
-            self._contents.lose(key_of(obj), version, self.part)
+            self._indexer.drop_unreadable(key_of(obj), version, self.watch_scope)
         else:
-            self._contents.take(type, entry, self.part)
+            self._indexer.apply(type, entry, self.watch_scope)
         self.version = version
 
-    def passed(self, resource_version: str) -> None:
-        self._contents.passed(resource_version, self.part)
+    def advance(self, resource_version: str) -> None:
+        self._indexer.advance(resource_version, self.watch_scope)
         self.version = resource_version

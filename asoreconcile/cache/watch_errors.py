@@ -20,7 +20,7 @@ from asoreconcile.kube.resources import ApiResource
 
 _FIRST_DELAY_SECONDS = 0.8
 _LAST_DELAY_SECONDS = 30.0
-_CALM_SECONDS = 120.0
+_RESET_AFTER_SECONDS = 120.0
 
 
 class BehindError(AsoreconcileError):
@@ -100,13 +100,13 @@ class WatchBackoff:
     def seconds(self, error: Exception, *, now: float) -> float:
         """How long to wait; not less than the server asked for."""
         asked = error.retry_after_seconds if isinstance(error, ApiError) else None
-        if now - self._last > _CALM_SECONDS:
+        if now - self._last > _RESET_AFTER_SECONDS:
             self._delay = _FIRST_DELAY_SECONDS
         pause = max(asked or 0.0, self._delay * self._uniform(1.0, 2.0))
         self._delay = min(self._delay * 2, _LAST_DELAY_SECONDS)
         return pause
 
-    def ended(self, *, now: float) -> None:
+    def wait_ended(self, *, now: float) -> None:
         """The pause is over: calm is counted from here."""
         self._last = now
 

@@ -64,7 +64,7 @@ class OpenWatch:
         got as far as we have, and VeryShortWatchError.
         """
         broken: TransportError | None = None
-        silence = self._timer(clock) if bookmarks.expected else None
+        inactivity = self._timer(clock) if bookmarks.expected else None
         events, bookmarked = self.taken, False
         try:
             for type_, obj in self.events:
@@ -73,16 +73,16 @@ class OpenWatch:
                     self._check_not_behind(obj)
                     bookmarks.expected = bookmarked = True
                 take(type_, obj)
-                if silence is not None:
-                    silence.heard()
+                if inactivity is not None:
+                    inactivity.reset()
                 elif bookmarked:
-                    silence = self._timer(clock)
+                    inactivity = self._timer(clock)
         except DecodeError:
             raise
         except TransportError as error:
             broken = error
         finally:
-            if silence is not None and silence.cancel() and not bookmarked:
+            if inactivity is not None and inactivity.cancel() and not bookmarked:
                 bookmarks.expected = False
         if not events and clock.monotonic() - self.began < _VERY_SHORT_SECONDS:
             reason = broken or "without any event"

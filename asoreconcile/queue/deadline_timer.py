@@ -27,7 +27,7 @@ class DeadlineTimer:
             if at >= self._at:
                 return
             # First: if the clock gets no thread for it, all stays as it was.
-            timer = self._clock.call_at(at, partial(self._ring, at))
+            timer = self._clock.call_at(at, partial(self._fire, at))
             if self._timer is not None:
                 self._timer.cancel()
             self._at, self._timer = at, timer
@@ -40,7 +40,7 @@ class DeadlineTimer:
             self._timer = None
             self._at = inf
 
-    def _ring(self, at: float) -> None:
+    def _fire(self, at: float) -> None:
         with self._lock:
             if at == self._at:
                 self._timer = None

@@ -32,13 +32,13 @@ class Delayed(Generic[Key]):
 
     def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
         """Take an entry out early; returns the one that goes on in its place."""
-        successor = entry.replaced()
+        replacement = entry.replaced()
         self._stale += 1
         if 2 * self._stale > len(self._heap) + _SLACK:
             self._heap = [slot for slot in self._heap if slot[2].state is _WAITING]
             heapq.heapify(self._heap)
             self._stale = 0
-        return successor
+        return replacement
 
     def earliest(self) -> float | None:
         """When the next entry is due; None if nothing waits."""

@@ -38,7 +38,7 @@ class PriorityQueue(Generic[Key]):
         self._oldest_every = oldest_every
         self._levels: dict[int, _Level[Key]] = {}
         self._top: _Level[Key] = _NO_LEVEL
-        self._passed_over = 0
+        self._skipped = 0
         self.priorities: dict[int, None] = {}
         """The first that came, up to the number that have a label of their own."""
 
@@ -54,18 +54,18 @@ class PriorityQueue(Generic[Key]):
         if level is None:
             level = self._open(entry.priority)
         group = None if self._group_of is None else self._group_of(entry.key)
-        line = level.lines.get(group)
-        if line is None:
-            line = level.open(group)
-        line.append(entry)
+        queue = level.queues.get(group)
+        if queue is None:
+            queue = level.open(group)
+        queue.append(entry)
         level.live += 1
 
     def push_in_place(self, entry: QueueItem[Key]) -> None:
         """Take in an unqueued entry where its order says."""
         level = self._levels.get(entry.priority)
         group = None if self._group_of is None else self._group_of(entry.key)
-        line = level.lines.get(group) if level is not None and level.live else None
-        if level is None or not line or line[-1].order < entry.order:
+        queue = level.queues.get(group) if level is not None and level.live else None
+        if level is None or not queue or queue[-1].order < entry.order:
             self.push(entry)
             return
         entry.state = _READY
@@ -76,12 +76,12 @@ class PriorityQueue(Generic[Key]):
         level = self._levels[entry.priority]
         level.live -= 1
         level.stale += 1
-        successor = entry.replaced()
+        replacement = entry.replaced()
         if not level.live and len(self._levels) > 1:
             self._close(entry.priority)
         elif level.stale > level.live + _SLACK:
-            level.sweep()
-        return successor
+            level.compact()
+        return replacement
 
     def pop(self) -> QueueItem[Key] | None:
         """Take out the next entry, if there is one; it is unqueued then."""
@@ -89,30 +89,30 @@ class PriorityQueue(Generic[Key]):
         if not level.live:
             return None
         several = len(self._levels) > 1
-        if several and self._is_turn_of_oldest():
-            level = min(self._levels.values(), key=_Level.order_of_next)
+        if several and self._is_oldest_due():
+            level = min(self._levels.values(), key=_Level.next_order)
         entry = level.pop()
         entry.state = _UNQUEUED
         if several and not level.live:
             self._close(entry.priority)
         return entry
 
-    def note(self, priority: int) -> None:
+    def track_priority(self, priority: int) -> None:
         """A key of this priority is ready."""
         if len(self.priorities) < MAX_LABELS:
             self.priorities[priority] = None
 
-    def _is_turn_of_oldest(self) -> bool:
-        self._passed_over += 1
-        if self._passed_over != self._oldest_every:
+    def _is_oldest_due(self) -> bool:
+        self._skipped += 1
+        if self._skipped != self._oldest_every:
             return False
-        self._passed_over = 0
+        self._skipped = 0
         return True
 
     def _open(self, priority: int) -> "_Level[Key]":
         if not self._top.live:
             self._levels.clear()
-        self.note(priority)
+        self.track_priority(priority)
         level = self._levels[priority] = _Level()
         self._top = self._levels[max(self._levels)]
         return level
@@ -126,32 +126,32 @@ class PriorityQueue(Generic[Key]):
 class _Level(Generic[Key]):
     """The entries of one priority: a line for each fairness group, served in turn.
 
-    lines: first come, first served; none is empty while the level has entries.
+    queues: first come, first served; none is empty while the level has entries.
     early: by group, heaps of those who came before somebody in the line and were ready
     later; the last slot of the line is behind all of them.
     live: the entries. stale: slots of entries that are gone.
     """
 
-    __slots__ = ("early", "lines", "live", "stale", "turns")
+    __slots__ = ("early", "live", "queues", "round_robin", "stale")
 
     def __init__(self) -> None:
-        self.lines: dict[Hashable, deque[QueueItem[Key]]] = {}
+        self.queues: dict[Hashable, deque[QueueItem[Key]]] = {}
         self.early: dict[Hashable, list[tuple[int, int, QueueItem[Key]]]] = {}
-        self.turns: deque[tuple[Hashable, deque[QueueItem[Key]]]] = deque()
+        self.round_robin: deque[tuple[Hashable, deque[QueueItem[Key]]]] = deque()
         self.live = 0
         self.stale = 0
 
     def open(self, group: Hashable) -> deque[QueueItem[Key]]:
         """Open the line of a group, last in turn."""
         if not self.live:
-            self.lines.clear()
-            self.turns.clear()
+            self.queues.clear()
+            self.round_robin.clear()
             self.early.clear()
             self.stale = 0
-        line: deque[QueueItem[Key]] = deque()
-        self.lines[group] = line
-        self.turns.append((group, line))
-        return line
+        queue: deque[QueueItem[Key]] = deque()
+        self.queues[group] = queue
+        self.round_robin.append((group, queue))
+        return queue
 
     def insert(self, group: Hashable, entry: QueueItem[Key]) -> None:
         """Take in an entry that belongs before the last of its group's line."""
@@ -164,61 +164,61 @@ class _Level(Generic[Key]):
         """Take out the next entry in turn, and let the next group have its turn."""
         if self.stale:
             self.skip_stale()
-        turns = self.turns
-        group, line = turns[0]
-        if self.early and self._first_early(group, line) is not None:
+        round_robin = self.round_robin
+        group, queue = round_robin[0]
+        if self.early and self._first_early(group, queue) is not None:
             entry = self._pop_early(group)
         else:
-            entry = line.popleft()
+            entry = queue.popleft()
         self.live -= 1
-        if len(turns) > 1:
-            if line:
-                turns.rotate(-1)
+        if len(round_robin) > 1:
+            if queue:
+                round_robin.rotate(-1)
             else:
-                turns.popleft()
-                del self.lines[group]
+                round_robin.popleft()
+                del self.queues[group]
         return entry
 
-    def order_of_next(self) -> int:
+    def next_order(self) -> int:
         """The order of the entry that `pop` would take."""
         if self.stale:
             self.skip_stale()
-        group, line = self.turns[0]
-        early = self._first_early(group, line) if self.early else None
-        return line[0].order if early is None else early.order
+        group, queue = self.round_robin[0]
+        early = self._first_early(group, queue) if self.early else None
+        return queue[0].order if early is None else early.order
 
     def skip_stale(self) -> None:
         """Let a live entry be the first in turn; there must be one."""
         while True:
-            group, line = self.turns[0]
-            while line:
-                if line[0].state is _READY:
+            group, queue = self.round_robin[0]
+            while queue:
+                if queue[0].state is _READY:
                     return
-                line.popleft()
+                queue.popleft()
                 self.stale -= 1
-                if not line and group in self.early:
+                if not queue and group in self.early:
                     # What was behind them is gone: they are the line now.
-                    line.extend(slot[2] for slot in sorted(self.early.pop(group)))
-            self.turns.popleft()
-            del self.lines[group]
+                    queue.extend(slot[2] for slot in sorted(self.early.pop(group)))
+            self.round_robin.popleft()
+            del self.queues[group]
 
-    def sweep(self) -> None:
+    def compact(self) -> None:
         """Drop the stale slots, and the groups left without any (TH-1)."""
-        turns = []
-        for group, line in self.turns:
-            slots = [entry for entry in line if entry.state is _READY]
+        round_robin = []
+        for group, queue in self.round_robin:
+            slots = [entry for entry in queue if entry.state is _READY]
             if heap := self.early.get(group):
                 slots += [slot[2] for slot in heap if slot[2].state is _READY]
                 slots.sort(key=_order_of)
             if slots:
-                turns.append((group, deque(slots)))
-        self.turns = deque(turns)
-        self.lines = dict(turns)
+                round_robin.append((group, deque(slots)))
+        self.round_robin = deque(round_robin)
+        self.queues = dict(round_robin)
         self.early.clear()
         self.stale = 0
 
     def _first_early(
-        self, group: Hashable, line: deque[QueueItem[Key]]
+        self, group: Hashable, queue: deque[QueueItem[Key]]
     ) -> QueueItem[Key] | None:
         """The early entry that is before its group's line, if there is one."""
         heap = self.early.get(group)
@@ -229,7 +229,7 @@ class _Level(Generic[Key]):
             self.early.pop(group, None)
             return None
         first = heap[0][2]
-        return first if first.order < line[0].order else None
+        return first if first.order < queue[0].order else None
 
     def _pop_early(self, group: Hashable) -> QueueItem[Key]:
         heap = self.early[group]

@@ -62,7 +62,7 @@ class QueueItem(Generic[Key]):
     def replaced(self) -> "QueueItem[Key]":
         """An unqueued entry to go on in the place of this one, which is GONE."""
         self.state = _GONE
-        successor = QueueItem(self.key, self.priority, self.ready_since)
-        successor.order = self.order
-        successor.taken_at = self.taken_at
-        return successor
+        replacement = QueueItem(self.key, self.priority, self.ready_since)
+        replacement.order = self.order
+        replacement.taken_at = self.taken_at
+        return replacement

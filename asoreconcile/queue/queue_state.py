@@ -89,11 +89,11 @@ class QueueState(Generic[Key]):
 
     def promote(self, now: float) -> int:
         """Make ready what is due, at the tail of its priority. Rule: PQ-3."""
-        takeable = 0
+        available = 0
         for entry in self.delayed.pop_due(now):
             entry.order = self._next_order()
-            takeable += self._make_ready(entry, now)
-        return takeable
+            available += self._make_ready(entry, now)
+        return available
 
     def drop_waiting(self) -> None:
         """Forget what waits for its time. Rule: DQ-3."""
@@ -120,7 +120,7 @@ class QueueState(Generic[Key]):
             not_before = max(not_before, entry.not_before)
         ready_at = max(ready_at, not_before)
         if was is not _UNQUEUED:
-            entry = self._withdraw(entry)
+            entry = self._dequeue(entry)
         if was is _UNQUEUED or priority > entry.priority:
             entry.priority = priority
             entry.order = self._next_order()
@@ -128,31 +128,31 @@ class QueueState(Generic[Key]):
             self.delayed.push(entry, ready_at, not_before)
             return 0
         if was is _READY:
-            return self._line_up(entry)
+            return self._enqueue(entry)
         return self._make_ready(entry, now)
 
-    def _withdraw(self, entry: QueueItem[Key]) -> QueueItem[Key]:
+    def _dequeue(self, entry: QueueItem[Key]) -> QueueItem[Key]:
         """Take an entry from where it is queued; returns the one to go on with."""
         if entry.state is _WAITING:
-            successor = self.delayed.remove(entry)
+            replacement = self.delayed.remove(entry)
         elif entry.taken_at is None:
-            successor = self.ready.remove(entry)
+            replacement = self.ready.remove(entry)
         else:
             self.locked -= 1
             return entry
-        self.entries[entry.key] = successor
-        return successor
+        self.entries[entry.key] = replacement
+        return replacement
 
     def _make_ready(self, entry: QueueItem[Key], now: float) -> int:
         entry.ready_since = now
         self.adds += 1
-        return self._line_up(entry)
+        return self._enqueue(entry)
 
-    def _line_up(self, entry: QueueItem[Key]) -> int:
+    def _enqueue(self, entry: QueueItem[Key]) -> int:
         if entry.taken_at is None:
             self.ready.push_in_place(entry)
             return 1
         entry.state = _READY
         self.locked += 1
-        self.ready.note(entry.priority)
+        self.ready.track_priority(entry.priority)
         return 0

@@ -14,15 +14,15 @@ Key = TypeVar("Key", bound=Hashable)
 _OTHERS = "exceeded_cardinality_limit"
 
 
-def snapshot_of(agenda: QueueState[Key], *, now: float, retries: int) -> QueueSnapshot:
+def snapshot_of(state: QueueState[Key], *, now: float, retries: int) -> QueueSnapshot:
     """now: `Clock.monotonic` seconds. The caller holds the queue's lock.
 
     A priority that once had a ready key stays in the depth, with 0.
     """
-    counts = dict.fromkeys(agenda.ready.priorities, 0)
+    counts = dict.fromkeys(state.ready.priorities, 0)
     others = 0
     ages = []
-    for entry in agenda.entries.values():
+    for entry in state.entries.values():
         if entry.state is State.READY:
             if entry.priority in counts:
                 counts[entry.priority] += 1
@@ -35,7 +35,7 @@ def snapshot_of(agenda: QueueState[Key], *, now: float, retries: int) -> QueueSn
         depth[_OTHERS] = others
     return QueueSnapshot(
         depth=MappingProxyType(depth),
-        adds=agenda.adds,
+        adds=state.adds,
         retries=retries,
         unfinished_seconds=sum(ages),
         longest_seconds=max(ages, default=0.0),

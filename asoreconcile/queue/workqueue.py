@@ -78,14 +78,14 @@ class WorkQueue(Generic[Key]):
         self._on_ready = on_ready
         self._lock = threading.Lock()
         self._available = threading.Condition(self._lock)
-        self._agenda: QueueState[Key] = QueueState(fairness, oldest_every)
-        self._ready = self._agenda.ready
+        self._state: QueueState[Key] = QueueState(fairness, oldest_every)
+        self._ready = self._state.ready
         self._retries = 0
         self._waiting = 0
-        self._fewest_waiting = 0
-        self._dismissed = 0
+        self._min_waiting = 0
+        self._released = 0
         self._shutting_down = False
-        self._alarm = DeadlineTimer(clock, self._promote)
+        self._timer = DeadlineTimer(clock, self._promote)
         if metrics is not None:
             metrics.expose(self.snapshot)
 
@@ -100,7 +100,7 @@ class WorkQueue(Generic[Key]):
         try:
             if self._shutting_down:
                 return
-            unclaimed = self._offer(self._agenda.add(key, priority, now))
+            unclaimed = self._notify(self._state.add(key, priority, now))
         finally:
             self._lock.release()
         if unclaimed and self._on_ready is not None:
@@ -155,8 +155,8 @@ class WorkQueue(Generic[Key]):
         self._lock.acquire()
         try:
             while (entry := self._ready.pop()) is None:
-                if self._shutting_down or self._dismissed:
-                    self._dismissed = max(0, self._dismissed - 1)
+                if self._shutting_down or self._released:
+                    self._released = max(0, self._released - 1)
                     return None
                 self._wait()
             entry.taken_at = taken_at = self._monotonic()
@@ -176,7 +176,7 @@ class WorkQueue(Generic[Key]):
         """
         self._lock.acquire()
         try:
-            taken_at = self._agenda.finish(key)
+            taken_at = self._state.finish(key)
             if taken_at is None:
                 return
             if self._waiting and self._ready:
@@ -194,9 +194,9 @@ class WorkQueue(Generic[Key]):
         """
         with self._lock:
             self._shutting_down = True
-            self._agenda.drop_waiting()
+            self._state.drop_waiting()
             self._available.notify_all()
-        self._alarm.cancel()
+        self._timer.cancel()
 
     @property
     def is_shutting_down(self) -> bool:
@@ -207,7 +207,7 @@ class WorkQueue(Generic[Key]):
         wait for their time. Rule: PQ-6.
         """
         with self._lock:
-            return len(self._ready) + self._agenda.locked
+            return len(self._ready) + self._state.locked
 
     def unclaimed(self) -> int:
         """Ready keys that no worker standing in `get` will take."""
@@ -220,9 +220,9 @@ class WorkQueue(Generic[Key]):
         Their `get` returns None. Returns how many. Call it once a period.
         """
         with self._lock:
-            count = min(self._fewest_waiting, self._waiting)
-            self._dismissed = min(self._dismissed + count, self._waiting)
-            self._fewest_waiting = self._waiting - count
+            count = min(self._min_waiting, self._waiting)
+            self._released = min(self._released + count, self._waiting)
+            self._min_waiting = self._waiting - count
             self._available.notify(count)
             return count
 
@@ -230,7 +230,7 @@ class WorkQueue(Generic[Key]):
         """The queue's numbers now; each scrape asks."""
         now = self._monotonic()
         with self._lock:
-            return snapshot_of(self._agenda, now=now, retries=self._retries)
+            return snapshot_of(self._state, now=now, retries=self._retries)
 
     def _admit(
         self,
@@ -248,14 +248,14 @@ class WorkQueue(Generic[Key]):
                 return
             if delay_seconds > 0:
                 self._retries += 1
-            unclaimed = self._offer(
-                self._agenda.admit(key, priority, now, ready_at, not_before)
+            unclaimed = self._notify(
+                self._state.admit(key, priority, now, ready_at, not_before)
             )
-            alarm_at = None
+            deadline = None
             if max(ready_at, not_before) > now:
-                alarm_at = self._agenda.delayed.earliest()
-        if alarm_at is not None:
-            self._alarm.set(alarm_at)
+                deadline = self._state.delayed.earliest()
+        if deadline is not None:
+            self._timer.set(deadline)
         if unclaimed and self._on_ready is not None:
             self._on_ready()
 
@@ -263,23 +263,23 @@ class WorkQueue(Generic[Key]):
         """Make ready what is due; runs on the timer thread."""
         now = self._monotonic()
         with self._lock:
-            unclaimed = self._offer(self._agenda.promote(now))
-            alarm_at = self._agenda.delayed.earliest()
-        if alarm_at is not None:
-            self._alarm.set(alarm_at)
+            unclaimed = self._notify(self._state.promote(now))
+            deadline = self._state.delayed.earliest()
+        if deadline is not None:
+            self._timer.set(deadline)
         if unclaimed and self._on_ready is not None:
             self._on_ready()
 
-    def _offer(self, takeable: int) -> bool:
+    def _notify(self, available: int) -> bool:
         """Wake workers for keys that became ready. Caller holds the lock.
 
         Returns whether ready keys are left that no worker in `get` will take.
         """
-        if not takeable:
+        if not available:
             return False
         if not self._waiting:
             return True
-        self._available.notify(takeable)
+        self._available.notify(available)
         return len(self._ready) > self._waiting
 
     def _wait(self) -> None:
@@ -289,4 +289,4 @@ class WorkQueue(Generic[Key]):
             self._available.wait()
         finally:
             self._waiting -= 1
-            self._fewest_waiting = min(self._fewest_waiting, self._waiting)
+            self._min_waiting = min(self._min_waiting, self._waiting)

@@ -18,8 +18,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
-from asoreconcile.cache.pulse import pulse_of
 from asoreconcile.cache.scope import CacheOptions
+from asoreconcile.cache.server_probe import server_probe
 from asoreconcile.cache.unreadable import ReportUnreadable, unreadable_events
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
@@ -155,7 +155,7 @@ class Application:
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
         self.alive, self.ready = HealthChecks("healthz"), HealthChecks("readyz")
-        self._pulse = pulse_of(
+        self._probe = server_probe(
             cluster,
             self.client,
             self._informers,
@@ -163,8 +163,8 @@ class Application:
             clock=self.clock,
             threads=self.threads,
         )
-        self.metrics.pulse(
-            lambda: self._pulse.silent_seconds, lambda: self._pulse.renewed
+        self.metrics.expose_server_probe(
+            lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
         self._synced = CachesSynced(self.clock)
         self.manager = Manager(
@@ -391,7 +391,7 @@ class Application:
         self.alive.add("listeners", self._listening)
         self.alive.add("threads", ThreadsAlive(self.threads))
         self.ready.add("caches", self._synced)
-        self.ready.add("apiServer", ApiServerAnswers(self._pulse))
+        self.ready.add("apiServer", ApiServerAnswers(self._probe))
         if self._elector is not None:
             self.alive.add("leaderElection", self._elector.progress)
             self.ready.add("leaderElection", self._elector.standing)
@@ -400,4 +400,4 @@ class Application:
         for server in (*servers, self.recorder):
             self.manager.add(server, group=RunnableGroup.SERVERS)
         self.manager.add(self._informers, group=RunnableGroup.CACHES)
-        self.manager.add(self._pulse, group=RunnableGroup.CACHES)
+        self.manager.add(self._probe, group=RunnableGroup.CACHES)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import attrs
 
-from asoreconcile.cache.pulse import Pulse
+from asoreconcile.cache.server_probe import ServerProbe
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.queue.deadline_timer import DeadlineTimer
@@ -161,14 +161,14 @@ class TimersAlive:
         self._clock = clock
         self._last = clock.monotonic()
         self._stopped = False
-        self._alarm = DeadlineTimer(clock, self._beat)
+        self._timer = DeadlineTimer(clock, self._beat)
 
     def start(self) -> None:
         self._beat()
 
     def stop(self, timeout_seconds: float = 0.0) -> list[str]:  # noqa: ARG002 - a service's stop
         self._stopped = True
-        self._alarm.cancel()
+        self._timer.cancel()
         return []
 
     def __call__(self) -> CheckResult:
@@ -179,7 +179,7 @@ class TimersAlive:
     def _beat(self) -> None:
         self._last = self._clock.monotonic()
         if not self._stopped:
-            self._alarm.set(self._last + _BEAT_SECONDS)
+            self._timer.set(self._last + _BEAT_SECONDS)
 
 
 class ThreadsAlive:
@@ -219,15 +219,15 @@ class ApiServerAnswers:
     API server last answered, and what was opened anew after a silence.
     """
 
-    def __init__(self, pulse: Pulse) -> None:
-        self._pulse = pulse
+    def __init__(self, probe: ServerProbe) -> None:
+        self._probe = probe
 
     def __call__(self) -> CheckResult:
-        pulse = self._pulse
-        told = f"last answered {pulse.silent_seconds:.0f} s ago"
-        if pulse.trouble:
-            told = f"{told}, and does not now: {pulse.trouble}"
-        renewed = f"watches opened anew after silence: {pulse.renewed}"
+        probe = self._probe
+        told = f"last answered {probe.seconds_since_answer:.0f} s ago"
+        if probe.last_error:
+            told = f"{told}, and does not now: {probe.last_error}"
+        renewed = f"watches opened anew after silence: {probe.renewed}"
         return CheckResult(ok=True, details=(told, renewed))
 
 

@@ -154,7 +154,7 @@ class AfterCaches:
         self.settled = threading.Event()
         """Set while nothing is being started."""
         self.settled.set()
-        self._alarm = DeadlineTimer(clock, self._check)
+        self._timer = DeadlineTimer(clock, self._check)
 
     def hold(
         self, group: RunnableGroup, service: Runnable, *, always: bool = False
@@ -169,7 +169,7 @@ class AfterCaches:
             if self._closed or (ready and idle and not always):
                 return False
             self._held.append((group, service))
-        self._alarm.set(self._clock.monotonic() + _CHECK_SECONDS)
+        self._timer.set(self._clock.monotonic() + _CHECK_SECONDS)
         return True
 
     def close(self) -> None:
@@ -177,11 +177,11 @@ class AfterCaches:
         with self._lock:
             self._closed = True
             self._held.clear()
-        self._alarm.cancel()
+        self._timer.cancel()
 
     def _check(self) -> None:
         if not self._ready():
-            self._alarm.set(self._clock.monotonic() + _CHECK_SECONDS)
+            self._timer.set(self._clock.monotonic() + _CHECK_SECONDS)
             return
         with self._lock:
             if not self._held or not self.settled.is_set():
@@ -193,7 +193,7 @@ class AfterCaches:
         except RuntimeError as error:  # no thread to be had
             _log.warning("Services wait for a thread", error=str(error))
             self.settled.set()
-            self._alarm.set(self._clock.monotonic() + _CHECK_SECONDS)
+            self._timer.set(self._clock.monotonic() + _CHECK_SECONDS)
 
     def _start_all(self) -> None:
         while True:

@@ -158,7 +158,7 @@ class CacheSync:
         self._late = False
         self._closed = False
         self._is_open = False
-        self._alarm = DeadlineTimer(clock, self.check)
+        self._timer = DeadlineTimer(clock, self.check)
 
     @property
     def is_open(self) -> bool:
@@ -188,7 +188,7 @@ class CacheSync:
     def close(self) -> None:
         """Stop checking; a gate that is not open yet stays closed."""
         self._closed = True
-        self._alarm.cancel()
+        self._timer.cancel()
 
     def _later(self) -> None:
         now = self._clock.monotonic()
@@ -196,4 +196,4 @@ class CacheSync:
         if waited >= self._timeout_seconds and not self._late:
             self._late = True
             _log.warning("Sources have not synced; still waiting", seconds=waited)
-        self._alarm.set(now + (_SLOW_CHECK_SECONDS if self._late else _CHECK_SECONDS))
+        self._timer.set(now + (_SLOW_CHECK_SECONDS if self._late else _CHECK_SECONDS))

@@ -72,7 +72,7 @@ class WorkerPool(Generic[Key]):
         self._refused_since: float | None = None
         self._all_left = threading.Event()
         self._all_left.set()
-        self._alarm = DeadlineTimer(clock, self._tick)
+        self._timer = DeadlineTimer(clock, self._tick)
         self._retry = DeadlineTimer(clock, self.scale_up)
 
     @property
@@ -97,7 +97,7 @@ class WorkerPool(Generic[Key]):
         """Start no more workers. Those there are end with the queue."""
         with self._lock:
             self._open, self._closed = False, True
-        self._alarm.cancel()
+        self._timer.cancel()
         self._retry.cancel()
 
     def scale_up(self) -> None:
@@ -123,7 +123,7 @@ class WorkerPool(Generic[Key]):
                 self._give_up(count - started, error)
                 break
         if first:
-            self._alarm.set(self._clock.monotonic() + self._idle_seconds)
+            self._timer.set(self._clock.monotonic() + self._idle_seconds)
 
     def wait_until_left(self, timeout_seconds: float) -> bool:
         """Block until no worker is left (True) or the time is over."""
@@ -192,4 +192,4 @@ class WorkerPool(Generic[Key]):
         with self._lock:
             again = self._workers > 0 and self._open
         if again:
-            self._alarm.set(self._clock.monotonic() + self._idle_seconds)
+            self._timer.set(self._clock.monotonic() + self._idle_seconds)

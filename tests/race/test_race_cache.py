@@ -35,8 +35,8 @@ class Cluster:
 
     def __init__(self, dice):
         self.dice = dice
-        self.contents = Indexer(FakeClock(), synced=lambda: True)
-        self.contents.add_index("colour", lambda one: [one.labels["colour"]])
+        self.indexer = Indexer(FakeClock(), synced=lambda: True)
+        self.indexer.add_index("colour", lambda one: [one.labels["colour"]])
         self.lock = threading.Lock()  # the server's own: writes are answered in order
         self.objects = {}
         self.history = []
@@ -52,7 +52,7 @@ class Cluster:
             uid = old.uid if old else f"uid-{self.version}"
             made = self.objects[name] = entry(name, uid, self.version, colour)
             self.history.append(("MODIFIED" if old else "ADDED", made))
-        self.contents.record(made)
+        self.indexer.record(made)
         return made
 
     def delete(self, name):
@@ -61,7 +61,7 @@ class Cluster:
             old = self.objects.pop(name)
             last = entry(name, old.uid, self.version, old.labels["colour"])
             self.history.append(("DELETED", last))
-        self.contents.hide(ObjectKey("n", name), old.uid)
+        self.indexer.record_deletion(ObjectKey("n", name), old.uid)
 
     def watch(self):
         """Bring the history into the cache, with a bookmark or a relist now and then."""
@@ -79,13 +79,13 @@ class Cluster:
             chance = self.dice.random()
             if chance < 0.1:
                 whole = InitialList(state, str(version))
-                self.contents.replace(whole, PART, initial=False)
+                self.indexer.replace(whole, PART, initial=False)
                 taken += len(left)
             else:
-                self.contents.take(*left[0], PART)
+                self.indexer.apply(*left[0], PART)
                 taken += 1
                 if chance > 0.9 and len(left) == 1:
-                    self.contents.passed(str(version), PART)
+                    self.indexer.advance(str(version), PART)
 
     def write(self, name, *, times):
         """One thread's writes of its own object, and reads after each of them."""
@@ -105,18 +105,18 @@ class Cluster:
                 self.over += 1
 
     def check(self, key, mine):
-        shown = self.contents.entry(key)
+        shown = self.indexer.entry(key)
         if mine is None:
             assert shown is None
         else:
             assert shown is not None
             assert shown.resource_version == mine.resource_version
-        everywhere = self.contents.keys()
+        everywhere = self.indexer.keys()
         assert (key in everywhere) is (mine is not None)
-        assert (key in self.contents.keys("n")) is (mine is not None)
+        assert (key in self.indexer.keys("n")) is (mine is not None)
         for colour in ("red", "blue"):
             here = mine is not None and mine.labels["colour"] == colour
-            assert (key in self.contents.by_index("colour", colour)) is here
+            assert (key in self.indexer.by_index("colour", colour)) is here
 
 
 def test_d21_no_read_is_older_than_an_own_write_whoever_is_interrupted():
@@ -127,7 +127,7 @@ def test_d21_no_read_is_older_than_an_own_write_whoever_is_interrupted():
         cluster.idle = interleaving.switch
         writers = [partial(cluster.write, name, times=6) for name in NAMES]
         interleaving.run(cluster.watch, *writers)
-        assert cluster.contents._overlay.touched() == ()
+        assert cluster.indexer._overlay.pending_keys() == ()
 
 
 @pytest.mark.usefixtures("impatient_interpreter")

@@ -38,12 +38,12 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
     for seed in seeds(25):
         interleaving = Interleaving(seed, every=4)
         with interleaving.locks():
-            contents = Indexer(FakeClock(), synced=lambda: True)
+            indexer = Indexer(FakeClock(), synced=lambda: True)
         told, dice = {"first": [], "second": []}, random.Random(seed)
 
-        contents.take("ADDED", entry(1), PART)
+        indexer.apply("ADDED", entry(1), PART)
 
-        def come_and_go(name, contents=contents, told=told, dice=dice):
+        def come_and_go(name, indexer=indexer, told=told, dice=dice):
             removed = False
 
             def handler(event):
@@ -53,16 +53,16 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
                 told[name].append(version)
 
             for _ in range(dice.randrange(20)):
-                contents.entry(entry(1).key)
-            registration = contents.add_handler(handler, HandlerOptions())
+                indexer.entry(entry(1).key)
+            registration = indexer.add_handler(handler, HandlerOptions())
             for _ in range(20):
-                contents.entry(entry(1).key)
+                indexer.entry(entry(1).key)
             registration.remove()
             registration.remove()
 
-        def watch(contents=contents):
+        def watch(indexer=indexer):
             for version in range(2, 13):
-                contents.take("MODIFIED", entry(version), PART)
+                indexer.apply("MODIFIED", entry(version), PART)
 
         interleaving.run(watch, *(partial(come_and_go, name) for name in told))
         for versions in told.values():

@@ -27,12 +27,12 @@ class Told:
         self.pass_(version)
 
     def remove(self, version):
-        self.overlay.ended("u")
+        self.overlay.observe_deletion("u")
         self.store.remove(KEY)
         self.pass_(version)
 
     def pass_(self, version):
-        self.overlay.passed(str(version), namespace=None)
+        self.overlay.advance(str(version), namespace=None)
 
     def record(self, version, uid="u"):
         self.overlay.record(entry(version, uid))
@@ -59,7 +59,7 @@ def test_d21_an_answer_that_arrives_late_takes_nothing_back(told):
 def test_d21_what_was_made_and_deleted_before_the_watch_told_never_shows(told):
     told.pass_(5)
     told.record(7)
-    told.overlay.hide(KEY, "u")
+    told.overlay.record_deletion(KEY, "u")
     assert told.shown is None
     told.pass_(6)
     told.store.put(entry(7))
@@ -67,28 +67,28 @@ def test_d21_what_was_made_and_deleted_before_the_watch_told_never_shows(told):
     assert told.shown is None
     told.remove(8)
     assert told.shown is None
-    assert told.overlay.touched() == ()
+    assert told.overlay.pending_keys() == ()
 
 
 def test_d21_another_object_of_the_name_shows(told):
     told.put(5)
-    told.overlay.hide(KEY, "u")
+    told.overlay.record_deletion(KEY, "u")
     told.put(9, uid="another")
     assert told.shown == "9"
-    assert told.overlay.touched() == ()
+    assert told.overlay.pending_keys() == ()
 
 
 def test_d21_a_deletion_that_the_watch_has_told_first_leaves_nothing_behind(told):
     told.put(5)
     told.remove(8)
-    told.overlay.hide(KEY, "u")
-    assert told.overlay.touched() == ()
+    told.overlay.record_deletion(KEY, "u")
+    assert told.overlay.pending_keys() == ()
 
 
 def test_d21_a_deleted_object_that_was_never_seen_does_not_come_up(told):
     """The watch lags behind, and so does the answer of another thread's write."""
     told.pass_(5)
-    told.overlay.hide(KEY, "u")
+    told.overlay.record_deletion(KEY, "u")
     told.record(7)
     assert told.shown is None
     told.put(6)
@@ -96,21 +96,21 @@ def test_d21_a_deleted_object_that_was_never_seen_does_not_come_up(told):
     told.put(7)
     assert told.shown is None
     told.remove(8)
-    assert told.overlay.touched() == ()
+    assert told.overlay.pending_keys() == ()
 
 
 def test_d21_deletions_of_what_is_never_seen_do_not_add_up(told):
     for number in range(1000):
-        told.overlay.hide(ObjectKey("n", str(number)), f"uid-{number}")
-    assert len(told.overlay.touched()) < 50
+        told.overlay.record_deletion(ObjectKey("n", str(number)), f"uid-{number}")
+    assert len(told.overlay.pending_keys()) < 50
 
 
 def test_d21_a_namespace_of_its_own_is_passed_on_its_own(told):
-    told.overlay.passed("9", namespace="other")
+    told.overlay.advance("9", namespace="other")
     told.record(7)
     assert told.shown == "7"
-    told.overlay.passed("7", namespace="n")
-    assert told.overlay.touched() == ()
+    told.overlay.advance("7", namespace="n")
+    assert told.overlay.pending_keys() == ()
 
 
 def test_in11_an_index_keeps_no_value_that_nothing_has():

@@ -95,9 +95,9 @@ def test_a_kind_that_is_not_served_is_explained():
 def test_rf1_pauses_double_until_there_was_calm_for_two_minutes():
     pauses = WatchBackoff(lambda low, _high: low, now=0.0)
     assert pauses.seconds(BROKEN, now=0.0) == 0.8
-    pauses.ended(now=1.0)
+    pauses.wait_ended(now=1.0)
     assert pauses.seconds(BROKEN, now=121.0) == 1.6
-    pauses.ended(now=130.0)
+    pauses.wait_ended(now=130.0)
     assert pauses.seconds(BROKEN, now=250.1) == 0.8
 
 

@@ -109,7 +109,7 @@ def test_dq4_one_timer_is_armed_for_the_earliest_key(queue, clock):
 def test_dq4_many_replaced_delays_do_not_pile_up(queue, clock):
     for step in range(10_000):
         queue.add_after("a", 20_000 - step)
-    assert len(queue._agenda.delayed._heap) < 100
+    assert len(queue._state.delayed._heap) < 100
     clock.advance(10_001)
     assert take(queue) == ["a"]
 
@@ -133,7 +133,7 @@ def test_rl1_the_default_limiter_is_5_ms_doubling_to_1000_s(clock):
     delays = []
     for _ in range(25):
         queue.add_rate_limited("a")
-        delays.append(queue._agenda.entries["a"].ready_at - clock.monotonic())
+        delays.append(queue._state.entries["a"].ready_at - clock.monotonic())
         clock.advance(1000)
         take(queue)
     assert delays[:3] == pytest.approx([0.005, 0.01, 0.02])

@@ -158,9 +158,11 @@ class QueueModel(RuleBasedStateMachine):
     @invariant()
     def is_consistent(self):
         """What the agenda says of itself: one slot for an entry at most, the rest gone."""
-        agenda = self.queue._agenda
+        agenda = self.queue._state
         levels = agenda.ready._levels.values()
-        lines = [entry for level in levels for _, line in level.turns for entry in line]
+        lines = [
+            entry for level in levels for _, line in level.round_robin for entry in line
+        ]
         lines += [
             s[2] for level in levels for early in level.early.values() for s in early
         ]
@@ -184,7 +186,7 @@ class QueueModel(RuleBasedStateMachine):
         assert all(level.live for level in levels) or len(levels) == 1
         for level in levels:
             for group, early in level.early.items():
-                assert not early or level.lines[group][-1].order >= max(early)[0]
+                assert not early or level.queues[group][-1].order >= max(early)[0]
 
 
 TestQueueModel = QueueModel.TestCase

@@ -264,7 +264,9 @@ def test_pq11_priority_comes_before_fairness(clock):
 def slots(queue):
     """Of every line, as the entries they hold."""
     levels = queue._ready._levels.values()
-    return [entry for level in levels for _, line in level.turns for entry in line]
+    return [
+        entry for level in levels for _, line in level.round_robin for entry in line
+    ]
 
 
 def stale(queue):

@@ -64,7 +64,7 @@ def test_dq4_workers_are_woken_for_all_that_falls_due(queue, clock):
         threading.Event().wait(0.001)
     for key in ("a", "b"):
         queue.add_after(key, 5)
-    queue._alarm.cancel()
+    queue._timer.cancel()
     clock.advance(5)
     queue._promote()
     assert {result().key for result in results} == {"a", "b"}
@@ -222,11 +222,11 @@ def test_th8_all_that_are_dismissed_are_let_go(queue):
 
 def test_th8_no_more_are_dismissed_than_stand_there(queue):
     """Two workers stand in `get`, and no thread comes to run for some periods."""
-    queue._waiting = queue._fewest_waiting = 2
+    queue._waiting = queue._min_waiting = 2
     assert [queue.release_idle() for _ in range(2)] == [2, 0]
     for _ in range(4):
         queue.release_idle()
-    assert queue._dismissed == 2
+    assert queue._released == 2
 
 
 def test_workers_without_work_leave_nothing_unattended(queue):

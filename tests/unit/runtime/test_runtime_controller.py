@@ -152,7 +152,7 @@ def until(condition):
 
 
 def settled(controller):
-    entries = controller._queue._agenda.entries
+    entries = controller._queue._state.entries
     until(lambda: all(entry.taken_at is None for entry in [*entries.values()]))
 
 
@@ -314,7 +314,7 @@ def test_ct3_requeue_after_clears_the_back_off_and_comes_back(
     result = Result(requeue_after_seconds=30, priority=override)
     run_once(controller, script, result, priority=7)
     assert controller._queue.retries(KEY) == 0
-    assert controller._queue._agenda.entries[KEY].priority == priority
+    assert controller._queue._state.entries[KEY].priority == priority
     until(lambda: value("reconcile_total", result="requeue_after") == 1)
     clock.advance(30)
     assert script.seen() == "a"
@@ -342,7 +342,7 @@ def test_ct3_an_error_backs_off_and_keeps_the_priority(make, script, clock, valu
     controller = make()
     run_once(controller, script, AsoreconcileError("no"), priority=7)
     assert controller._queue.retries(KEY) == 1
-    assert controller._queue._agenda.entries[KEY].priority == 7
+    assert controller._queue._state.entries[KEY].priority == 7
     until(lambda: value("reconcile_errors_total") == 1)
     assert value("reconcile_total", result="error") == 1
     assert value("reconcile_panics_total") == 0
@@ -456,7 +456,7 @@ def test_rl3_no_event_makes_it_earlier_than_the_error_allows(make, script, clock
     source.send(Updated(entry(), entry(version="2")))
     clock.advance(4.9)
     # Neither ready nor in work: a worker that took it would wait for its step.
-    (waiting,) = controller._queue._agenda.entries.values()
+    (waiting,) = controller._queue._state.entries.values()
     assert (len(controller._queue), waiting.taken_at) == (0, None)
     clock.advance(0.2)
     assert script.seen() == "a"

@@ -30,15 +30,15 @@ _log = Logger(__name__)
 
 PROBE_SECONDS = 10.0
 _EVERY_SECONDS = 15.0
-_AGAIN_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 # Everybody may ask for it who can ask for anything, and it costs next to nothing.
 _CHEAPEST = "/version"
 
 
-class Pulse:
+class ServerProbe:
     """A service that asks for as long as it runs. Safe from any thread."""
 
-    name = "API server's pulse"
+    name = "API server probe"
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Pulse:
         threads: Threads | None = None,
         close: Callable[[], None] = lambda: None,
         every_seconds: float = _EVERY_SECONDS,
-        again_seconds: float = _AGAIN_SECONDS,
+        retry_seconds: float = _RETRY_SECONDS,
     ) -> None:
         """probe: asks the cheapest question there is, over a connection that it keeps
         and nobody else uses; raises ApiError for an answer that refuses, and
@@ -64,18 +64,18 @@ class Pulse:
         self._clock = clock
         self._threads = threads or Threads.timed_by(clock)
         self._every_seconds = every_seconds
-        self._again_seconds = again_seconds
+        self._retry_seconds = retry_seconds
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._answered_at = clock.monotonic()
-        self._silent_since: float | None = None
-        self.trouble = ""
+        self._unanswered_since: float | None = None
+        self.last_error = ""
         """Why there is no answer, or ""."""
         self.renewed = 0
         """How many watches were opened again so far."""
 
     @property
-    def silent_seconds(self) -> float:
+    def seconds_since_answer(self) -> float:
         """How long ago the server last answered a probe."""
         return self._clock.monotonic() - self._answered_at
 
@@ -97,37 +97,37 @@ class Pulse:
     def _run(self) -> None:
         while not self._clock.wait(self._stopping, self._pause_seconds()):
             try:
-                self.beat()
+                self.probe_once()
             except StoppedError:
                 return
 
     def _pause_seconds(self) -> float:
-        return self._again_seconds if self.trouble else self._every_seconds
+        return self._retry_seconds if self.last_error else self._every_seconds
 
-    def beat(self) -> None:
+    def probe_once(self) -> None:
         """Ask once. Blocks as long as the probe does. Raises StoppedError."""
         try:
             self._probe()
         except ApiError:
             pass  # whatever it says, it says something
         except TransportError as error:
-            if self._silent_since is None:
+            if self._unanswered_since is None:
                 # Not when it was asked: what was heard of since then may have fallen
                 # silent a moment later. What is heard from now on has survived it.
-                self._silent_since = self._clock.monotonic()
+                self._unanswered_since = self._clock.monotonic()
                 _log.warning("API server does not answer", reason=str(error))
-            self.trouble = str(error)
+            self.last_error = str(error)
             return
         self._answered_at = self._clock.monotonic()
-        self.trouble = ""
-        if self._silent_since is not None:
-            count = self._renew(self._silent_since)
-            self._silent_since = None
+        self.last_error = ""
+        if self._unanswered_since is not None:
+            count = self._renew(self._unanswered_since)
+            self._unanswered_since = None
             self.renewed += count
             _log.info("API server answers again", watchesOpenedAnew=count)
 
 
-def pulse_of(
+def server_probe(
     cluster: ClusterConfig,
     client: KubeClient,
     informers: Informers,
@@ -135,8 +135,8 @@ def pulse_of(
     user_agent: str,
     clock: Clock,
     threads: Threads,
-) -> Pulse:
-    """The pulse of a process whose requests go by `client`. Sends nothing yet.
+) -> ServerProbe:
+    """The probe of a process whose requests go by `client`. Sends nothing yet.
 
     It asks by a client of its own: one connection, that is as old as the process.
     """
@@ -152,7 +152,7 @@ def pulse_of(
         client.renew_connections()
         return informers.renew(since)
 
-    return Pulse(
+    return ServerProbe(
         partial(prober.read, _CHEAPEST),
         renew,
         clock=clock,

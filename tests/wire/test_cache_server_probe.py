@@ -7,7 +7,7 @@ from blackhole import Blackhole
 
 from asoreconcile.cache.events import Added
 from asoreconcile.cache.informers import Informers
-from asoreconcile.cache.pulse import Pulse
+from asoreconcile.cache.server_probe import ServerProbe
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
@@ -36,13 +36,13 @@ class Scene:
             through, user_agent="probe", read_seconds=1, max_retries=0
         )
         self.informers = Informers(self.client, clock=SystemClock())
-        self.pulse = Pulse(
+        self.probe = ServerProbe(
             lambda: self.prober.read("/version"),
             self.renew,
             clock=SystemClock(),
             close=self.prober.close,
             every_seconds=0.2,
-            again_seconds=0.05,
+            retry_seconds=0.05,
         )
         self.seen = []
 
@@ -59,7 +59,7 @@ class Scene:
         for informer in made:
             informer.add_handler(note)
         self.informers.start()
-        self.pulse.start()
+        self.probe.start()
         until(lambda: all(informer.has_synced() for informer in made))
         until(lambda: self.proxy.accepted > len(KINDS))  # the probe's is there, too
 
@@ -68,7 +68,7 @@ class Scene:
         self.writer.create(CONFIG_MAPS, {"metadata": meta})
 
     def end(self):
-        assert self.pulse.stop(10) == []
+        assert self.probe.stop(10) == []
         assert self.informers.stop(10) == []
         for one in (self.writer, self.client, self.prober):
             one.close()
@@ -95,30 +95,30 @@ def test_rf8_watches_whose_connections_fell_silent_hear_again(scene):
     scene.proxy.swallow()
     scene.write("during")
     until(lambda: "during" in scene.seen)
-    assert scene.pulse.renewed == len(KINDS)
-    assert scene.pulse.trouble == ""
+    assert scene.probe.renewed == len(KINDS)
+    assert scene.probe.last_error == ""
     assert scene.seen.count("before") == 1
 
 
 def test_rf8_an_outage_is_shown_and_ends_with_it(scene):
     scene.proxy.swallow(new=True)
-    until(lambda: scene.pulse.trouble)
-    verdict = ApiServerAnswers(scene.pulse)()
+    until(lambda: scene.probe.last_error)
+    verdict = ApiServerAnswers(scene.probe)()
     assert verdict.ok
     assert "and does not now: " in verdict.details[0]
     scene.write("during")
-    assert scene.pulse.renewed == 0
+    assert scene.probe.renewed == 0
     scene.proxy.heal()
     until(lambda: "during" in scene.seen)
-    until(lambda: not scene.pulse.trouble)
-    assert ApiServerAnswers(scene.pulse)().details[1].endswith(f": {len(KINDS)}")
+    until(lambda: not scene.probe.last_error)
+    assert ApiServerAnswers(scene.probe)().details[1].endswith(f": {len(KINDS)}")
 
 
 def test_requests_after_it_use_no_connection_of_before(scene):
     """Idle ones look alive as well: each would take a request's whole time."""
     assert scene.client.list_page(CONFIG_MAPS)
     scene.proxy.swallow()
-    until(lambda: scene.pulse.renewed)
+    until(lambda: scene.probe.renewed)
     assert scene.client.list_page(CONFIG_MAPS)
 
 
@@ -149,37 +149,37 @@ def server(clock):
 
 
 @pytest.fixture
-def pulse(server, clock):
-    return Pulse(server.probe, server.renew, clock=clock)
+def probe(server, clock):
+    return ServerProbe(server.probe, server.renew, clock=clock)
 
 
-def test_rf8_what_is_heard_after_the_silence_was_noticed_goes_on(pulse, server, clock):
-    pulse.beat()
+def test_rf8_what_is_heard_after_the_silence_was_noticed_goes_on(probe, server, clock):
+    probe.probe_once()
     clock.advance(15)
     server.takes, server.error = 10, TransportError("silent")
-    pulse.beat()
+    probe.probe_once()
     noticed = clock.monotonic()
-    pulse.beat()
+    probe.probe_once()
     assert server.renewed == []
-    assert pulse.silent_seconds == 35
+    assert probe.seconds_since_answer == 35
     server.takes, server.error = 0, None
-    pulse.beat()
-    pulse.beat()
+    probe.probe_once()
+    probe.probe_once()
     assert server.renewed == [noticed]
-    assert (pulse.renewed, pulse.silent_seconds, pulse.trouble) == (2, 0, "")
+    assert (probe.renewed, probe.seconds_since_answer, probe.last_error) == (2, 0, "")
 
 
-def test_an_answer_that_refuses_is_an_answer(pulse, server):
+def test_an_answer_that_refuses_is_an_answer(probe, server):
     server.error = ForbiddenError("no", status=403)
-    pulse.beat()
-    assert pulse.trouble == ""
+    probe.probe_once()
+    assert probe.last_error == ""
     assert server.renewed == []
 
 
-def test_the_end_of_the_client_is_the_end_of_the_pulse(pulse, server):
+def test_the_end_of_the_client_is_the_end_of_the_probe(probe, server):
     server.error = StoppedError("closed")
     with pytest.raises(StoppedError):
-        pulse.beat()
+        probe.probe_once()
 
 
 def test_rf8_deaf_for_less_than_a_minute():
@@ -188,6 +188,6 @@ def test_rf8_deaf_for_less_than_a_minute():
     A kernel that notices a dead peer, and the bookmark that a single watch misses, each
     have their own limit; these are ours.
     """
-    from asoreconcile.cache import pulse
+    from asoreconcile.cache import server_probe as probe
 
-    assert pulse._EVERY_SECONDS + pulse.PROBE_SECONDS + 2 * pulse._AGAIN_SECONDS <= 30
+    assert probe._EVERY_SECONDS + probe.PROBE_SECONDS + 2 * probe._RETRY_SECONDS <= 30
