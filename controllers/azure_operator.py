@@ -139,7 +139,7 @@ class AzureOperator:
             self._options.webhooks,
             self._catalogue,
             secret=ObjectKey(self._settings.pod_namespace, SERVING_SECRET),
-            crds=self._definitions.callers,
+            crds=self._definitions.targets,
         )
         probe = ConversionProbe(
             app.client, self._kinds.running, clock=app.clock, threads=app.threads
@@ -177,7 +177,7 @@ class AzureOperator:
         app.registry.register(KindMetrics(lambda: watcher.failed, handovers))
         if self._webhooks is not None:
             # From then on it is ours to write the CRDs' caBundle.
-            self._lead(RunnableHooks("webhooks' callers", self._webhooks.changed))
+            self._lead(RunnableHooks("webhook targets", self._webhooks.changed))
         return watcher
 
     def _keep_stored_versions(self) -> None:

@@ -46,7 +46,7 @@ class Definitions:
         self._clock = clock
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
-    def callers(self) -> list[WebhookTarget]:
+    def targets(self) -> list[WebhookTarget]:
         """The conversion webhooks of those that are there."""
         found = []
         for name in self._kinds:

@@ -133,11 +133,11 @@ def certificates(
     options: WebhookOptions,
     *,
     secret: ObjectKey,
-    callers: Callable[[], Iterable[WebhookTarget]],
+    targets: Callable[[], Iterable[WebhookTarget]],
 ) -> FileCertificates | ManagedCertificates:
     """What the server is to show. Raises WebhookOptionsError for unusable files.
 
-    secret, callers: of `ManagedCertificates`; the leader writes.
+    secret, targets: of `ManagedCertificates`; the leader writes.
     """
     folder = options.cert_dir
     if folder is None:
@@ -147,7 +147,7 @@ def certificates(
             options.hosts,
             clock=app.clock,
             url=options.url,
-            callers=callers,
+            targets=targets,
             may_write=lambda: app.leads,
             metrics=app.webhook_metrics,
             threads=app.threads,
@@ -176,7 +176,7 @@ class Webhooks:
         convert for. Listens nowhere yet. Raises ListenError, WebhookOptionsError.
         """
         self.certificates = certificates(
-            app, options, secret=secret, callers=lambda: (*_CONFIGURATIONS, *crds())
+            app, options, secret=secret, targets=lambda: (*_CONFIGURATIONS, *crds())
         )
         self.server = app.webhooks(options.address, certificates=self.certificates)
         self._admission = Admission(catalogue, expression_problems)
@@ -188,7 +188,7 @@ class Webhooks:
     def changed(self) -> None:
         """A CRD came or changed: it may need our caBundle."""
         if isinstance(self.certificates, ManagedCertificates):
-            self.certificates.look()
+            self.certificates.refresh()
 
     def admit(self, kind: Kind) -> None:
         """Answer at a kind's own paths too, those of all its versions. Once a kind."""

@@ -307,10 +307,10 @@ class Application:
             self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
         self.manager.add(server, group=RunnableGroup.WEBHOOKS)
         self._listening.watch(server)
-        untold: Callable[[], Mapping[str, str]] = dict
+        pending_injections: Callable[[], Mapping[str, str]] = dict
         if isinstance(certificates, ManagedCertificates):
-            untold = certificates.untold
-        ready = WebhookReadiness(server.problem, untold, clock=self.clock)
+            pending_injections = certificates.pending_injections
+        ready = WebhookReadiness(server.problem, pending_injections, clock=self.clock)
         self.ready.add("webhooks", ready)
         return server
 

@@ -246,17 +246,17 @@ class WebhookReadiness:
     def __init__(
         self,
         problem: Callable[[], str],
-        untold: Callable[[], Mapping[str, str]] = dict,
+        pending_injections: Callable[[], Mapping[str, str]] = dict,
         *,
         clock: Clock,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
         """problem: why a client would not be greeted, or "" (`WebhookServer.problem`).
-        untold: what would not trust the server yet, and why
-        (`ManagedCertificates.untold`).
+        pending_injections: what would not trust the server yet, and why
+        (`ManagedCertificates.pending_injections`).
         """
         self._problem = problem
-        self._untold = untold
+        self._pending_injections = pending_injections
         self._clock = clock
         self._degraded_after_seconds = degraded_after_seconds
         self._lock = threading.Lock()
@@ -266,14 +266,16 @@ class WebhookReadiness:
         problem = self._problem()
         if problem:
             return CheckResult(ok=False, details=(problem,))
-        untold = self._untold()
+        pending_injections = self._pending_injections()
         now = self._clock.monotonic()
         with self._lock:
-            self._since = {name: self._since.get(name, now) for name in untold}
+            self._since = {
+                name: self._since.get(name, now) for name in pending_injections
+            }
             since = dict(self._since)
         ok = True
         details = []
-        for name, reason in sorted(untold.items()):
+        for name, reason in sorted(pending_injections.items()):
             degraded = now - since[name] >= self._degraded_after_seconds
             ok = ok and degraded
             state = "degraded, waits" if degraded else "waits"

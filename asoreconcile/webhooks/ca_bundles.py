@@ -96,15 +96,15 @@ class Address:
 class Trust(Enum):
     """The state of an object's `caBundle` for calls of this server."""
 
-    TOLD = "trusts our authorities"
-    UNTOLD = "does not trust our authorities yet"
+    INJECTED = "trusts our authorities"
+    PENDING = "does not trust our authorities yet"
     FOREIGN = "calls another server"
     ABSENT = "is not there, or calls nobody"
 
 
 def inject_ca_bundle(
     client: KubeClient,
-    caller: WebhookTarget,
+    target: WebhookTarget,
     authorities: bytes,
     *,
     address: Address,
@@ -119,43 +119,43 @@ def inject_ca_bundle(
     """
     bundle = base64.b64encode(authorities).decode()
     return retry_on_conflict(  # somebody else writes it, such as our other replica
-        lambda: _tell_once(client, caller, bundle, address, write=write),
+        lambda: _inject_once(client, target, bundle, address, write=write),
         clock=clock,
         backoff=AT_ONCE,
     )
 
 
-def _tell_once(
+def _inject_once(
     client: KubeClient,
-    caller: WebhookTarget,
+    target: WebhookTarget,
     bundle: str,
     address: Address,
     *,
     write: bool,
 ) -> tuple[Trust, str]:
-    is_crd = caller.resource == CUSTOM_RESOURCE_DEFINITIONS
+    is_crd = target.resource == CUSTOM_RESOURCE_DEFINITIONS
     parts: Callable[[JsonObject], list[JsonObject]]
     parts = _conversion if is_crd else _webhooks
     try:
-        obj = client.get(caller.resource, ObjectKey("", caller.name))
+        obj = client.get(target.resource, ObjectKey("", target.name))
     except NotFoundError:
         return Trust.ABSENT, ""
-    told = copy_json(obj)
-    found = parts(told)
+    changed = copy_json(obj)
+    found = parts(changed)
     ours = [part for part in found if address.is_named_by(part)]
     version = resource_version(obj)
     if not ours:
         return (Trust.FOREIGN if found else Trust.ABSENT), version
     for part in ours:
         part["caBundle"] = bundle
-    change = merge_patch(obj, told)
+    change = merge_patch(obj, changed)
     if change is None:
-        return Trust.TOLD, version
+        return Trust.INJECTED, version
     if not write:
-        return Trust.UNTOLD, version
+        return Trust.PENDING, version
     change["metadata"] = {"resourceVersion": version}
-    written = client.patch(caller.resource, ObjectKey("", caller.name), change)
-    return Trust.TOLD, resource_version(written)
+    written = client.patch(target.resource, ObjectKey("", target.name), change)
+    return Trust.INJECTED, resource_version(written)
 
 
 def _conversion(obj: JsonObject) -> list[JsonObject]:

@@ -49,8 +49,8 @@ _log = Logger(__name__)
 
 _ROUND_SECONDS = 600.0
 _RETRY_SECONDS = 10.0
-_SETTLE_SECONDS = 0.5
-_SETTLING_ROUNDS = 3
+_COALESCE_SECONDS = 0.5
+_PROPAGATION_ROUNDS = 3
 
 
 class ManagedCertificates:
@@ -66,7 +66,7 @@ class ManagedCertificates:
         *,
         clock: Clock,
         url: str = "",
-        callers: Callable[[], Iterable[WebhookTarget]] = tuple,
+        targets: Callable[[], Iterable[WebhookTarget]] = tuple,
         may_write: Callable[[], bool] = lambda: True,
         metrics: WebhookMetrics | None = None,
         round_seconds: float = _ROUND_SECONDS,
@@ -76,8 +76,8 @@ class ManagedCertificates:
         key: a reader of it can impersonate this server.
         hosts: names by which the API server calls us, `service.namespace.svc`.
         url: in place of a Service, where it calls us: `https://host:port`.
-        callers: what to write the caBundle of, asked for in each round and by
-        `untold`; what calls another server than this one is left alone.
+        targets: what to write the caBundle of, asked for in each round and by
+        `pending_injections`; what calls another server than this one is left alone.
         may_write: whether this replica writes it; one that may not looks whether
         another has. round_seconds: between two looks. threads: where it runs; shared
         by a process that shows what died.
@@ -88,14 +88,14 @@ class ManagedCertificates:
         self._address = Address(self._hosts, url)
         self._may_write = may_write
         self._clock = clock
-        self._callers = callers
+        self._targets = targets
         self._metrics = metrics
         self._round_seconds = round_seconds
         self._threads = threads or Threads.timed_by(clock)
         self._context = server_context()
         self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
-        self._poke = threading.Event()
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._ended.set()
@@ -111,18 +111,18 @@ class ManagedCertificates:
         """The authorities for clients, PEM; empty before `start`."""
         return self._shown.get(AUTHORITY, b"")
 
-    def untold(self) -> Mapping[str, str]:
+    def pending_injections(self) -> Mapping[str, str]:
         """Callers that do not trust what is shown, and why: "" before they are looked
-        at. Asks nobody but `callers`.
+        at. Asks nobody but `targets`.
         """
         found, bundle = self._found, self.authorities
         left: dict[str, str] = {}
-        for caller in self._callers():
-            known = found.get(caller)
+        for target in self._targets():
+            known = found.get(target)
             if known is None or known.authorities != bundle:
-                left[caller.name] = ""
-            elif known.trust is Trust.UNTOLD:
-                left[caller.name] = known.error or Trust.UNTOLD.value
+                left[target.name] = ""
+            elif known.trust is Trust.PENDING:
+                left[target.name] = known.error or Trust.PENDING.value
         return left
 
     def start(self) -> None:
@@ -136,23 +136,23 @@ class ManagedCertificates:
 
     def stop(self, timeout_seconds: float) -> list[str]:
         self._stopping.set()
-        self._poke.set()
+        self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Have a round soon: a caller came, or was written by somebody else."""
-        self._poke.set()
+        self._wake.set()
 
     def _run(self) -> None:
         self._ended.clear()  # it may have died before
         pause = 0.0
         try:
             while True:
-                if self._clock.wait(self._poke, pause):
+                if self._clock.wait(self._wake, pause):
                     # Callers come in crowds: let the crowd arrive.
-                    self._clock.wait(self._stopping, _SETTLE_SECONDS)
-                self._poke.clear()
+                    self._clock.wait(self._stopping, _COALESCE_SECONDS)
+                self._wake.clear()
                 if self._stopping.is_set():
                     return
                 pause = self._round_seconds if self._round() else _RETRY_SECONDS
@@ -168,31 +168,31 @@ class ManagedCertificates:
                 self._metrics.certificate_errors.inc()
             _log.warning("Webhook certificate not renewed", error=str(error))
             return False
-        callers = tuple(self._callers())
+        targets = tuple(self._targets())
         # One by one: what is in order counts before the last of hundreds is.
-        for caller in callers:
-            self._found[caller] = self._tell(caller)
-        self._found = {caller: self._found[caller] for caller in callers}
-        return all(one.trust is not Trust.UNTOLD for one in self._found.values())
+        for target in targets:
+            self._found[target] = self._inject(target)
+        self._found = {target: self._found[target] for target in targets}
+        return all(one.trust is not Trust.PENDING for one in self._found.values())
 
-    def _tell(self, caller: WebhookTarget) -> "_Found":
-        known, authorities = self._found.get(caller), self.authorities
-        if known is not None and known.holds(caller, authorities):
+    def _inject(self, target: WebhookTarget) -> "_Found":
+        known, authorities = self._found.get(target), self.authorities
+        if known is not None and known.holds(target, authorities):
             return known
         try:
             trust, version = inject_ca_bundle(
                 self._client,
-                caller,
+                target,
                 authorities,
                 address=self._address,
                 clock=self._clock,
                 write=self._may_write(),
             )
         except (ApiError, TransportError) as error:
-            _log.warning("caBundle not written", name=caller.name, error=str(error))
-            return _Found(Trust.UNTOLD, "", authorities, error=str(error))
+            _log.warning("caBundle not written", name=target.name, error=str(error))
+            return _Found(Trust.PENDING, "", authorities, error=str(error))
         if trust is Trust.FOREIGN and (known is None or known.trust is not trust):
-            _log.info("Another server is called", by=caller.name)
+            _log.info("Another server is called", by=target.name)
         return _Found(trust, version, authorities)
 
     def _keep(self) -> None:
@@ -212,7 +212,9 @@ class ManagedCertificates:
             kept,
             self._hosts,
             now=self._clock.now(),
-            settling=timedelta(seconds=_SETTLING_ROUNDS * self._round_seconds),
+            propagation_delay=timedelta(
+                seconds=_PROPAGATION_ROUNDS * self._round_seconds
+            ),
         )
         if wanted is None:
             self._show(kept)
@@ -264,13 +266,13 @@ class _Found:
     authorities: bytes
     error: str = ""
 
-    def holds(self, caller: WebhookTarget, authorities: bytes) -> bool:
+    def holds(self, target: WebhookTarget, authorities: bytes) -> bool:
         """Whether another look would find the same."""
         return (
-            self.trust is not Trust.UNTOLD
+            self.trust is not Trust.PENDING
             and self.authorities == authorities
-            and caller.version not in ("", "0")
-            and caller.version == self.version
+            and target.version not in ("", "0")
+            and target.version == self.version
         )
 
 

@@ -26,22 +26,26 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 _AUTHORITY_NAME = "asoreconcile webhooks"
 _AUTHORITY_DAYS = 3650.0
 _CERTIFICATE_DAYS = 365.0
-_SPENT = 2 / 3
+_ROTATE_AFTER = 2 / 3
 
 CertificateBundle = Mapping[str, bytes]
 """The four files above, newest authority first in `ca.crt`; its key in `ca.key`."""
 
 
 def renewed(
-    kept: CertificateBundle, hosts: Sequence[str], *, now: datetime, settling: timedelta
+    kept: CertificateBundle,
+    hosts: Sequence[str],
+    *,
+    now: datetime,
+    propagation_delay: timedelta,
 ) -> CertificateBundle | None:
     """What is to be kept from now on; None for what is kept already.
 
-    hosts: names that clients use. settling: from the publication of a new authority
-    until it signs. What cannot be read is made again.
+    hosts: names that clients use. propagation_delay: from the publication of a new
+    authority until it signs. What cannot be read is made again.
     """
     try:
-        return _renewed(kept, hosts, now=now, settling=settling)
+        return _renewed(kept, hosts, now=now, propagation_delay=propagation_delay)
     except (CertificateError, KeyError):
         authority = _new_authority(now)
         return {
@@ -52,14 +56,18 @@ def renewed(
 
 
 def _renewed(
-    kept: CertificateBundle, hosts: Sequence[str], *, now: datetime, settling: timedelta
+    kept: CertificateBundle,
+    hosts: Sequence[str],
+    *,
+    now: datetime,
+    propagation_delay: timedelta,
 ) -> CertificateBundle | None:
     trusted = load_all(kept[AUTHORITY])
     authority = Authority.load(kept[AUTHORITY], kept[AUTHORITY_KEY])
     own, _ = load_pair(kept[CERTIFICATE], kept[KEY])
     if _is_over(own, now) or _is_over(authority.certificate, now):
         raise CertificateError("nobody trusts it any more")
-    if _is_spent(authority.certificate, now):
+    if _needs_rotation(authority.certificate, now):
         newest = _new_authority(now)
         still = [
             newest.certificate,
@@ -67,13 +75,13 @@ def _renewed(
         ]
         return {**kept, AUTHORITY: bundle(still), AUTHORITY_KEY: newest.key_pem}
     published = _begin(authority.certificate) + BACKDATED
-    settled = now - published >= settling
+    has_propagated = now - published >= propagation_delay
     current = (
         _signed_by(own, authority)
         and hosts_of(own) == set(hosts)
-        and not _is_spent(own, now)
+        and not _needs_rotation(own, now)
     )
-    if current or not settled:
+    if current or not has_propagated:
         return None
     return {**kept, **_signed(authority, hosts, now)}
 
@@ -105,6 +113,6 @@ def _is_over(certificate: x509.Certificate, now: datetime) -> bool:
     return now >= certificate.not_valid_after_utc
 
 
-def _is_spent(certificate: x509.Certificate, now: datetime) -> bool:
+def _needs_rotation(certificate: x509.Certificate, now: datetime) -> bool:
     life = certificate.not_valid_after_utc - _begin(certificate)
-    return now >= _begin(certificate) + life * _SPENT
+    return now >= _begin(certificate) + life * _ROTATE_AFTER

@@ -139,7 +139,7 @@ def application(
         ObjectKey("default", "websites-certificate"),
         [SERVICE],
         clock=app.clock,
-        callers=lambda: [WebhookTarget.validating("websites")],
+        targets=lambda: [WebhookTarget.validating("websites")],
         metrics=app.webhook_metrics,
     )
     app.webhooks(webhook_address, certificates=certificates).validate(VALIDATE, check)

@@ -130,7 +130,7 @@ def introduce(client, url, certificates):
             "webhooks": [hook],
         }
         client.create(resource, document)
-    for caller in (
+    for target in (
         WebhookTarget.crd(CRD),
         WebhookTarget.mutating("demo"),
         WebhookTarget.validating("demo"),
@@ -138,12 +138,12 @@ def introduce(client, url, certificates):
         address = Address(["localhost"])
         trust, _ = inject_ca_bundle(
             client,
-            caller,
+            target,
             certificates.authorities,
             address=address,
             clock=SystemClock(),
         )
-        assert trust is Trust.TOLD
+        assert trust is Trust.INJECTED
 
 
 def widget(**spec):

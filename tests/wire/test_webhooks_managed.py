@@ -53,13 +53,13 @@ def client(cluster, tmp_path):
 def manage(client):
     made = []
 
-    def build(*, clock=None, callers=(), may_write=lambda: True):
+    def build(*, clock=None, targets=(), may_write=lambda: True):
         certificates = ManagedCertificates(
             client,
             SECRET,
             ["localhost", "webhooks.default.svc"],
             clock=clock or SystemClock(),
-            callers=lambda: callers,
+            targets=lambda: targets,
             may_write=may_write,
         )
         made.append(certificates)
@@ -225,7 +225,7 @@ def test_wh7_a_webhook_that_is_added_meanwhile_is_not_lost(client):
     raced = Raced(
         client, lambda: client.patch(VALIDATING_WEBHOOKS, key, {"webhooks": two})
     )
-    assert tell_us(raced, WebhookTarget.validating("demo")) is Trust.TOLD
+    assert inject_ours(raced, WebhookTarget.validating("demo")) is Trust.INJECTED
     hooks = client.get(VALIDATING_WEBHOOKS, key)["webhooks"]
     assert len(hooks) == 2
     assert all("caBundle" in hook["clientConfig"] for hook in hooks)
@@ -247,17 +247,17 @@ def test_wh7_a_cluster_that_refuses_is_an_error_at_the_start(cluster, client):
 
 def test_wh7_the_api_server_is_told_whom_to_trust(manage, client, widgets):
     certificates = manage(
-        callers=(WebhookTarget.crd(WIDGETS.name), WebhookTarget.crd("not.there"))
+        targets=(WebhookTarget.crd(WIDGETS.name), WebhookTarget.crd("not.there"))
     )
     wait_bundle(client, certificates.authorities)
-    client.patch(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS, untold())
-    certificates.look()
+    client.patch(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS, pending_injections())
+    certificates.refresh()
     wait_bundle(client, certificates.authorities)
 
 
-def tell_us(client, caller, *, address=OURS, write=True):
+def inject_ours(client, target, *, address=OURS, write=True):
     trust, _ = inject_ca_bundle(
-        client, caller, b"PEM", address=address, clock=FakeClock(), write=write
+        client, target, b"PEM", address=address, clock=FakeClock(), write=write
     )
     return trust
 
@@ -291,32 +291,32 @@ def test_wh7_what_calls_another_server_is_left_alone(client, cluster, widgets):
     """Two operators in one cluster would rewrite each other's caBundle for ever."""
     theirs = Address(["webhooks.elsewhere.svc"])
     before = client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)
-    caller = WebhookTarget.crd(WIDGETS.name)
-    assert tell_us(client, caller, address=theirs) is Trust.FOREIGN
+    target = WebhookTarget.crd(WIDGETS.name)
+    assert inject_ours(client, target, address=theirs) is Trust.FOREIGN
     assert client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS) == before
     mixed = configuration(VALIDATING_WEBHOOKS, "ours", "theirs")
     mixed["webhooks"][1]["clientConfig"] = {
         "service": {"namespace": "elsewhere", "name": "webhooks"}
     }
     client.create(VALIDATING_WEBHOOKS, mixed)
-    assert tell_us(client, WebhookTarget.validating("demo")) is Trust.TOLD
+    assert inject_ours(client, WebhookTarget.validating("demo")) is Trust.INJECTED
     hooks = client.get(VALIDATING_WEBHOOKS, ObjectKey("", "demo"))["webhooks"]
     assert ["caBundle" in hook["clientConfig"] for hook in hooks] == [True, False]
 
 
 def test_wh7_two_servers_of_one_crd_do_not_fight(manage, client, cluster, widgets):
     """Each has an authority of its own; only one of them is called."""
-    ours = manage(callers=(WebhookTarget.crd(WIDGETS.name),))
+    ours = manage(targets=(WebhookTarget.crd(WIDGETS.name),))
     wait_bundle(client, ours.authorities)
     other = ManagedCertificates(
         client,
         ObjectKey("default", "another-certificate"),
         ["webhooks.elsewhere.svc"],
         clock=SystemClock(),
-        callers=lambda: (WebhookTarget.crd(WIDGETS.name),),
+        targets=lambda: (WebhookTarget.crd(WIDGETS.name),),
     )
     other.start()
-    while other.untold():
+    while other.pending_injections():
         pass
     assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == (
         ours.authorities
@@ -326,24 +326,26 @@ def test_wh7_two_servers_of_one_crd_do_not_fight(manage, client, cluster, widget
 
 def test_wh7_who_may_not_write_looks_whether_another_has(manage, client, widgets):
     leads = []
-    caller = WebhookTarget.crd(WIDGETS.name)
-    standby = manage(callers=(caller,), may_write=lambda: bool(leads))
-    while standby.untold() != {WIDGETS.name: "does not trust our authorities yet"}:
+    target = WebhookTarget.crd(WIDGETS.name)
+    standby = manage(targets=(target,), may_write=lambda: bool(leads))
+    while standby.pending_injections() != {
+        WIDGETS.name: "does not trust our authorities yet"
+    }:
         pass
     assert not bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS))
     leads.append(1)
-    standby.look()
+    standby.refresh()
     wait_bundle(client, standby.authorities)
-    while standby.untold():
+    while standby.pending_injections():
         pass
 
 
 def test_wh7_a_caller_that_was_not_looked_at_is_untold(client):
-    callers = (WebhookTarget.crd("a"), WebhookTarget.crd("b"))
+    targets = (WebhookTarget.crd("a"), WebhookTarget.crd("b"))
     certificates = ManagedCertificates(
-        client, SECRET, ["localhost"], clock=FakeClock(), callers=lambda: callers
+        client, SECRET, ["localhost"], clock=FakeClock(), targets=lambda: targets
     )
-    assert certificates.untold() == {"a": "", "b": ""}
+    assert certificates.pending_injections() == {"a": "", "b": ""}
 
 
 def test_wh7_what_is_in_order_at_its_version_is_not_read_again(
@@ -352,14 +354,14 @@ def test_wh7_what_is_in_order_at_its_version_is_not_read_again(
     """A definition may have a megabyte, and there are hundreds."""
     seen = []
 
-    def callers():
+    def targets():
         return [WebhookTarget.crd(WIDGETS.name, version=seen[-1] if seen else "")]
 
-    certificates = manage(callers=())
-    certificates._callers = callers
-    certificates.look()
+    certificates = manage(targets=())
+    certificates._targets = targets
+    certificates.refresh()
     wait_bundle(client, certificates.authorities)
-    while certificates.untold():
+    while certificates.pending_injections():
         pass
     meta = client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)["metadata"]
     seen.append(meta["resourceVersion"])
@@ -369,18 +371,18 @@ def test_wh7_what_is_in_order_at_its_version_is_not_read_again(
     assert asked == []
 
 
-def untold():
+def pending_injections():
     config = {"caBundle": None}
     return {"spec": {"conversion": {"webhook": {"clientConfig": config}}}}
 
 
 def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
-    for resource, caller in (
+    for resource, target in (
         (MUTATING_WEBHOOKS, WebhookTarget.mutating("demo")),
         (VALIDATING_WEBHOOKS, WebhookTarget.validating("demo")),
     ):
         client.create(resource, configuration(resource, "one", "two"))
-        assert tell_us(client, caller) is Trust.TOLD
+        assert inject_ours(client, target) is Trust.INJECTED
         found = client.get(resource, ObjectKey("", "demo"))
         bundles = {hook["clientConfig"]["caBundle"] for hook in found["webhooks"]}
         assert bundles == {base64.b64encode(b"PEM").decode()}
@@ -389,17 +391,17 @@ def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
             "two",
         ]
     writes = len(cluster.journal)
-    assert tell_us(client, WebhookTarget.validating("demo")) is Trust.TOLD
+    assert inject_ours(client, WebhookTarget.validating("demo")) is Trust.INJECTED
     assert [served.method for served in cluster.journal[writes:]] == ["GET"]
 
 
 def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
-    assert tell_us(client, WebhookTarget.crd("not.there")) is Trust.ABSENT
+    assert inject_ours(client, WebhookTarget.crd("not.there")) is Trust.ABSENT
 
 
 def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):
     cluster.faults.respond("PATCH", "/widgets", Response(409, b"{}"), times=4)
-    assert tell_us(client, WebhookTarget.crd(WIDGETS.name)) is Trust.TOLD
+    assert inject_ours(client, WebhookTarget.crd(WIDGETS.name)) is Trust.INJECTED
     assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == b"PEM"
 
 

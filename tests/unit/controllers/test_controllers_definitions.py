@@ -38,9 +38,9 @@ def cache():
 
 def test_who_calls_us_is_what_is_there_at_its_version(cache, clock):
     made = Definitions(cache, builtin(), installed=(), clock=clock)
-    assert made.callers() == []
+    assert made.targets() == []
     cache.versions = {ObjectKey("", NAME): "7", ObjectKey("", "other.example.com"): "8"}
-    (caller,) = made.callers()
+    (caller,) = made.targets()
     assert (caller.name, caller.version) == (NAME, "7")
 
 

@@ -18,9 +18,9 @@ HOSTS = ("webhooks.system.svc", "webhooks.system.svc.cluster.local")
 SETTLING = timedelta(minutes=30)
 
 
-def turned(kept, *, days=0.0, hosts=HOSTS, settling=SETTLING):
+def turned(kept, *, days=0.0, hosts=HOSTS, propagation_delay=SETTLING):
     now = BEGIN + timedelta(days=days)
-    return renewed(kept, hosts, now=now, settling=settling)
+    return renewed(kept, hosts, now=now, propagation_delay=propagation_delay)
 
 
 @pytest.fixture(scope="module")
