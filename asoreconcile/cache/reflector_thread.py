@@ -75,10 +75,12 @@ class ReflectorThread:
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
         entry = self.reading.event(type, obj)
-        version = resource_version(obj)
         if entry is None:
+            version = resource_version(obj)
             self._indexer.drop_unreadable(key_of(obj), version, self.watch_scope)
         else:
+            # A transform may have dropped it from what is kept.
+            version = entry.resource_version or resource_version(obj)
             self._indexer.apply(type, entry, self.watch_scope)
         self.version = version
 

@@ -108,10 +108,13 @@ class EntryReader:
 
     def entry(self, obj: JsonObject) -> Entry | None:
         """Of an object of the state; None if it cannot be read."""
-        made = self._made(obj)
-        if isinstance(made, Unreadable):
-            self._listed[made.key] = made
-        return made if isinstance(made, Entry) else None
+        try:
+            return self._make(obj)
+        except BadObjectError as error:
+            found = self._unreadable(obj, error)
+        if found is not None:
+            self._listed[found.key] = found
+        return None
 
     def replaced(self) -> None:
         """The state was taken: what was skipped on its way is what is bad now."""
@@ -120,14 +123,26 @@ class EntryReader:
 
     def event(self, type_: str, obj: JsonObject) -> Entry | None:
         """Of an object in a watch's event; None if it cannot be read."""
-        made = self._made(obj)
-        found = dict(self.bad)
-        found.pop(key_of(obj), None)
-        if isinstance(made, Unreadable) and type_ != "DELETED":
-            found[made.key] = made
-        if found or len(self.bad):
-            self._take(found)
-        return made if isinstance(made, Entry) else None
+        try:
+            made = self._make(obj)
+        except BadObjectError as error:
+            found = self._unreadable(obj, error)
+        else:
+            if not self.bad:  # most often; each event comes by here
+                return made
+            self._replace_one(key_of(obj), None)
+            return made
+        self._replace_one(key_of(obj), None if type_ == "DELETED" else found)
+        return None
+
+    def _replace_one(self, key: ObjectKey, found: Unreadable | None) -> None:
+        """Show what is known of one object now, and no longer what was known of it."""
+        bad = dict(self.bad)
+        bad.pop(key, None)
+        if found is not None:
+            bad[key] = found
+        if bad or self.bad:
+            self._take(bad)
 
     def _take(self, found: Mapping[ObjectKey, Unreadable]) -> None:
         """Show what is bad now; then report what is new of it, for who looks then."""
@@ -136,12 +151,9 @@ class EntryReader:
             if one.is_news_after(before.get(key)):
                 self._report(one)
 
-    def _made(self, obj: JsonObject) -> Entry | Unreadable | None:
-        """None: not even its name is known."""
-        try:
-            return self._make(obj)
-        except BadObjectError as error:
-            key, why = key_of(obj), str(error)
+    def _unreadable(self, obj: JsonObject, error: BadObjectError) -> Unreadable | None:
+        """What to report of an object; None: not even its name is known."""
+        key, why = key_of(obj), str(error)
         _log.warning(
             "Skipping object",
             kind=str(self._resource.gvk),
