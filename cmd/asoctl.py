@@ -1,31 +1,28 @@
-"""The `asoctl` command: what manifests mean to Azure, and manifests of what it has."""
+"""The `asoctl` command, which is `kubectl aso` too: manifests, Azure and a cluster."""
 
 import click
 
-from asoreconcile.cmd.broken_pipe import QuietGroup
-from asoreconcile.cmd.convert import convert
-from asoreconcile.cmd.doctor import doctor
-from asoreconcile.cmd.explain import explain
-from asoreconcile.cmd.export import export_group
-from asoreconcile.cmd.import_azure import import_group
-from asoreconcile.cmd.plan import plan
-from asoreconcile.cmd.render import render
+from asoreconcile.cmd.lazy_group import LazyGroup
 from asoreconcile.version import __version__
 
+_COMMANDS = {
+    "clean": ("clean:clean_group", "Clean up what upgrades leave behind in a cluster."),
+    "convert": ("convert:convert", "Print manifests in another version."),
+    "doctor": ("doctor:doctor", "Look an installation over, and mend some of it."),
+    "explain": ("explain:explain", "Say why an object is as it is, and what to do."),
+    "export": ("export:export_group", "Write down what a cluster or a release has."),
+    "import": ("import_azure:import_group", "Write manifests for what Azure has."),
+    "plan": ("plan:plan", "Show what manifests would change in Azure."),
+    "render": ("render:render", "Print the requests that manifests become."),
+    "version": ("version:version", "Print the version of this program."),
+}
 
-@click.group(cls=QuietGroup)
-@click.version_option(__version__, prog_name="asoctl")
+
+@click.group("asoctl", cls=LazyGroup, lazy=_COMMANDS)
+@click.version_option(__version__, message="%(prog)s, version %(version)s")
 def main() -> None:
     """Look at what Azure resources in Kubernetes manifests mean, and import some."""
 
-
-main.add_command(convert)
-main.add_command(plan)
-main.add_command(render)
-main.add_command(doctor)
-main.add_command(explain)
-main.add_command(export_group)
-main.add_command(import_group)
 
 if __name__ == "__main__":
     main()

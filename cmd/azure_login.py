@@ -26,12 +26,16 @@ _OF_A_POD = {"POD_NAMESPACE": "asoctl"}
 def signed_in_client(
     environment: Mapping[str, str] = os.environ, *, connections: int = 8
 ) -> Iterator[ArmClient]:
-    """A client of ARM, closed at the end. Signs in with the first request.
+    """A client of ARM that writes nothing by itself, closed at the end. Signs in with
+    the first request.
 
     Raises click.UsageError for settings that cannot be used.
     """
     factory = ArmClientFactory(
-        clock=SystemClock(), user_agent="asoctl", connections=connections
+        clock=SystemClock(),
+        user_agent="asoctl",
+        connections=connections,
+        read_only=True,
     )
     try:
         yield factory(credential_source(environment), "asoctl").client

@@ -1,4 +1,4 @@
-"""`asoctl export objects`: the Azure objects of a cluster as manifests for Git."""
+"""`asoctl export`: the Azure objects of a cluster, or an operator's manifests."""
 
 import sys
 
@@ -6,6 +6,7 @@ import click
 
 from asoreconcile.azure.exported_manifest import exported_manifest
 from asoreconcile.cmd.cluster_objects import azure_objects
+from asoreconcile.cmd.export_template import template
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoreconcileError
@@ -16,7 +17,10 @@ _NOTHING = 1
 
 @click.group("export")
 def export_group() -> None:
-    """Write down what a cluster has."""
+    """Write down what a cluster or a release has."""
+
+
+export_group.add_command(template)
 
 
 @export_group.command("objects")

@@ -47,16 +47,19 @@ class ArmClientFactory:
         user_agent: str = "",
         connections: int = 64,
         before_write: Fence | None = None,
+        read_only: bool = False,
     ) -> None:
         """connections: kept open at most to one endpoint; as many as there are
         workers, or each further one costs a handshake a request (T10).
-        before_write: see `ArmTransport`.
+        before_write: see `ArmTransport`. read_only: clients never ask for a provider's
+        registration, which a read may bring about otherwise.
         """
         self._clock = clock
         self._metrics = metrics
         self._user_agent = user_agent
         self._connections = connections
         self._before_write = before_write
+        self._read_only = read_only
         self._lock = threading.Lock()
         self._transports: dict[str, ArmTransport] = {}
         self._principals: dict[tuple[str, str], _Principal] = {}
@@ -75,6 +78,7 @@ class ArmClientFactory:
             metrics=self._metrics,
             budget=principal.budget,
             registrations=principal.registrations,
+            register_providers=not self._read_only,
             user_agent=self._user_agent,
             transport=self._to_arm(cloud),
             auxiliary_tenants=auxiliary_tenants(source),

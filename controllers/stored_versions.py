@@ -3,10 +3,9 @@
     storage version moves  ->  each object written anew  ->  the old names are dropped
 
 A CRD must serve every version that its list names, so a list that only grows keeps old
-versions for ever. A write that changes nothing is enough: the API server stores an
-object in today's version whenever it writes it. Nothing here can undo what others
-write, and whoever is interrupted begins again; the list is written on the CRD that was
-read, so of two that do it at once, or after another move, one looks again.
+versions for ever. `storage_rewrite` does it, this decides when. The list is written on
+the CRD that was read, so of two that do it at once, or after another move, one looks
+again.
 """
 
 import threading
@@ -18,26 +17,27 @@ from asoreconcile.backoff import ItemExponential
 from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.crd_coverage import stored_version
+from asoreconcile.controllers.storage_rewrite import (
+    SETTLE_SECONDS,
+    StorageRewrite,
+    listed_versions,
+    stored_resource,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     ApiError,
-    ConflictError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
     TransportError,
 )
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.kube.selection import ListOptions, Selection
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, status
+from asoreconcile.objects import ObjectKey
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
-# Until each of several API servers knows that the storage version has moved.
-SETTLE_SECONDS = 60.0
-_PAGE = 500
 _FIRST_RETRY_SECONDS = 10.0
 _ROUND_SECONDS = 3600.0
 
@@ -158,7 +158,7 @@ class StoredVersions:
         """As `_look_at`. Raises ApiError, TransportError."""
         key = ObjectKey("", definition.name)
         live = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        listed, stored = _listed(live), stored_version(live)
+        listed, stored = listed_versions(live), stored_version(live)
         if listed == [stored]:
             return 0.0
         known, since = self._seen.get(definition.name, ("", 0.0))
@@ -168,13 +168,14 @@ class StoredVersions:
         left = since + self._settle_seconds - self._clock.monotonic()
         if left > 0:
             return left
-        count = self._write_all(definition.kind, stored)
+        rewrite = StorageRewrite(self._client, self._stopping.is_set)
+        count = rewrite.write_all(stored_resource(live, stored))
         if self._stopping.is_set():
             return _FIRST_RETRY_SECONDS
         now = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        if (_listed(now), stored_version(now)) != (listed, stored):
+        if (listed_versions(now), stored_version(now)) != (listed, stored):
             return _FIRST_RETRY_SECONDS  # it moved again meanwhile
-        if not self._drop(now, stored):
+        if not rewrite.drop(now, stored):
             return _FIRST_RETRY_SECONDS
         dropped = [version for version in listed if version != stored]
         _log.info(
@@ -184,47 +185,3 @@ class StoredVersions:
             objects=count,
         )
         return 0.0
-
-    def _write_all(self, kind: Kind, stored: str) -> int:
-        """Have each object stored anew; how many there are."""
-        group, name = kind.group_kind.group, kind.group_kind.kind
-        resource = ApiResource(group, stored, kind.plural, name)
-        selection = Selection(resource, metadata_only=True)
-        count, token = 0, ""
-        while not self._stopping.is_set():
-            place = ListOptions(limit=_PAGE, continue_token=token)
-            page = self._client.list_page(selection, place)
-            for obj in page.items:
-                if self._stopping.is_set():
-                    break
-                self._write(resource, key_of(obj))
-                count += 1
-            token = page.continue_token
-            if not token:
-                break
-        return count
-
-    def _write(self, resource: ApiResource, key: ObjectKey) -> None:
-        """An empty patch: it needs no precondition, as it carries nothing."""
-        try:
-            self._client.patch(resource, key, {})
-        except NotFoundError:
-            return  # deleted meanwhile
-
-    def _drop(self, live: JsonObject, stored: str) -> bool:
-        """False: the CRD was written meanwhile."""
-        change = {
-            "metadata": {"resourceVersion": resource_version(live)},
-            "status": {"storedVersions": [stored]},
-        }
-        try:
-            self._client.patch(
-                CUSTOM_RESOURCE_DEFINITIONS, key_of(live), change, subresource="status"
-            )
-        except ConflictError:
-            return False
-        return True
-
-
-def _listed(definition: JsonObject) -> list[str]:
-    return [str(name) for name in status(definition).get("storedVersions") or ()]

@@ -201,7 +201,8 @@ class ResourceImporter:
             if not reason:
                 return _Finding()
             kind = task.version.group_kind
-            return _Finding(ImportOutcome(task.path, kind, "failed", reason))
+            failed = ImportOutcome(task.path, kind, "failed", reason, is_list=True)
+            return _Finding(failed)
         found = (_listed(entry, task) for entry in entries)
         return _Finding(found=tuple(child for child in found if child is not None))
 
@@ -210,9 +211,8 @@ class ResourceImporter:
             headers = self._reads.headers(task.id)
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error) or "cannot be listed: it does not exist"
-            return _Finding(
-                ImportOutcome(f"{task.id}/resources", None, "failed", reason)
-            )
+            path = f"{task.id}/resources"
+            return _Finding(ImportOutcome(path, None, "failed", reason, is_list=True))
         return _Finding(
             found=tuple(
                 ResourceTask(ids.parse(header.id), version)

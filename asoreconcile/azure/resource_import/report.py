@@ -13,15 +13,16 @@ ImportStatus = Literal["imported", "skipped", "failed"]
 
 @attrs.frozen
 class ImportOutcome:
-    """What came of one resource, or of a list of children (`arm_id` is the list's).
+    """What came of one resource, or of a list of children that failed.
 
-    reason: a clause, "" for what was imported.
+    arm_id: of a list its path. reason: a clause, "" for what was imported.
     """
 
     arm_id: str
     kind: GroupKind | None
     status: ImportStatus
     reason: str = ""
+    is_list: bool = False
 
 
 class Reporter(Protocol):

@@ -1,0 +1,65 @@
+"""`asoctl clean crds`: old storage versions cleaned out of a cluster's CRDs."""
+
+import sys
+from datetime import UTC, datetime
+
+import click
+
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.crd_cleanup import CleanedCrd, cleaned_crds
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+
+_TROUBLE = 1
+
+
+@click.group("clean")
+def clean_group() -> None:
+    """Clean up what upgrades leave behind in a cluster."""
+
+
+@clean_group.command("crds")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+def crds(*, dry_run: bool) -> None:
+    """Store all Azure objects in today's version, and drop the older ones.
+
+    A CRD has to serve every version that `status.storedVersions` lists. Each object is
+    written once, unchanged; then the list is cut to the version that objects are stored
+    in. A running operator does so by itself. Whoever is interrupted runs it again.
+    Writes to the cluster that KUBECONFIG names.
+
+    \b
+    Example:
+      asoctl clean crds --dry-run
+
+    Exit code 1 when a CRD was not cleaned, when there is none, and when objects are
+    still stored in an alpha or beta version: then nothing is written at all.
+    """  # noqa: D301 -- click wants the character
+    total = troubles = 0
+    try:
+        client = KubeClient(load(), user_agent="asoctl")
+        try:
+            now = datetime.now(UTC)
+            for done in cleaned_crds(client, builtin(), now=now, dry_run=dry_run):
+                total += 1
+                troubles += bool(done.trouble)
+                _print(done, dry_run=dry_run)
+        finally:
+            client.close()
+    except AsoreconcileError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
+    sys.exit(_TROUBLE if troubles else 0)
+
+
+def _print(done: CleanedCrd, *, dry_run: bool) -> None:
+    old = ", ".join(done.dropped)
+    if done.trouble:
+        click.echo(f"{done.name}: {old} stays listed: {done.trouble}", err=True)
+    elif done.dropped:
+        would = "would be " if dry_run else ""
+        click.echo(
+            f"{done.name}: {done.objects} objects {would}stored in {done.stored}, "
+            f"{old} {would}dropped"
+        )

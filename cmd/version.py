@@ -1,0 +1,41 @@
+"""`asoctl version`: which build this is."""
+
+import platform
+
+import click
+
+from asoreconcile import jsontext
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.version import __version__
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
+def version(*, output: str) -> None:
+    """Print the version of this program, of its Python, and how many kinds it knows.
+
+    \b
+    Example:
+      asoctl version -o json
+    """  # noqa: D301 -- click wants the character
+    kinds = [*builtin().kinds()]
+    facts = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+        "kinds": len(kinds),
+        "kindVersions": sum(len(kind.versions) for kind in kinds),
+    }
+    if output == "json":
+        click.echo(jsontext.dumps(facts).decode())
+        return
+    click.echo(
+        f"asoctl {__version__} (Python {facts['python']}, {facts['platform']}; "
+        f"{facts['kinds']} kinds in {facts['kindVersions']} versions)"
+    )

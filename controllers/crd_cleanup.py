@@ -1,0 +1,145 @@
+"""Old storage versions cleaned out of a cluster's CRDs, by hand: `asoctl clean crds`.
+
+A running operator does the same by itself (`stored_versions`). This is for clusters
+where none runs, and for CRDs that no operator sees to any more.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import attrs
+
+from asoreconcile.catalogue.kinds import Catalogue
+from asoreconcile.controllers.crd_coverage import stored_version
+from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.controllers.crd_plan import OPERATORS_NAME
+from asoreconcile.controllers.storage_rewrite import (
+    SETTLE_SECONDS,
+    StorageRewrite,
+    listed_versions,
+    stored_resource,
+)
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ApiError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.kube.selection import Selection
+from asoreconcile.objects import (
+    GroupKind,
+    JsonObject,
+    key_of,
+    labels,
+    metadata,
+    spec,
+)
+
+_UNFINISHED = ("v1alpha", "v1beta")
+
+
+class CrdCleanupError(AsoreconcileError):
+    """Nothing was cleaned; the message says why, and what to do first."""
+
+
+@attrs.frozen
+class CleanedCrd:
+    """stored: the version that objects are in. dropped: those that were listed beside
+    it, or would be. objects: written anew, or to be written. trouble: why not.
+    """
+
+    name: str
+    stored: str
+    dropped: tuple[str, ...] = ()
+    objects: int = 0
+    trouble: str = ""
+
+
+def operators_crds(
+    definitions: Sequence[JsonObject], catalogue: Catalogue
+) -> list[JsonObject]:
+    """The CRDs that an operator for Azure installed, by their labels, and those of our
+    kinds without labels. Pure.
+    """
+    kinds = {kind.group_kind for kind in catalogue.kinds()}
+    return [
+        one
+        for one in definitions
+        if _is_labelled(one)
+        or GroupKind(spec(one)["group"], spec(one)["names"]["kind"]) in kinds
+    ]
+
+
+def _is_labelled(definition: JsonObject) -> bool:
+    found = labels(definition)
+    return found.get(NAME_LABEL) == OPERATORS_NAME and VERSION_LABEL in found
+
+
+def cleaned_crds(
+    client: KubeClient, catalogue: Catalogue, *, now: datetime, dry_run: bool
+) -> Iterator[CleanedCrd]:
+    """One after the other, as they are done. Blocking; writes nothing in a dry run.
+
+    Raises CrdCleanupError, before anything is written, where there is no CRD or one
+    still stores an alpha or beta version; ApiError, TransportError for the CRDs' list.
+    """
+    found = operators_crds([*client.list_all(CUSTOM_RESOURCE_DEFINITIONS)], catalogue)
+    if not found:
+        raise CrdCleanupError(
+            "there is no CRD of an Azure kind in this cluster: look at KUBECONFIG"
+        )
+    unfinished = sorted(
+        f"{key_of(one).name} ({stored_version(one)})"
+        for one in found
+        if stored_version(one).startswith(_UNFINISHED)
+    )
+    if unfinished:
+        raise CrdCleanupError(
+            f"{', '.join(unfinished)}: objects are still stored in an alpha or beta "
+            "version: install a newer operator with its CRDs first"
+        )
+    for definition in sorted(found, key=key_of):
+        yield _cleaned(client, definition, now=now, dry_run=dry_run)
+
+
+def _cleaned(
+    client: KubeClient, definition: JsonObject, *, now: datetime, dry_run: bool
+) -> CleanedCrd:
+    stored, listed = stored_version(definition), listed_versions(definition)
+    old = tuple(name for name in listed if name != stored)
+    done = CleanedCrd(key_of(definition).name, stored, old)
+    if not old:
+        return done
+    left = SETTLE_SECONDS - _seconds_since_change(definition, now)
+    if left > 0:
+        return attrs.evolve(
+            done,
+            trouble="the CRD has just changed, and not every API server may know it: "
+            f"run this again in {left:.0f} s",
+        )
+    resource = stored_resource(definition, stored)
+    try:
+        if dry_run:
+            some = Selection(resource, metadata_only=True)
+            return attrs.evolve(done, objects=sum(1 for _ in client.list_all(some)))
+        rewrite = StorageRewrite(client)
+        count = rewrite.write_all(resource)
+        # As it was read before the objects were written: had it changed meanwhile,
+        # objects could be in another version again.
+        if not rewrite.drop(definition, stored):
+            return attrs.evolve(
+                done,
+                objects=count,
+                trouble="the CRD changed meanwhile: run this again",
+            )
+    except ApiError as error:
+        return attrs.evolve(done, trouble=str(error))
+    return attrs.evolve(done, objects=count)
+
+
+def _seconds_since_change(definition: JsonObject, now: datetime) -> float:
+    """Since somebody last wrote its metadata or spec; endless where nobody noted it."""
+    times = [
+        datetime.fromisoformat(str(entry["time"]))
+        for entry in metadata(definition).get("managedFields") or ()
+        if entry.get("time") and not entry.get("subresource")
+    ]
+    return min(((now - time).total_seconds() for time in times), default=float("inf"))

@@ -1,0 +1,120 @@
+"""Objects of a CRD stored anew, and the versions that nothing is stored in dropped.
+
+A write that changes nothing is enough: the API server stores an object in today's
+version whenever it writes it. Nothing here can undo what others write, and whoever is
+interrupted begins again.
+"""
+
+from collections.abc import Callable
+
+import attrs
+
+from asoreconcile.catalogue.conversion import ORIGINAL_VERSION, STORED_SUFFIX
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.create_or_patch import patch_object
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.kube.selection import ListOptions, Selection
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    key_of,
+    resource_version,
+    spec,
+    status,
+)
+
+# Until each of several API servers knows that the storage version has moved.
+SETTLE_SECONDS = 60.0
+_PAGE = 500
+_TRIES = 3
+_RETIRED = "v1alpha1api"
+_ITS_SUCCESSOR = "v1beta"
+
+
+def listed_versions(definition: JsonObject) -> list[str]:
+    """The versions that objects may be stored in, as the CRD's status lists them."""
+    return [str(name) for name in status(definition).get("storedVersions") or ()]
+
+
+def stored_resource(definition: JsonObject, version: str) -> ApiResource:
+    """A CRD's objects in one of its versions."""
+    inside = spec(definition)
+    names = inside["names"]
+    return ApiResource(inside["group"], version, names["plural"], names["kind"])
+
+
+@attrs.frozen
+class StorageRewrite:
+    """Blocking; for one thread. is_stopping: asked before each write."""
+
+    client: KubeClient
+    is_stopping: Callable[[], bool] = lambda: False
+
+    def write_all(self, resource: ApiResource) -> int:
+        """Have each object stored anew; how many there are. Raises ApiError,
+        TransportError. resource: at the version that objects are stored in.
+        """
+        count, token = 0, ""
+        # Only the stored form says which version an object was written in.
+        whole = resource.version.endswith(STORED_SUFFIX)
+        selection = Selection(resource, metadata_only=not whole)
+        while not self.is_stopping():
+            place = ListOptions(limit=_PAGE, continue_token=token)
+            page = self.client.list_page(selection, place)
+            for obj in page.items:
+                if self.is_stopping():
+                    break
+                self._write(resource, obj)
+                count += 1
+            token = page.continue_token
+            if not token:
+                break
+        return count
+
+    def drop(self, live: JsonObject, stored: str) -> bool:
+        """List one version alone; False: the CRD was written since it was read."""
+        change = {
+            "metadata": {"resourceVersion": resource_version(live)},
+            "status": {"storedVersions": [stored]},
+        }
+        try:
+            self.client.patch(
+                CUSTOM_RESOURCE_DEFINITIONS, key_of(live), change, subresource="status"
+            )
+        except ConflictError:
+            return False
+        return True
+
+    def _write(self, resource: ApiResource, obj: JsonObject) -> None:
+        key = key_of(obj)
+        try:
+            if _is_of_a_retired_version(obj):
+                self._rename(resource, key)
+            else:
+                # Empty: it needs no precondition, as it carries nothing.
+                self.client.patch(resource, key, {})
+        except NotFoundError:
+            return  # deleted meanwhile
+
+    def _rename(self, resource: ApiResource, key: ObjectKey) -> None:
+        """Name the version that took a retired one's place, as ASO does."""
+        for attempt in range(_TRIES):
+            live = self.client.get(resource, key)
+            try:
+                patch_object(self.client, resource, live, _succeed)
+            except ConflictError:
+                if attempt == _TRIES - 1:
+                    raise
+            else:
+                return
+
+
+def _is_of_a_retired_version(obj: JsonObject) -> bool:
+    return str(spec(obj).get(ORIGINAL_VERSION, "")).startswith(_RETIRED)
+
+
+def _succeed(obj: JsonObject) -> None:
+    if _is_of_a_retired_version(obj):
+        named = str(obj["spec"][ORIGINAL_VERSION])
+        obj["spec"][ORIGINAL_VERSION] = named.replace(_RETIRED, _ITS_SUCCESSOR, 1)

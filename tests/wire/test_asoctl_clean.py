@@ -1,0 +1,187 @@
+"""`asoctl clean crds`: what is stored in old versions, and what the list says after."""
+
+import pytest
+from click.testing import CliRunner
+from kubeapi import kube_server
+
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.cmd.asoctl import main
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.objects import GroupKind, copy_json
+
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAME = "virtualnetworks.network.azure.com"
+OLD, NEW = "v1api20240301", "v20250301"
+LABELS = {
+    "app.kubernetes.io/name": "azure-service-operator",
+    "app.kubernetes.io/version": "v2.13.0",
+}
+
+
+def clean(*arguments):
+    return CliRunner().invoke(main, ["clean", "crds", *arguments])
+
+
+class Cluster:
+    def __init__(self, kube, client):
+        self.kube = kube
+        self.client = client
+
+    def install(self, versions, storage, name=NAME):
+        document = copy_json(crd(VNET, versions=versions, storage=storage))
+        there = self.client.get(f"{CRDS}/{name}")
+        if there.status == 404:
+            self.client.post(CRDS, document).expect(201)
+        else:
+            changed = there.json | {"spec": document["spec"]}
+            self.client.put(f"{CRDS}/{name}", changed).expect(200)
+
+    def path(self, version=NEW):
+        return f"/apis/network.azure.com/{version}/namespaces/default/virtualnetworks"
+
+    def listed(self):
+        return self.client.get(f"{CRDS}/{NAME}").json["status"]["storedVersions"]
+
+    def writes(self):
+        return [
+            served.path
+            for served in self.kube.journal
+            if served.method in ("PATCH", "PUT", "POST", "DELETE")
+        ]
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    with kube_server() as (kube, client):
+        kube.write_kubeconfig(tmp_path / "kubeconfig")
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+        # Everything was done an hour ago.
+        kube.clock.offset_seconds = -3600.0
+        yield Cluster(kube, client)
+
+
+@pytest.fixture
+def cluster(empty):
+    """Three objects of a version that is not the storage version any more."""
+    empty.install([OLD], OLD)
+    for name in ("a", "b", "c"):
+        obj = {
+            "apiVersion": f"network.azure.com/{OLD}",
+            "kind": "VirtualNetwork",
+            "metadata": {"name": name},
+            "spec": {"location": "westeurope", "owner": {"name": "rg"}},
+        }
+        empty.client.post(empty.path(OLD), obj).expect(201)
+    empty.install([OLD, NEW], NEW)
+    assert empty.listed() == [OLD, NEW]
+    empty.kube.journal.clear()
+    return empty
+
+
+def test_objects_are_stored_anew_and_the_old_version_is_dropped(cluster):
+    done = clean()
+    assert done.exit_code == 0, done.output
+    assert f"{NAME}: 3 objects stored in {NEW}, {OLD} dropped" in done.stdout
+    assert cluster.listed() == [NEW]
+    # The proof: what no version serves any more nobody could read.
+    cluster.install([NEW], NEW)
+    items = cluster.client.get(cluster.path()).expect(200).json["items"]
+    assert {item["metadata"]["name"] for item in items} == {"a", "b", "c"}
+    cluster.kube.journal.clear()
+    again = clean()
+    assert (again.exit_code, again.stdout) == (0, "1 CRDs\n")
+    assert cluster.writes() == []
+
+
+def test_a_dry_run_says_so_and_writes_nothing(cluster):
+    done = clean("--dry-run")
+    assert done.exit_code == 0
+    assert "3 objects would be stored in v20250301" in done.stdout
+    assert f"{OLD} would be dropped" in done.stdout
+    assert cluster.writes() == []
+    assert cluster.listed() == [OLD, NEW]
+
+
+def test_a_crd_that_has_just_changed_is_left_for_a_minute(cluster):
+    cluster.kube.clock.offset_seconds = 0.0
+    cluster.install([OLD, NEW], NEW)
+    crd_now = cluster.client.get(f"{CRDS}/{NAME}").json
+    crd_now["metadata"]["labels"] = {"a": "b"}
+    cluster.client.put(f"{CRDS}/{NAME}", crd_now).expect(200)
+    cluster.kube.journal.clear()
+    done = clean()
+    assert done.exit_code == 1
+    assert "run this again in" in done.stderr
+    assert "1 CRDs, 1 not cleaned" in done.stdout
+    assert cluster.writes() == []
+
+
+def test_what_fails_half_way_keeps_the_list_and_is_done_by_the_next_run(cluster):
+    cluster.kube.faults.fail(verb="patch", resource=NAME, status=403)
+    done = clean()
+    assert done.exit_code == 1
+    assert f"{OLD} stays listed" in done.stderr
+    assert cluster.listed() == [OLD, NEW]
+    assert clean().exit_code == 0
+    assert cluster.listed() == [NEW]
+
+
+def test_an_alpha_or_beta_version_stops_it_before_anything_is_written(cluster):
+    beta = copy_json(crd(VNET, versions=[NEW]))
+    beta["metadata"] = {"name": "things.old.azure.com", "labels": LABELS}
+    beta["spec"]["group"] = "old.azure.com"
+    names = {"kind": "Thing", "plural": "things", "singular": "thing"}
+    beta["spec"]["names"] = {**names, "listKind": "ThingList"}
+    beta["spec"]["versions"][0]["name"] = "v1beta20200601"
+    cluster.client.post(CRDS, beta).expect(201)
+    cluster.kube.journal.clear()
+    done = clean()
+    assert done.exit_code == 1
+    assert "things.old.azure.com (v1beta20200601)" in done.stderr
+    assert "install a newer operator" in done.stderr
+    assert cluster.writes() == []
+    assert cluster.listed() == [OLD, NEW]
+
+
+def test_a_retired_version_is_named_by_its_successor(empty):
+    """ASO's `v1alpha1api20200601` became `v1beta20200601`."""
+    stored = f"{NEW}storage"
+
+    def definition(storage):
+        made = copy_json(crd(VNET, versions=[OLD, NEW], storage=storage))
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        last = made["spec"]["versions"][-1]
+        versions = [*made["spec"]["versions"], {**last, "name": stored}]
+        for version in versions:
+            version["schema"] = {"openAPIV3Schema": schema}
+            version["storage"] = version["name"] == storage
+        return made | {"spec": {**made["spec"], "versions": versions}}
+
+    empty.client.post(CRDS, definition(OLD)).expect(201)
+    for name, original in (("old", "v1alpha1api20200601"), ("new", NEW)):
+        obj = {
+            "apiVersion": f"network.azure.com/{OLD}",
+            "kind": "VirtualNetwork",
+            "metadata": {"name": name},
+            "spec": {"originalVersion": original},
+        }
+        empty.client.post(empty.path(OLD), obj).expect(201)
+    there = empty.client.get(f"{CRDS}/{NAME}").json
+    empty.client.put(
+        f"{CRDS}/{NAME}", there | definition(stored) | {"metadata": there["metadata"]}
+    ).expect(200)
+    done = clean()
+    assert done.exit_code == 0, done.output
+    found = {
+        item["metadata"]["name"]: item["spec"]["originalVersion"]
+        for item in empty.client.get(empty.path(stored)).json["items"]
+    }
+    assert found == {"old": "v1beta20200601", "new": NEW}
+    assert empty.listed() == [stored]
+
+
+def test_a_cluster_without_our_crds_is_an_error(empty):
+    done = clean()
+    assert done.exit_code == 1
+    assert "no CRD of an Azure kind" in done.stderr
