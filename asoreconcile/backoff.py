@@ -80,6 +80,11 @@ class ItemExponential:
         self._failures = _Failures(clock, ttl_seconds)
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        """Seconds until this key's next try, and count one more failure for it.
+
+        The delay that the error asks for is a lower bound, beyond `max_seconds` too.
+        Never blocks. Rules: RL-1, RL-3.
+        """
         failures = self._failures.count(key)
         ramp = self._base_seconds * 2.0 ** min(failures, _MAX_DOUBLINGS)
         seconds = max(min(ramp, self._max_seconds), asked_delay(error))
@@ -88,9 +93,14 @@ class ItemExponential:
         return seconds
 
     def forget(self, key: Hashable) -> None:
+        """Start again from the shortest delay: the key succeeded or is gone."""
         self._failures.forget(key)
 
     def retries(self, key: Hashable) -> int:
+        """Failures counted for the key so far; 0 for one that is not known.
+
+        Rule: DQ-5.
+        """
         return self._failures.of(key)
 
     def __len__(self) -> int:
@@ -113,6 +123,12 @@ class TokenBucket:
         self._lock = threading.Lock()
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:  # noqa: ARG002 - one bucket for all keys
+        """Seconds until a token is there for this call, which is taken now.
+
+        Never blocks.
+
+        Calls that come while tokens are owed wait behind one another.
+        """
         now = self._clock.monotonic()
         with self._lock:
             earned = max(0.0, now - self._seen) * self._qps
@@ -125,6 +141,7 @@ class TokenBucket:
         """Nothing: tokens taken stay taken."""
 
     def retries(self, key: Hashable) -> int:  # noqa: ARG002 - see above
+        """Always 0: the bucket is shared, and counts nothing of a key."""
         return 0
 
 

@@ -71,10 +71,12 @@ class Call:
 
     @property
     def is_cut(self) -> bool:
+        """True once somebody has broken the call off; it stays so."""
         return self._is_cut
 
     @property
     def is_over(self) -> bool:
+        """True if no time worth waiting for is left. Always False without a limit."""
         left = self.left
         return left is not None and left <= _GRAIN_SECONDS
 
@@ -236,6 +238,9 @@ class LimitedConnection(HTTPConnection):
     _half_open: socket.socket | None = None
 
     def connect(self) -> None:
+        """Connect within what is left of the call; raises what urllib3 does for a
+        time-out.
+        """
         call = _CALL.get()
         try:
             super().connect()
@@ -250,6 +255,9 @@ class LimitedConnection(HTTPConnection):
             half_open.close()
 
     def putrequest(self, *args: Any, **options: Any) -> None:
+        """Begin a request on a connection whose sends wait no longer than the
+        call may.
+        """
         _limit_sending(_CALL.get(), self.sock)
         super().putrequest(*args, **options)
 

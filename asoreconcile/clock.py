@@ -62,12 +62,21 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
     def now(self) -> datetime:
+        """The wall clock's time in UTC.
+
+        It may jump: measure durations with `monotonic`.
+        """
         return datetime.now(UTC)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        """Block until the event is set or the time is over; True if it was set."""
         return event.wait(min(timeout_seconds, threading.TIMEOUT_MAX))
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
+        """Have `call` run on the clock's timer thread at that `monotonic` time.
+
+        `call` must be quick: all timers of the process share that thread. Rule: TH-2.
+        """
         return self._timers.add(deadline, call)
 
 

@@ -63,6 +63,7 @@ class FencedConnection:
         deliver(self.sock, whole, fence)
 
     def send(self, data: Any) -> None:
+        """Send, or hold back while a fenced request is put together."""
         if self._held is None:
             super().send(data)  # type: ignore[misc]  # as above
         else:

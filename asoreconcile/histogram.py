@@ -71,6 +71,9 @@ class HistogramFamily(Collector):
         return self._series.setdefault(values, Histogram(self._bounds))
 
     def collect(self) -> Iterator[Metric]:
+        """The family with every series that observed something; called at each
+        scrape.
+        """
         family = self._family()
         for values, series in list(self._series.items()):
             counts, total = series.read()
@@ -80,6 +83,7 @@ class HistogramFamily(Collector):
         yield family
 
     def describe(self) -> list[Metric]:
+        """The family without series, by which a registry finds double names."""
         return [self._family()]
 
     def _family(self) -> HistogramMetricFamily:

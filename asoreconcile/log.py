@@ -56,15 +56,19 @@ class Logger:
         return Logger(self._logger.name, {**self._fields, **fields})
 
     def debug(self, message: str, **fields: Any) -> None:
+        """How something was done; off unless asked for."""
         self._emit(logging.DEBUG, message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
+        """What happened, in order."""
         self._emit(logging.INFO, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
+        """What went wrong and is dealt with, or will be tried again."""
         self._emit(logging.WARNING, message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
+        """What somebody has to look at."""
         self._emit(logging.ERROR, message, fields)
 
     def exception(self, message: str, **fields: Any) -> None:
@@ -104,6 +108,10 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
+        """The record as one line of JSON.
+
+        Raises nothing for values that are no JSON.
+        """
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(
                 timespec="milliseconds"
@@ -127,6 +135,7 @@ class TextFormatter(logging.Formatter):
     """`time LEVEL message key=value ...` for a person at a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The record as one line, and its stack trace below. Times are UTC."""
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
         fields = "".join(
             f" {key}={_cut(value)}"

@@ -47,6 +47,7 @@ class GroupVersionKind:
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind without its version."""
         return GroupKind(self.group, self.kind)
 
     @property
@@ -67,11 +68,13 @@ def copy_json(value: Any) -> Any:
 
 
 def metadata(obj: JsonObject) -> JsonObject:
+    """`metadata`, not a copy; a new {} where the object has none that is a map."""
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}
 
 
 def key_of(obj: JsonObject) -> ObjectKey:
+    """Namespace and name; each "" where the object has none."""
     meta = metadata(obj)
     return ObjectKey(meta.get("namespace") or "", meta.get("name") or "")
 
@@ -83,10 +86,14 @@ def gvk_of(obj: JsonObject) -> GroupVersionKind:
 
 
 def uid_of(obj: JsonObject) -> str:
+    """`metadata.uid`; "" before the server has given one."""
     return metadata(obj).get("uid") or ""
 
 
 def resource_version(obj: JsonObject) -> str:
+    """`metadata.resourceVersion`: opaque, to be compared for equality alone; "" if
+    none.
+    """
     return metadata(obj).get("resourceVersion") or ""
 
 
@@ -98,35 +105,45 @@ def version_number(version: str) -> int:
 
 
 def generation(obj: JsonObject) -> int:
+    """`metadata.generation`, which counts changes of the spec; 0 for kinds
+    without one.
+    """
     return metadata(obj).get("generation") or 0
 
 
 def is_deleting(obj: JsonObject) -> bool:
+    """True once somebody has deleted the object and only finalizers keep it."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
 def annotations(obj: JsonObject) -> Mapping[str, str]:
+    """`metadata.annotations`, not a copy; empty if there are none."""
     return metadata(obj).get("annotations") or {}
 
 
 def labels(obj: JsonObject) -> Mapping[str, str]:
+    """`metadata.labels`, not a copy; empty if there are none."""
     return metadata(obj).get("labels") or {}
 
 
 def finalizers(obj: JsonObject) -> list[str]:
+    """`metadata.finalizers`, not a copy; empty if there are none."""
     return metadata(obj).get("finalizers") or []
 
 
 def owner_references(obj: JsonObject) -> list[JsonObject]:
+    """`metadata.ownerReferences`, not a copy; empty if there are none."""
     return metadata(obj).get("ownerReferences") or []
 
 
 def spec(obj: JsonObject) -> JsonObject:
+    """`spec`, not a copy; a new {} where the object has none that is a map."""
     value = obj.get("spec")
     return value if isinstance(value, dict) else {}
 
 
 def status(obj: JsonObject) -> JsonObject:
+    """`status`, not a copy; a new {} where the object has none that is a map."""
     value = obj.get("status")
     return value if isinstance(value, dict) else {}
 

@@ -11,6 +11,7 @@ class QuietGroup(click.Group):
     """Ends a command with exit code 0 once nobody reads its output."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; exits with 0 where its output is read no further."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:

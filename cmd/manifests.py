@@ -76,10 +76,12 @@ class Row:
 
     @property
     def is_ready(self) -> bool:
+        """True once the object's Ready condition is True."""
         return self.status == "True"
 
     @property
     def title(self) -> str:
+        """Kind and key, as messages name the object."""
         return f"{self.kind} {self.key}"
 
 
@@ -113,6 +115,7 @@ class AppliedManifests:
 
     @property
     def kind_count(self) -> int:
+        """How many different kinds the manifests have: so many CRDs are needed."""
         return len(self._versions)
 
     @cached_property

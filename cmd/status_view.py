@@ -65,6 +65,7 @@ class Lines(_Plain):
         self._note = ""
 
     def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
+        """Print a line for each object whose condition changed since the last call."""
         if note != self._note:
             self._note = note
             click.echo(f"{'':>6}  {note}")
@@ -94,6 +95,9 @@ class LiveTable(_Plain):
         self._height = 0
 
     def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
+        """Draw the table over the last one; cut to the terminal's size of this
+        moment.
+        """
         size = shutil.get_terminal_size()
         lines = drawn(
             rows,

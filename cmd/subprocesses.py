@@ -47,6 +47,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
+        """The process id; it stays after the end, when it may be another process's."""
         return self._process.pid
 
     def check(self) -> None:

@@ -22,6 +22,7 @@ class AnsweredKinds:
         self._versions: Mapping[GroupKind, KindVersion] = {}
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
+        """The version that each kind is answered for at, as last told."""
         return self._versions
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:

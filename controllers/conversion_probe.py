@@ -35,7 +35,11 @@ _DISTRUST = ("x509", "certificate")
 class ProbeReader(Protocol):
     """Reads an object (`kube.client.KubeClient`)."""
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """Read an object from the server.
+
+        Blocking; raises ApiError and TransportError.
+        """
 
 
 class ConversionProbe:
@@ -72,9 +76,14 @@ class ConversionProbe:
         return attrs.evolve(verdict, ok=verdict.ok or degraded)
 
     def start(self) -> None:
+        """Begin to probe, on a thread of its own; returns at once."""
         self._threads.start(self.name, self._run, stopping=self._stopping)
 
     def stop(self, timeout_seconds: float) -> list[str]:
+        """End the thread; blocks up to the time given.
+
+        Names itself if it still runs then.
+        """
         self._stopping.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]

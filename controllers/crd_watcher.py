@@ -40,7 +40,8 @@ class Kinds(Protocol):
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
         """Start kinds; returns those that could not be started, and why."""
 
-    def end(self, group_kind: GroupKind) -> None: ...
+    def end(self, group_kind: GroupKind) -> None:
+        """Run a kind no more. Reconciles that run may go on until they are done."""
 
 
 class CrdWatcher:
@@ -118,6 +119,7 @@ class CrdWatcher:
         return CheckResult(ok=True, details=(*sorted(failed), *sorted(refused)))
 
     def start(self) -> None:
+        """Begin to watch, on a thread of its own; returns at once."""
         self._threads.start(self.name, self._run, stopping=self._stopping)
 
     def stop(self, timeout_seconds: float) -> list[str]:

@@ -50,15 +50,23 @@ Connect = Callable[[CredentialSource, str], Connection]
 class SecretReader(Protocol):
     """Reads one object from the API server (`kube.client.KubeClient`)."""
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """Read an object from the server.
+
+        Blocking; raises ApiError and TransportError.
+        """
 
 
 class SecretHeaders(Protocol):
     """The Secrets in the cluster, without their data (`cache.informer.Informer`)."""
 
-    def has_synced(self) -> bool: ...
+    def has_synced(self) -> bool:
+        """True once the cache holds the first list: only then does "absent" mean
+        absent.
+        """
 
-    def entry(self, key: ObjectKey) -> Entry | None: ...
+    def entry(self, key: ObjectKey) -> Entry | None:
+        """The Secret's metadata, or None if the cache has none."""
 
 
 class GlobalConnection:
@@ -75,6 +83,10 @@ class GlobalConnection:
         )
 
     def for_object(self, obj: JsonObject) -> Connection:
+        """The one connection there is.
+
+        Raises CredentialError, with what to set, without one.
+        """
         if self._connection is None:
             raise CredentialError(
                 f"global credential not configured: create Secret {NAMESPACE_SECRET} "

@@ -27,15 +27,18 @@ _INDEX = "credential"
 class CredentialCache(Protocol):
     """What is kept of Secrets (`credential_resolver.CredentialResolver`)."""
 
-    def digest(self, key: ObjectKey) -> str: ...
+    def digest(self, key: ObjectKey) -> str:
+        """A hash of the Secret's content now; "" if there is none. Blocking."""
 
-    def forget(self, key: ObjectKey) -> None: ...
+    def forget(self, key: ObjectKey) -> None:
+        """Drop what was read of a Secret, so that the next use reads it again."""
 
 
 class KindsOfCredential(Protocol):
     """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
 
-    def running(self) -> Mapping[GroupKind, RunningKind]: ...
+    def running(self) -> Mapping[GroupKind, RunningKind]:
+        """The running kinds by group and kind, as they are now."""
 
 
 class CredentialWatcher:

@@ -22,9 +22,11 @@ _SHOWN = 10
 class Cached(Protocol):
     """Metadata of all CRDs (`cache.informer.Informer`)."""
 
-    def has_synced(self) -> bool: ...
+    def has_synced(self) -> bool:
+        """True once the cache holds the first list."""
 
-    def entry(self, key: ObjectKey) -> Entry | None: ...
+    def entry(self, key: ObjectKey) -> Entry | None:
+        """The CRD's metadata, or None if there is no such CRD."""
 
 
 class Definitions:

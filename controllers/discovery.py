@@ -23,7 +23,11 @@ DISCOVERY_ACCEPT = (
 class DiscoveryReader(Protocol):
     """Reads a document that is no object (`kube.client.KubeClient`)."""
 
-    def read(self, path: str, *, accept: str) -> JsonObject: ...
+    def read(self, path: str, *, accept: str) -> JsonObject:
+        """A document of the server by its path.
+
+        Blocking; raises ApiError, TransportError.
+        """
 
 
 @attrs.frozen

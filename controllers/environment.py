@@ -39,6 +39,7 @@ class Environment:
         self.problems: list[str] = []
 
     def text(self, name: str) -> str:
+        """The value without surrounding spaces; "" if it is not set."""
         return self._values.get(name, "").strip()
 
     def raw(self, name: str) -> str:
@@ -46,6 +47,7 @@ class Environment:
         return self._values.get(name, "").strip("\r\n")
 
     def required(self, name: str, what: str) -> str:
+        """The value, or "" with a problem noted: `what` says what it is for."""
         value = self.text(name)
         if not value:
             self.problems.append(f"{name} is not set: {what}")

@@ -30,13 +30,21 @@ _NAMESPACE = GroupKind("", "Namespace")
 class RunningKinds(Protocol):
     """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
 
-    def entry(self, node: ObjectReference) -> Entry | None: ...
+    def entry(self, node: ObjectReference) -> Entry | None:
+        """The cached object that a node stands for; None if it or its kind is not
+        there.
+        """
 
-    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]: ...
+    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
+        """All cached objects of all running kinds in a namespace."""
 
     def wake(
         self, node: ObjectReference, changed: ObjectReference, version: str
-    ) -> None: ...
+    ) -> None:
+        """Queue the reconcile of `node`, because `changed` got a new version.
+
+        Never blocks.
+        """
 
 
 class EventMapping:

@@ -20,6 +20,7 @@ class KindMetrics(Collector):
     handovers: Callable[[], Sequence[HandOver]]
 
     def collect(self) -> Iterator[Metric]:
+        """The two families as they are now; the registry calls it at each scrape."""
         failed = GaugeMetricFamily(
             "asoreconcile_kind_failed",
             "1 for a kind that is served and could not be started",

@@ -60,10 +60,12 @@ class KindRegistry:
         self._running: Mapping[GroupKind, RunningKind] = {}
 
     def add(self, kind: RunningKind) -> None:
+        """Let a kind be found from now on, in place of the one that ran before."""
         with self._lock:
             self._running = {**self._running, kind.version.group_kind: kind}
 
     def remove(self, group_kind: GroupKind) -> RunningKind | None:
+        """Let a kind be found no more; returns it, or None if it did not run."""
         with self._lock:
             remaining = dict(self._running)
             removed = remaining.pop(group_kind, None)
@@ -89,9 +91,11 @@ class KindRegistry:
         return None if obj is None else kind.form.read(obj)
 
     def is_installed(self, group_kind: GroupKind) -> bool:
+        """True while the kind runs here, which is what owners of that kind need."""
         return group_kind in self._running
 
     def served(self, group_kind: GroupKind) -> KindVersion | None:
+        """The version that the kind is run at; None if it does not run."""
         kind = self._running.get(group_kind)
         return None if kind is None else kind.version
 
@@ -126,6 +130,7 @@ class KindRegistry:
         return None if kind is None else kind.informer.entry(node.key)
 
     def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
+        """All cached objects of all running kinds in a namespace. Takes no lock."""
         found: dict[ObjectReference, Entry] = {}
         for group_kind, kind in self._running.items():
             for key in kind.informer.keys(namespace):

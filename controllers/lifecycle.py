@@ -61,6 +61,7 @@ class Lifecycle:
         self._leaving: tuple[HandOver, ...] = ()
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
+        """The version that each kind is run at."""
         return {gk: kind.version for gk, kind in self._kinds.running().items()}
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:

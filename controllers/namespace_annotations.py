@@ -13,9 +13,11 @@ _AGAIN_SECONDS = 0.1
 class Headers(Protocol):
     """The Namespaces in the cluster (`cache.informer.Informer`)."""
 
-    def has_synced(self) -> bool: ...
+    def has_synced(self) -> bool:
+        """True once the cache holds the first list."""
 
-    def entry(self, key: ObjectKey) -> Entry | None: ...
+    def entry(self, key: ObjectKey) -> Entry | None:
+        """The Namespace's metadata, or None if there is none."""
 
 
 class NamespaceAnnotations:

@@ -43,6 +43,12 @@ class ReadyMetrics(Collector):
     clock: Clock
 
     def collect(self) -> Iterator[Metric]:
+        """Both families as they are now; at each scrape, on the endpoint's thread.
+
+        Counts come from the index; for ages at most `_MAX_DECODED` objects of a kind
+        and severity are parsed, so that a scrape stays cheap when everything is
+        failing.
+        """
         labels = ("kind", "severity")
         count = GaugeMetricFamily(
             "asoreconcile_objects_not_ready",

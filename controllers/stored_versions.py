@@ -88,6 +88,7 @@ class StoredVersions:
         self._poke.set()
 
     def start(self) -> None:
+        """Begin to look, on a thread of its own; returns at once."""
         self._ended.clear()
         self._threads.start(self.name, self._run, stopping=self._stopping)
 

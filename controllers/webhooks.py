@@ -88,6 +88,7 @@ class WebhookOptions:
 
     @property
     def on(self) -> bool:
+        """False where the address says that nothing is to be served."""
         return self.address not in OFF
 
     @property

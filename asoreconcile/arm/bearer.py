@@ -192,6 +192,12 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
     def send(
         self, request: PipelineRequest[HttpRequest]
     ) -> PipelineResponse[HttpRequest, HttpResponse]:
+        """Send with the token, and once more with another if ARM refuses it by a 401.
+
+        The second token answers the claims of the challenge. Raises ForeignHostError,
+        and sends nothing, for any host but the endpoint's: monitors and next links come
+        from answers. Blocking; raises what signing in does.
+        """
         http = request.http_request
         if not self._endpoint.serves(http.url):
             raise ForeignHostError(

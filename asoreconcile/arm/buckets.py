@@ -17,6 +17,7 @@ class OperationClass(Enum):
 
     @property
     def refill_per_second(self) -> float:
+        """Requests a second that ARM allows once the bucket is empty (T2)."""
         return 25.0 if self is OperationClass.READS else 10.0
 
 

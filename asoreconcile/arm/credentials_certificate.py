@@ -46,6 +46,10 @@ class ClientCertificate(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> TokenCredential:
+        """What makes tokens.
+
+        Raises CredentialError for a certificate that cannot be read.
+        """
         return client_certificate(self, transport)
 
 

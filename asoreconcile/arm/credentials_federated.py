@@ -45,6 +45,7 @@ class WorkloadIdentity:
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> TokenCredential:
+        """What makes tokens; the file is not read before the first of them."""
         return workload_identity(self, transport)
 
 
@@ -62,13 +63,18 @@ class ManagedIdentity:
 
     @property
     def tenant_id(self) -> str:
+        """Empty: the tenant is the machine's own, which nobody has to say."""
         return ""
 
     @property
     def additional_tenants(self) -> tuple[str, ...]:
+        """None: an identity of a machine gets tokens of its own tenant alone."""
         return ()
 
     def credential(self, transport: SignInTransport = None) -> TokenCredential:  # noqa: ARG002 - it asks no authority
+        """What makes tokens, from the machine's endpoint: it takes no part in
+        `transport`.
+        """
         return managed_identity(self)
 
 

@@ -65,6 +65,7 @@ class IdentityFile:
 
     @property
     def additional_tenants(self) -> tuple[str, ...]:
+        """None: such an identity gets tokens of its own tenant alone."""
         return ()
 
     def credential(self, transport: SignInTransport = None) -> TokenCredential:

@@ -210,6 +210,7 @@ def is_resource(body: JsonObject | None) -> bool:
 
 
 def is_transient_status(status: int) -> bool:
+    """True for statuses after which the same request may succeed without any change."""
     return status in _TRANSIENT or status >= 500
 
 

@@ -54,14 +54,17 @@ class ArmId:
 
     @property
     def name(self) -> str:
+        """The last name: the resource's own, without those of its parents."""
         return self.names[-1]
 
     @property
     def subscription_id(self) -> str | None:
+        """The subscription that the id begins with; None for ids outside of one."""
         return _value_after(self._segments, "subscriptions", index=0)
 
     @property
     def resource_group(self) -> str | None:
+        """The resource group's name; None for ids outside of one."""
         return _value_after(self._segments, "resourcegroups", index=2)
 
     @property
@@ -149,6 +152,7 @@ def subscription_of(text: str) -> str | None:
 
 
 def is_resource_group(arm_id: ArmId) -> bool:
+    """True for the id of a group itself, not for what is in it."""
     return arm_id.type.lower() == "microsoft.resources/resourcegroups"
 
 

@@ -35,7 +35,8 @@ class Lister(Protocol):
 
     def list(
         self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
-    ) -> Iterator[JsonObject]: ...
+    ) -> Iterator[JsonObject]:
+        """Items, page by page as the iteration gets there. Blocks; raises ArmError."""
 
 
 @attrs.frozen

@@ -55,6 +55,7 @@ class LroRegistry:
             open_.pop(id_, None)
 
     def count(self, subscription: str) -> int:
+        """Operations that run in a subscription now; compared without case."""
         with self._lock:
             return len(self._due.get(subscription.lower(), {}))
 

@@ -60,6 +60,7 @@ class ArmResponse:
 
     @property
     def text(self) -> str:
+        """The body as UTF-8; bytes that are none show as U+FFFD."""
         return self.content.decode("utf-8", "replace")
 
     @property

@@ -46,7 +46,8 @@ _RULES: Mapping[DifferenceKind, str] = {
 class ArmReader(Protocol):
     """What a plan asks of ARM (`arm.client.ArmClient`)."""
 
-    def get(self, arm_id: str, api_version: str, /) -> JsonObject: ...
+    def get(self, arm_id: str, api_version: str, /) -> JsonObject:
+        """The resource's body. Blocking; raises ArmError, ArmTransportError."""
 
 
 @attrs.frozen
@@ -81,6 +82,7 @@ class PlannedChange:
     write_only: tuple[str, ...] = ()
 
     def to_json(self) -> JsonObject:
+        """The change as `asoctl plan --output json` prints it."""
         return {
             "kind": str(self.kind),
             "namespace": self.namespace,

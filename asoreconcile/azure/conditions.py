@@ -70,10 +70,14 @@ class ReadyCondition:
 
 
 def succeeded(generation: int) -> ReadyCondition:
+    """Ready=True for that generation of the spec."""
     return ReadyCondition("True", "Succeeded", observed_generation=generation)
 
 
 def reconciling(generation: int) -> ReadyCondition:
+    """Ready=False while Azure creates or updates: severity Info, as nothing is
+    wrong.
+    """
     return ReadyCondition(
         "False",
         "Reconciling",
@@ -84,6 +88,7 @@ def reconciling(generation: int) -> ReadyCondition:
 
 
 def deleting(generation: int) -> ReadyCondition:
+    """Ready=False while Azure deletes: severity Info, as nothing is wrong."""
     return ReadyCondition(
         "False",
         "Deleting",

@@ -107,7 +107,7 @@ class SetObservedGeneration:
 
 @attrs.frozen
 class EmitEvent:
-    """An event."""
+    """Record an event at the object; nothing waits for it to be written."""
 
     type: Literal["Normal", "Warning"]
     reason: str
@@ -255,7 +255,9 @@ class PrepareDelete:
 
 @attrs.frozen
 class Delete:
-    """DELETE."""
+    """Ask Azure to delete the resource; an answer that it is gone already is a
+    success.
+    """
 
 
 @attrs.frozen

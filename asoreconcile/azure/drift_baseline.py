@@ -31,6 +31,7 @@ class DriftBaseline:
     known: frozenset[str] = frozenset()
 
     def dumps(self) -> str:
+        """The annotation's text; equal baselines have equal texts."""
         return jsontext.dumps({"known": sorted(self.known), "put": self.put}).decode()
 
 

@@ -24,6 +24,9 @@ from asoreconcile.objects import JsonObject, annotations, status
 
 
 def mode_of(scope: ReconcileScope) -> SyncMode:
+    """How this object is synced: by its annotation, its namespace's, or the
+    settings.
+    """
     return sync_mode_of(
         annotations(scope.obj),
         scope.operator.namespace_annotations(scope.key.namespace),

@@ -97,7 +97,8 @@ class ClusterView(Protocol):
     def events(self, obj: JsonObject) -> Sequence[JsonObject]:
         """Those about an object, the oldest first."""
 
-    def namespace_annotations(self, namespace: str) -> JsonObject: ...
+    def namespace_annotations(self, namespace: str) -> JsonObject:
+        """The annotations of a Namespace; empty if there is none."""
 
 
 @attrs.frozen
@@ -110,6 +111,7 @@ class Link:
 
     @property
     def is_in_order(self) -> bool:
+        """True if nothing has to be done about it before the object can be Ready."""
         return self.state in ("Ready", "there", "by its ARM id")
 
 
@@ -131,6 +133,7 @@ class Explanation:
     advice: str
 
     def to_json(self) -> JsonObject:
+        """The explanation as `asoctl explain --output json` prints it."""
         made: JsonObject = attrs.asdict(self)
         return made
 

@@ -26,6 +26,7 @@ class AnnotationLroStore:
         self._patcher = patcher
 
     def load(self, name: str) -> str | None:
+        """The token in the working copy's annotation; None if there is none."""
         return self._patcher.annotation(_annotation(name)) or None
 
     def save(self, name: str, token: str) -> None:
@@ -40,6 +41,7 @@ class AnnotationLroStore:
         self._patcher.record({_annotation(name): token, **over})
 
     def clear(self, name: str) -> None:
+        """Take the annotation away, where there is one."""
         if self.load(name) is not None:
             self._patcher.annotate({_annotation(name): None})
 

@@ -33,6 +33,7 @@ class FailureStreak:
         return now - self.since
 
     def reset(self) -> None:
+        """Forget the failed attempts: the next failure is the first of a new series."""
         self.attempts = 0
 
 

@@ -134,6 +134,7 @@ def require_ready(owner: Owner | None) -> None:
 
 
 def waiting(message: str, *, retry: RetryClass = RetryClass.FAST) -> ConditionError:
+    """The condition WaitingForOwner. FAST: an owner may be Ready at any moment."""
     return ConditionError(message, reason="WaitingForOwner", retry=retry)
 
 

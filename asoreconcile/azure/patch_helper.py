@@ -60,7 +60,11 @@ class StaleError(AsoreconcileError):
 class ObjectPatcher(Protocol):
     """What this room asks of its own kind (`kube.client.KubeClient`)."""
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """Read the object from the server.
+
+        Blocking; raises ApiError, TransportError.
+        """
 
     def patch(
         self,
@@ -69,13 +73,20 @@ class ObjectPatcher(Protocol):
         body: JsonObject,
         *,
         subresource: str = "",
-    ) -> JsonObject: ...
+    ) -> JsonObject:
+        """Merge-patch the object or its subresource; returns it as it then is.
+
+        Blocking.
+        """
 
 
 class WriteCache(Protocol):
     """Where the answers of writes go (`cache.informer.Informer`)."""
 
-    def record_write(self, obj: JsonObject) -> None: ...
+    def record_write(self, obj: JsonObject) -> None:
+        """Show the answer of a write to readers of the cache at once, before
+        its event.
+        """
 
 
 class PatchHelper:
@@ -116,6 +127,7 @@ class PatchHelper:
         self._is_live = is_live  # whether `obj` is an answer of the API server
 
     def annotation(self, name: str) -> str:
+        """The working copy's annotation; "" if it has none, or an empty one."""
         return annotations(self.obj).get(name) or ""
 
     def annotate(

@@ -45,11 +45,18 @@ class TrackingReader:
         self._read_set = read_set
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        """The cached object or None, recorded either way: a missing one may
+        come (D13).
+        """
         found = self._objects.get(group_kind, key)
         self._read_set.note(ObjectReference(group_kind, key), found)
         return found
 
     def is_installed(self, group_kind: GroupKind) -> bool:
+        """Whether the kind runs here.
+
+        Not recorded: kinds that start wake their objects.
+        """
         return self._objects.is_installed(group_kind)
 
 

@@ -59,7 +59,10 @@ _BREAKS_THE_SCHEMA = 422
 class ObjectReader(Protocol):
     """The kind's cache (`cache.informer.Informer`)."""
 
-    def get(self, key: ObjectKey) -> JsonObject | None: ...
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """A copy of the cached object, never older than our own writes; None if it is
+        gone.
+        """
 
 
 class ArmReconciler:

@@ -35,7 +35,11 @@ from asoreconcile.redaction import know
 class Getter(Protocol):
     """Reads one object from the API server (`kube.client.KubeClient`)."""
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """Read the object from the server.
+
+        Blocking; raises ApiError, TransportError.
+        """
 
 
 class ReferenceResolver:

@@ -53,6 +53,7 @@ class RequeueBackoff:
         return self._jittered(self._sync_period_seconds)
 
     def very_slow(self) -> float:
+        """Seconds until what only a change can mend: the sync period, or an hour."""
         return self._jittered(self._sync_period_seconds or _VERY_SLOW_SECONDS)
 
     def _jittered(self, seconds: float) -> float:

@@ -86,7 +86,8 @@ class Recorder(Protocol):
         type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
         reason: str,
         message: str,
-    ) -> None: ...
+    ) -> None:
+        """Queue an event about the object. reason: one CamelCase word. Never blocks."""
 
 
 class NamingRecorder(Recorder, Protocol):
@@ -170,6 +171,7 @@ class KindRuntime:
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind without its version."""
         return self.version.group_kind
 
 
@@ -206,6 +208,7 @@ class ReconcileScope:
 
     @property
     def key(self) -> ObjectKey:
+        """Namespace and name of the object that is reconciled."""
         return self.patcher.key
 
     @property
@@ -233,6 +236,9 @@ class ReconcileScope:
 
     @cached_property
     def references(self) -> ReferenceResolver:
+        """Resolves what the object names, in its own namespace only; reads are
+        recorded.
+        """
         return ReferenceResolver(
             self.key.namespace,
             client=self.operator.client,
@@ -267,6 +273,7 @@ class ReconcileScope:
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
+        """Record an event at the object, in its controller's name. Never blocks."""
         recorder = self.kind.recorder or self.operator.recorder
         recorder.event(self.obj, type_, reason, message)
 

@@ -79,6 +79,8 @@ class CachedClient(Writes):
                     informer.record_deletion(key_of(answer), uid_of(answer))
                 else:
                     informer.record_write(answer)
+        # Answered with a Status. The uid is there so that only this object disappears,
+        # and not one that was made under its name since.
         elif write.method == "DELETE" and not metadata(answer).get("name"):
             for informer in self._caches(write.resource):
                 informer.record_deletion(write.key, _deleted_uid(write, answer))
@@ -97,6 +99,8 @@ class CachedClient(Writes):
 
     def _caches(self, resource: ApiResource) -> Sequence[Informer]:
         """The informers that must be given a write."""
+        # Whole objects and metadata are two caches: a reader of either must see the
+        # write.
         found = (
             self._informers.find(resource, metadata_only=one) for one in (False, True)
         )

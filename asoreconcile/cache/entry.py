@@ -59,51 +59,62 @@ class Entry:
 
     @classmethod
     def of(cls, row: EntryRow) -> Self:
+        """A view of a row, which is not copied."""
         entry = cls.__new__(cls)
         entry.row = row
         return entry
 
     @property
     def key(self) -> ObjectKey:
+        """Namespace and name."""
         return ObjectKey(self.row[0], self.row[1])
 
     @property
     def uid(self) -> str:
+        """`metadata.uid`."""
         return self.row[2]
 
     @property
     def resource_version(self) -> str:
+        """`metadata.resourceVersion` of the cached state."""
         return self.row[3]
 
     @property
     def generation(self) -> int:
+        """`metadata.generation`; 0 for kinds without one."""
         return self.row[4]
 
     @property
     def deleting(self) -> bool:
+        """True once the object was deleted and only finalizers keep it."""
         return self.row[5]
 
     @property
     def finalizers(self) -> tuple[str, ...]:
+        """The finalizers, in their order."""
         return self.row[6]
 
     @property
     def labels(self) -> Mapping[str, str]:
+        """The labels; read-only. No parsing of the object. Rule: TH-5."""
         return _mapping(self.row[7])
 
     @property
     def annotations(self) -> Mapping[str, str]:
+        """The annotations; read-only. No parsing of the object. Rule: TH-5."""
         return _mapping(self.row[8])
 
     def load(self) -> JsonObject:
         """A private copy of the object: the caller may change it."""
         text = self.row[9]
+        # orjson gives up at 1024 levels; the mark spares all others the slower way.
         if text.startswith(_DEEP):
             return cast("JsonObject", jsontext.loads(text))
         return cast("JsonObject", orjson.loads(text))
 
     @property
     def size_bytes(self) -> int:
+        """How long the object's JSON is, as the cache keeps it."""
         return len(self.row[9])
 
 
@@ -111,6 +122,7 @@ def _shared(values: list[str] | None) -> tuple[str, ...]:
     if not values:
         return ()
     made = tuple(values)
+    # Once full, new lists are kept unshared: made-up finalizers must not fill memory.
     if len(_LISTS) >= _MAX_LISTS:
         return _LISTS.get(made, made)
     return _LISTS.setdefault(made, made)

@@ -17,6 +17,7 @@ class Added:
 
     @property
     def key(self) -> ObjectKey:
+        """Namespace and name."""
         return self.entry.key
 
 
@@ -29,6 +30,7 @@ class Updated:
 
     @property
     def key(self) -> ObjectKey:
+        """Namespace and name, which are the same before and after."""
         return self.new.key
 
 
@@ -45,6 +47,7 @@ class Deleted:
 
     @property
     def key(self) -> ObjectKey:
+        """Namespace and name."""
         return self.entry.key
 
 

@@ -23,12 +23,16 @@ class Indexer:
 
     def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
         """synced: whether every part has had its first state."""
+        # Reentrant: handlers are called under it, and may add or remove handlers.
         self._lock = threading.RLock()
         self._store = Store()
         self._overlay = Overlay(self._store.get)
         self.processor = Processor(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
+        """The newest that is known of a key, own writes included; None if it is
+        gone.
+        """
         return self._overlay.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
@@ -46,6 +50,9 @@ class Indexer:
         )
 
     def add_index(self, name: str, function: IndexFunction) -> None:
+        """Index by `function`, also what is there already; replaces an index of that
+        name.
+        """
         self._store.add_index(name, function)
 
     def record(self, answer: Entry) -> None:
@@ -70,8 +77,12 @@ class Indexer:
         with self._lock:
             deleted = type_ == "DELETED"
             if deleted:
+                # Before the cache drops it: the answer of our own deletion may come
+                # only now, and must learn that the watch was faster.
                 self._overlay.observe_deletion(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
+            # After the cache has changed: this drops answers that the cache makes
+            # superfluous.
             self._overlay.advance(entry.resource_version, namespace=scope.namespace)
             if not deleted:
                 self._distribute(old, entry, initial=False)
@@ -110,6 +121,8 @@ class Indexer:
             # Deleted and made again while nobody looked.
             self.processor.distribute(Deleted(old, observed=False))
             self.processor.distribute(Added(entry, initial=initial))
+        # A state that is read again repeats what is known, and handlers get the
+        # difference alone. Without a version nobody can say that there is none.
         elif not old.resource_version or old.resource_version != entry.resource_version:
             self.processor.distribute(Updated(old, entry))
 

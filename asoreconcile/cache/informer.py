@@ -137,6 +137,7 @@ class Informer:
 
     def ask_to_stop(self) -> None:
         """Wake the watch threads so that they end; does not wait for them."""
+        # First: who adds a handler from here on sees it, and removes the handler again.
         self._stopped.set()
         self._indexer.processor.remove_all()
         for thread in self._reflector_threads:
@@ -206,6 +207,8 @@ class Informer:
         if not self._watches(key_of(obj).namespace):
             return
         try:
+            # A copy, as the transform changes what it gets, and the object is the
+            # caller's.
             entry = self._transform.entry(copy_json(obj))
         except BadObjectError as error:  # the write is done; the watch will report it
             _log.info("Not keeping the answer of a write", reason=str(error))

@@ -117,6 +117,9 @@ class Informers:
         return sum(informer.renew(since) for informer in informers)
 
     def start(self) -> None:
+        """Start all that were asked for so far; later ones start when they are asked
+        for.
+        """
         with self._lock:
             self._started = True
             informers = list(self._informers.values())
@@ -127,6 +130,7 @@ class Informers:
         """Stop all; names those whose threads still run after the time."""
         with self._lock:
             informers = list(self._informers.values())
+        # All are asked before any is waited for, so that they end side by side.
         for informer in informers:
             informer.ask_to_stop()
         deadline = self._clock.monotonic() + timeout_seconds

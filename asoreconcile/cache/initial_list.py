@@ -17,7 +17,10 @@ from asoreconcile.kube.errors import ExpiredError, event_error
 from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
 from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
 
+# client-go's size of a page.
 _PAGE = 500
+# A server that does not know the parameter takes the request for a plain watch: it
+# sends objects, and never says that they were all.
 _INACTIVITY_SECONDS = 30.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
@@ -102,6 +105,7 @@ def streamed(
             continue
         made = entry(obj)
         if made is None:
+            # What it was before it became unreadable is not the state either.
             entries.pop(key_of(obj), None)
         elif type_ == "DELETED":
             entries.pop(made.key, None)
@@ -130,6 +134,7 @@ class InactivityTimer:
         self._timer: Timer = clock.call_at(self._last + seconds, self._check)
 
     def reset(self) -> None:
+        """Something came: the half minute begins anew."""
         self._last = self._clock.monotonic()
 
     def cancel(self) -> bool:
@@ -143,6 +148,7 @@ class InactivityTimer:
         with self._lock:
             if self._over:
                 return
+            # Set anew when it rings, not with each event: events come by the thousand.
             due = self._last + self._seconds
             if self._clock.monotonic() < due:
                 self._timer = self._clock.call_at(due, self._check)

@@ -68,6 +68,8 @@ class Overlay:
         write bring it yet; the last few of these are remembered.
         """
         with self._lock:
+            # Replaced, not changed: readers look at it without the lock. The newest
+            # comes last, so that the oldest of those never seen are dropped first.
             others = {one: gone for one, gone in self._deletions.items() if one != key}
             self._deletions = {
                 **others,

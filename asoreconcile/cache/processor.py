@@ -19,6 +19,7 @@ from asoreconcile.log import Logger
 
 _log = Logger(__name__)
 
+# Each resync queues every object: more often, there would be time for nothing else.
 _SHORTEST_RESYNC_SECONDS = 1.0
 
 
@@ -74,6 +75,7 @@ class ProcessorListener:
         self._thread.start()
 
     def has_initial_left(self) -> bool:
+        """True while objects of the first list wait for the handler (IN-5)."""
         return self._initial_done < self._initial_put
 
     def put(self, event: Event) -> None:
@@ -83,6 +85,7 @@ class ProcessorListener:
         self._waiting.put(event)
 
     def end(self) -> None:
+        """Let the thread end once it has delivered what waits."""
         self._waiting.put(None)
 
     def join(self, timeout_seconds: float) -> bool:
@@ -105,6 +108,8 @@ class Processor:
         self._clock = clock
         self._synced = synced
         self._lock = threading.Lock()
+        # Both are replaced and never changed: `distribute` goes over them without the
+        # lock.
         self._registrations: tuple[Registration, ...] = ()
         self._listeners: tuple[ProcessorListener, ...] = ()
         self.failures = 0
@@ -131,8 +136,12 @@ class Processor:
         if options.own_thread:
             listener = ProcessorListener(lambda event: self._call(registration, event))
             registration.listener = listener
+            # Threads that have ended are let go of here: handlers come and go with
+            # kinds.
             running = (one for one in self._listeners if not one.join(0))
             self._listeners = (*running, listener)
+        # Before it is among the others: the caller's lock keeps changes out until then,
+        # so that what is there comes before what changes.
         for entry in present:
             self._deliver(registration, Added(entry, initial=True))
         with self._lock:
@@ -142,6 +151,7 @@ class Processor:
         return registration
 
     def remove(self, registration: Registration) -> None:
+        """Give a handler no more events; what waits for it is still delivered."""
         with self._lock:
             if not registration.active:
                 return
@@ -155,6 +165,7 @@ class Processor:
             registration.listener.end()
 
     def remove_all(self) -> None:
+        """Give no handler any more events."""
         for registration in self._registrations:
             self.remove(registration)
 
@@ -168,6 +179,7 @@ class Processor:
         return all(ended)
 
     def distribute(self, event: Event) -> None:
+        """Bring an event to every handler, in the order in which events happened."""
         for registration in self._registrations:
             self._deliver(registration, event)
 
@@ -205,6 +217,7 @@ class Processor:
                 registration.timer = self._clock.call_at(deadline, due)
 
     def _call(self, registration: Registration, event: Event) -> None:
+        # What waited for the handler's own thread may come after its removal.
         if not registration.active:
             return
         try:

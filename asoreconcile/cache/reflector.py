@@ -40,6 +40,8 @@ from asoreconcile.objects import JsonObject, resource_version
 
 _log = Logger(__name__)
 
+# As client-go: each ends at a moment of its own, so that not all kinds of all replicas
+# come back to the server at once.
 _WATCH_SECONDS = (300.0, 600.0)
 
 
@@ -135,6 +137,9 @@ class Reflector:
 
     def _recover(self, error: Exception) -> None:
         """Set up the next try to get the state, after a pause if one is due."""
+        # An old version is nobody's fault: the newest state is asked for at once. If
+        # that is refused in the same way, something is wrong, and it waits like any
+        # failure.
         if recovery_of(error) is WatchRecovery.NEWEST and self._resume_point.forget():
             self.last_error = ""
             return
@@ -203,6 +208,7 @@ class Reflector:
         raise TransportError("the watch ended inside the initial state")
 
     def _take_state(self, state: InitialList) -> None:
+        # What was read of a stream that `stop` has closed may be less than the state.
         self._check_stop()
         self._sink.replace(state)
         self._resume_point.begin(state.version)
@@ -232,6 +238,7 @@ class Reflector:
         """Have `stop` close what is about to be read. Raises StoppedError."""
         with self._lock:
             self._stream = stream
+        # Stopped before the stream was there for `stop` to close: nobody else would.
         if self.stopping.is_set():
             stream.close()
             self._check_stop()

@@ -68,12 +68,20 @@ class ReflectorThread:
         return not self._thread.is_alive()
 
     def replace(self, state: InitialList) -> None:
+        """Take a whole state for what this part covers; the difference becomes
+        events.
+        """
         self._indexer.replace(state, self.watch_scope, initial=not self.synced)
         self.reading.replaced()
         self.version = state.version
+        # Last: who sees it finds all of the state there, and the handlers were given
+        # it.
         self.synced = True
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
+        """Take one watch event; an object that cannot be read is left out and
+        reported.
+        """
         entry = self.reading.event(type, obj)
         if entry is None:
             version = resource_version(obj)
@@ -85,5 +93,6 @@ class ReflectorThread:
         self.version = version
 
     def advance(self, resource_version: str) -> None:
+        """Note a bookmark: nothing of this part changed up to that version."""
         self._indexer.advance(resource_version, self.watch_scope)
         self.version = resource_version

@@ -155,6 +155,7 @@ def _part(
     metadata_only: bool,
 ) -> WatchScope:
     if namespace == ALL_OTHER_NAMESPACES and resource.namespaced:
+        # Their own watches bring them: each object would come twice, by two versions.
         terms += [f"metadata.namespace!={name}" for name in others]
         namespace, terms = _as_path(terms)
     selection = Selection(

@@ -80,6 +80,9 @@ class ServerProbe:
         return self._clock.monotonic() - self._answered_at
 
     def start(self) -> None:
+        """Begin to ask, on a thread of its own; the time until the first answer
+        counts.
+        """
         self._answered_at = self._clock.monotonic()
         self._thread = self._threads.start(
             self.name, self._run, stopping=self._stopping

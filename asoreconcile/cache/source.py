@@ -15,20 +15,27 @@ class ListPage(Protocol):
     """
 
     @property
-    def resource_version(self) -> str: ...
+    def resource_version(self) -> str:
+        """The version that the whole list is of, to watch from."""
 
     @property
-    def continue_token(self) -> str: ...
+    def continue_token(self) -> str:
+        """What asks for the next page; "" after the last."""
 
     def __iter__(self) -> Iterator[JsonObject]: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the answer, read or not, and free its connection."""
 
 
 class ListerWatcher(Protocol):
     """Lists and watches."""
 
-    def listing(self, what: Selection, place: ListOptions, /) -> ListPage: ...
+    def listing(self, what: Selection, place: ListOptions, /) -> ListPage:
+        """Ask for one page.
+
+        Blocks until the answer begins; raises ApiError, TransportError.
+        """
 
     def watch(
         self,
@@ -38,4 +45,10 @@ class ListerWatcher(Protocol):
         resource_version: str = "",
         timeout_seconds: float,
         initial_events: bool = False,
-    ) -> WatchStream: ...
+    ) -> WatchStream:
+        """Ask for changes after a version, or with `initial_events` for the state
+        first.
+
+        timeout_seconds: after which the server ends the watch. Blocks until it has
+        begun.
+        """

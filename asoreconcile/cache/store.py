@@ -35,6 +35,7 @@ class Store:
         return len(self._rows)
 
     def get(self, key: ObjectKey) -> Entry | None:
+        """The entry, or None. Takes no lock. Rule: TH-4."""
         row = self._rows.get((key.namespace, key.name))
         return None if row is None else Entry.of(row)
 
@@ -99,6 +100,7 @@ class Store:
         covers: of which namespaces they are all. Returns what was there and is gone,
         and what was there before each entry.
         """
+        # Outside the lock: readers of indexes wait for it, and lists may be long.
         present = {entry.row[:2]: entry for entry in entries}
         with self._lock:
             gone = [

@@ -38,6 +38,8 @@ class EntryTransform:
         if self.metadata_only:
             obj = {"metadata": meta}  # the answer of a write is whole
         obj["apiVersion"], obj["kind"] = self.resource.api_version, self.resource.kind
+        # Both are often as large as the rest of the object, and no reconciler reads
+        # them.
         meta.pop("managedFields", None)
         notes = meta.get("annotations")
         if notes and _LAST_APPLIED in notes:

@@ -18,6 +18,7 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.resources import ApiResource
 
+# client-go's: doubled up to half a minute, and forgotten after two calm minutes.
 _FIRST_DELAY_SECONDS = 0.8
 _LAST_DELAY_SECONDS = 30.0
 _RESET_AFTER_SECONDS = 120.0
@@ -48,6 +49,7 @@ class WatchRecovery(Enum):
 
 def recovery_of(error: Exception) -> WatchRecovery:
     """For a watch, or the state before it, that ended in an error."""
+    # What could not be read was an event: only the state shows what it changed.
     if isinstance(error, DecodeError):
         return WatchRecovery.RELIST
     if isinstance(error, TooManyRequestsError | TransportError):
@@ -86,6 +88,7 @@ def instead_of_stream(error: ApiError) -> Streaming:
         return Streaming.ALSO
     if _is_unknown_version(error):
         return Streaming.ALSO
+    # 422: the server knows the feature, which is off. 400: it knows no such request.
     return Streaming.ALWAYS if error.status in (400, 422) else Streaming.NOW
 
 

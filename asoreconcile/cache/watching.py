@@ -15,6 +15,8 @@ from asoreconcile.kube.errors import DecodeError, TransportError
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, resource_version
 
+# Shorter than that and empty is a server or proxy that cuts watches off: opening the
+# next one at once would be a busy loop.
 _VERY_SHORT_SECONDS = 1.0
 # A kube-apiserver sends bookmarks a minute apart, by a timer that looks each second or
 # second and a quarter: 59 to 62 s. More often none comes, so this is the least there is
@@ -77,6 +79,7 @@ class OpenWatch:
                     inactivity.reset()
                 elif bookmarked:
                     inactivity = self._timer(clock)
+        # A TransportError too, but one that going on from here would not mend.
         except DecodeError:
             raise
         except TransportError as error:

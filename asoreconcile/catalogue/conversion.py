@@ -48,6 +48,7 @@ class Form:
 
     @property
     def name(self) -> str:
+        """As it is in an apiVersion: `v1api20230101`, or with `storage` at its end."""
         return self.version.gvk.version + (STORED_SUFFIX if self.stored else "")
 
     def schema(self, part: str) -> JsonObject:

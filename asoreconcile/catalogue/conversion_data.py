@@ -45,6 +45,7 @@ class Tree:
         return bool(self.kept or self.bag or self.fields or self.items)
 
     def to_json(self) -> JsonObject:
+        """The tree as the annotation has it; members that say nothing are left out."""
         made: JsonObject = {}
         if self.kept:
             made["kept"] = self.kept

@@ -70,10 +70,12 @@ class KindFolder:
 
 
 def file_stem(group: str) -> str:
+    """A group's file name without `.json`: `cache` for `cache.azure.com`."""
     return group.removesuffix(".azure.com")
 
 
 def write_index(folder: Path, groups: Mapping[str, Mapping[str, JsonObject]]) -> None:
+    """Write `index.json`: a line for each kind, in order, the same bytes each time."""
     lines = ["{", f'"format": {_json(INDEX_FORMAT)},', '"groups": {']
     lines += _joined(
         [

@@ -66,6 +66,7 @@ class Kind:
 
     @property
     def group(self) -> str:
+        """The API group: `network.azure.com`."""
         return self.group_kind.group
 
     @property
@@ -83,6 +84,7 @@ class Kind:
         return self.version()
 
     def gvk(self, version: str = "") -> GroupVersionKind:
+        """The kind at one version; at the stored one if none is given."""
         group, kind = self.group_kind.group, self.group_kind.kind
         return GroupVersionKind(group, version or self.storage, kind)
 
@@ -140,10 +142,12 @@ class KindVersion:
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind without its version."""
         return self.gvk.group_kind
 
     @property
     def is_arm(self) -> bool:
+        """False for the few kinds that are no resource of ARM (the databases' User)."""
         return self.scope != ""
 
     @property
@@ -173,6 +177,7 @@ class KindVersion:
 
     @property
     def status_shapes(self) -> Shapes:
+        """The shapes that this kind's status refers to, by name."""
         return self._file.status
 
     @property
@@ -234,6 +239,7 @@ class Catalogue:
         )
 
     def groups(self) -> tuple[str, ...]:
+        """All API groups, sorted."""
         return tuple(sorted(self._kinds))
 
     def kinds(self) -> tuple[Kind, ...]:

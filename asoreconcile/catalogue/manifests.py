@@ -40,6 +40,7 @@ class Manifest:
 
     @property
     def where(self) -> str:
+        """`path:line` of its first line, as editors and CI logs link it."""
         return f"{self.path}:{self.line}"
 
 

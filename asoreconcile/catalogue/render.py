@@ -50,6 +50,7 @@ class RenderedRequest:
     method: str = "PUT"
 
     def to_json(self) -> JsonObject:
+        """The request as `asoctl render` prints it."""
         return {
             "method": self.method,
             "path": self.path,

@@ -180,6 +180,10 @@ class Resolution:
                 assert_never(never)
 
     def secret(self, reference: JsonObject, namespace: str) -> str:
+        """The value of the key a reference names.
+
+        Raises ResolutionError, saying what to add.
+        """
         name, key = str(reference.get("name")), str(reference.get("key"))
         given = self._answers.secrets.get(f"{name}/{key}")
         if given is not None:
@@ -187,6 +191,10 @@ class Resolution:
         return _member("Secret", "secrets", name, key, self._secret(name, namespace))
 
     def secret_map(self, reference: JsonObject, namespace: str) -> dict[str, str]:
+        """All keys of the Secret.
+
+        Raises ResolutionError if it is neither given nor there.
+        """
         name = str(reference.get("name"))
         given = self._answers.secret_maps.get(f"{name}/*")
         if given is not None:
@@ -200,6 +208,10 @@ class Resolution:
         return data
 
     def config_map(self, reference: JsonObject, namespace: str) -> str:
+        """The value of the key a reference names.
+
+        Raises ResolutionError, saying what to add.
+        """
         name, key = str(reference.get("name")), str(reference.get("key"))
         given = self._answers.config_maps.get(f"{name}/{key}")
         if given is not None:
@@ -290,6 +302,7 @@ class NamespacedInputs:
     _show_secrets: bool
 
     def reference(self, reference: JsonObject) -> str:
+        """The ARM id of the object that a reference names. Raises ResolutionError."""
         group_kind = GroupKind(
             str(reference.get("group") or ""), str(reference.get("kind") or "")
         )
@@ -297,14 +310,19 @@ class NamespacedInputs:
         return self._resolution.reference(group_kind, _key(self._namespace, name))
 
     def secret(self, reference: JsonObject) -> str:
+        """The Secret's value, or `***` where secrets are not shown: it must exist
+        either way.
+        """
         value = self._resolution.secret(reference, self._namespace)
         return value if self._show_secrets else HIDDEN
 
     def secret_map(self, reference: JsonObject) -> dict[str, str]:
+        """All keys of the Secret, with `***` for values where secrets are not shown."""
         found = self._resolution.secret_map(reference, self._namespace)
         return found if self._show_secrets else dict.fromkeys(found, HIDDEN)
 
     def config_map(self, reference: JsonObject) -> str:
+        """The ConfigMap's value. Raises ResolutionError."""
         return self._resolution.config_map(reference, self._namespace)
 
 

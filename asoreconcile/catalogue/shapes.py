@@ -98,6 +98,9 @@ class ShapeWriter:
         self._uses: Counter[bytes] = Counter()
 
     def count(self, schema: JsonObject) -> None:
+        """Note a schema and, the first time, all below it: repetition decides
+        on names.
+        """
         digest = _digest(schema)
         self._uses[digest] += 1
         if self._uses[digest] == 1:

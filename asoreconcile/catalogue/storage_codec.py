@@ -23,7 +23,8 @@ class StorageCodec(Protocol):
     """How objects of a kind are kept. Pure; from any thread."""
 
     @property
-    def group_kind(self) -> GroupKind: ...
+    def group_kind(self) -> GroupKind:
+        """The kind, whichever version it is kept in."""
 
     def read(self, obj: JsonObject) -> JsonObject:
         """A kept object in the version of its author. May raise ConversionError."""
@@ -43,15 +44,19 @@ class SingleVersionCodec:
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind without its version."""
         return self.only.group_kind
 
     def read(self, obj: JsonObject) -> JsonObject:
+        """The object itself: it is kept as its author wrote it."""
         return obj
 
     def version(self, obj: JsonObject) -> KindVersion:  # noqa: ARG002 - a Form's
+        """The one version there is."""
         return self.only
 
     def status(self, obj: JsonObject) -> JsonObject:
+        """The object's own status, not a copy."""
         return status(obj)
 
 
@@ -63,12 +68,18 @@ class HubVersionCodec:
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind, over all its versions."""
         return self.kind.group_kind
 
     def read(self, obj: JsonObject) -> JsonObject:
+        """The object at its author's version. Raises what `convert` does."""
         return convert(self.kind, obj, authored_version(self.kind, obj))
 
     def version(self, obj: JsonObject) -> KindVersion:
+        """The version in the object's `apiVersion`.
+
+        Raises for one the kind does not have.
+        """
         return self.kind.version(gvk_of(obj).version)
 
     def status(self, obj: JsonObject) -> JsonObject:

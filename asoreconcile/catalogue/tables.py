@@ -63,6 +63,7 @@ class Field:
 
     @property
     def takes_inputs(self) -> bool:
+        """True if a value of the field needs looking up: ids, Secrets, ConfigMaps."""
         if self.table is not None:
             return self.table.takes_inputs
         return self.conversion not in ("value", "json")

@@ -25,7 +25,9 @@ class WebhookClient:
     ca_bundle: str = ""
 
     def config(self, path: str) -> JsonObject:
-        """A `clientConfig`."""
+        """The `clientConfig` of a webhook, or of a CRD's conversion, that is answered
+        at `path`.
+        """
         bundle = {"caBundle": self.ca_bundle} if self.ca_bundle else {}
         if self.url:
             return {"url": self.url.rstrip("/") + path, **bundle}

@@ -45,16 +45,25 @@ class Typed(Hashable, Protocol):
     """What `self` is (`catalogue.kinds.KindVersion`)."""
 
     @property
-    def gvk(self) -> GroupVersionKind: ...
+    def gvk(self) -> GroupVersionKind:
+        """Group, version and kind, by which compiled expressions are kept."""
 
     @property
-    def schema(self) -> JsonObject: ...
+    def schema(self) -> JsonObject:
+        """The OpenAPI schema of the whole object, which expressions are checked
+        against.
+        """
 
 
 class Asks(Protocol):
     """A way to the engine (`pool.EnginePool`)."""
 
-    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject: ...
+    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
+        """Send a request to an engine process and wait for its answer.
+
+        Blocking, up to the pool's limit for one request. namespace: whose turn it
+        takes.
+        """
 
 
 @attrs.frozen

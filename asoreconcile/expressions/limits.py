@@ -26,12 +26,18 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
+        """The value, which counts as used now; None if it is not there, or not any
+        more.
+        """
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
+        """Keep a value, and drop the one that was unused longest if there is no
+        room.
+        """
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
@@ -39,6 +45,7 @@ class Recent(Generic[K, V]):
                 self._values.popitem(last=False)
 
     def drop(self, key: K) -> None:
+        """Forget a value, if it is there."""
         with self._lock:
             self._values.pop(key, None)
 
@@ -67,6 +74,9 @@ class Limits:
         return known.why
 
     def reached(self, culprit: Hashable, why: str) -> None:
+        """Have `culprit` wait from now on: 10 s, doubled with each time it gets
+        here.
+        """
         known = self._reached.get(culprit)
         pause = _FIRST_PAUSE_SECONDS
         if known is not None:

@@ -65,6 +65,7 @@ class ExpressionMetrics:
         )
 
     def answered(self, resource: str, work: Work) -> None:
+        """Count one answer: caches hit or missed, and how long the evaluation took."""
         self._environments[work.environment].labels(resource).inc()
         self._programs[work.program].labels(resource).inc()
         if work.seconds is not None:

@@ -15,9 +15,13 @@ PROCESSES = 3
 class EngineClient(Protocol):
     """Answers one request at a time (`process.EngineProcess`)."""
 
-    def ask(self, request: JsonObject) -> JsonObject: ...
+    def ask(self, request: JsonObject) -> JsonObject:
+        """Send one request and wait for its answer; raises if the process died or was
+        ended.
+        """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the process, if it runs."""
 
 
 class EnginePool:

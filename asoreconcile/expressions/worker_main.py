@@ -108,6 +108,10 @@ def _bound_memory(more_bytes: int) -> None:
 
 
 def main() -> None:
+    """Serve requests from the inherited descriptor until the parent closes it.
+
+    Arguments: the descriptor's number, and the most memory in bytes.
+    """
     # The parent decides when to stop: Ctrl-C reaches the whole process group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     descriptor, memory_bytes = (int(argument) for argument in sys.argv[1:])

@@ -45,6 +45,9 @@ class ClientCertificates:
 
     @property
     def context(self) -> ssl.SSLContext:
+        """The context of connections that are opened now; another one after a
+        rotation.
+        """
         return self._files.context
 
     def renew(self) -> bool:

@@ -33,6 +33,7 @@ from asoreconcile.objects import JsonObject, ObjectKey
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
+# client-go's size of a page.
 _PAGE = 500
 # A server may keep a watch open a little past its time before it says goodbye.
 _WATCH_GRACE_SECONDS = 10.0
@@ -136,6 +137,8 @@ class KubeClient(Writes):
         body, dry_run = write.body, write.dry_run or defaults.dry_run
         query = {}
         if write.method == "DELETE":
+            # Of a deletion the body says it: its query is ignored where there is a
+            # body.
             body = {**body, "dryRun": ["All"]} if dry_run else body
         else:
             query = {
@@ -165,6 +168,7 @@ class KubeClient(Writes):
         """
         selection = selection_of(what)
         path = self._path_all(selection)
+        # The server would answer 405, which does not say why.
         if path == selection.resource.path() and selection.resource.namespaced:
             raise ValueError(f"say of which namespace to delete all {path}")
         options = delete_options(propagation)
@@ -181,6 +185,7 @@ class KubeClient(Writes):
         metadata_only: bool = False,
     ) -> JsonObject:
         """One object, or a subresource of it, read from the server."""
+        # The path without a name is the list's, and a list is no object.
         if not key.name:
             raise ValueError("an object has a name; `list_page` reads all")
         return self._exchange.document(
@@ -276,6 +281,8 @@ class KubeClient(Writes):
             "sendInitialEvents": "true" if initial_events else "",
             "resourceVersionMatch": "NotOlderThan" if initial_events else "",
         }
+        # The server ends it at its time: who is silent for longer is not there any
+        # more.
         stream = self._exchange.stream(
             self._path_all(selection),
             query=query,

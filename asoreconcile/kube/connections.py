@@ -22,6 +22,7 @@ from asoreconcile.fencing import Fence, FencedConnection
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.redaction import know
 
+# Workers of all controllers share it; connections beyond it are closed after use.
 _POOL = 64
 
 # A peer that vanished is noticed by the kernel, even on a quiet watch.
@@ -124,8 +125,12 @@ class _Hooked(FencedConnection):
 
     def connect(self) -> None:
         self._hooks.before()
+        # Before the handshake: a certificate that changes during it makes this an old
+        # one.
         self._generation = self._hooks.generation()
         super().connect()  # type: ignore[misc]  # the connection's, beside this class
+        # urllib3 forgets `sock` once an answer is the connection's last: it must be in
+        # reach for whoever closes.
         self.open_socket = self.sock
         self._hooks.after(self.sock)
 

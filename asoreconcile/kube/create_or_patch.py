@@ -48,15 +48,23 @@ class Patcher(Protocol):
         body: JsonObject,
         *,
         subresource: str = "",
-    ) -> JsonObject: ...
+    ) -> JsonObject:
+        """Merge-patch the object or its subresource; returns it as it then is.
+
+        Blocking.
+
+        Raises ApiError; ConflictError if `body` names a resourceVersion that is past.
+        """
 
 
 class Writer(Patcher, Protocol):
     """Reads and writes."""
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """The object; raises NotFoundError if there is none."""
 
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
+        """Make the object; raises AlreadyExistsError if somebody was quicker."""
 
 
 def retry_on_conflict(
@@ -103,6 +111,7 @@ def create_or_patch(
         before = client.get(resource, key)
     except NotFoundError:
         made = _changed(_named(resource, key), change)
+        # A create drops the status of kinds that have it as a subresource.
         status = made.pop("status", None) if has_status else None
         told = client.create(resource, made)
         if status:
@@ -136,6 +145,7 @@ def patch_object(
     if patch:
         told, outcome = client.patch(resource, key, _on(before, patch)), "updated"
     if states:
+        # On the version that the first write has made: the one that was read is past.
         body = _on(told, {"status": status})
         told = client.patch(resource, key, body, subresource="status")
         outcome = "updated-status" if patch else "updated-status-only"

@@ -19,7 +19,11 @@ class UnknownKindError(AsoreconcileError):
 class DocumentReader(Protocol):
     """Reads documents (`kube.client.KubeClient`)."""
 
-    def read(self, path: str) -> JsonObject: ...
+    def read(self, path: str) -> JsonObject:
+        """A document of the server by its path.
+
+        Blocking; raises ApiError, TransportError.
+        """
 
 
 class Discovery:
@@ -74,6 +78,7 @@ class Discovery:
         document = self._client.read(f"/apis/{group}")
         preferred = (document.get("preferredVersion") or {}).get("version")
         versions = [str(one["version"]) for one in document.get("versions") or []]
+        # The server's own order for the others: newest and most stable first.
         return sorted(versions, key=lambda version: version != preferred)
 
     def _served(self, group: str, version: str) -> dict[str, ApiResource]:

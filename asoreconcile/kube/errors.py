@@ -124,6 +124,7 @@ def api_error(
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _text(body) or f"HTTP {status}"
     kind = _BY_STATUS.get(status, ApiError)
+    # 409 says both, and they differ in what to do: take what is there, or read again.
     if reason == "AlreadyExists":
         kind = AlreadyExistsError
     details = document.get("details")
@@ -171,6 +172,7 @@ def is_resource_version_too_large(error: ApiError) -> bool:
 def event_error(status_object: JsonObject) -> ApiError:
     """The error inside a watch's ERROR event."""
     code = status_object.get("code")
+    # The watch itself was answered with 200 long ago; the error is in its text.
     status = code if isinstance(code, int) else 500
     return api_error(status, {}, jsontext.dumps(status_object))
 
@@ -190,6 +192,8 @@ def _text(body: bytes) -> str:
 def _retry_after(headers: Mapping[str, str], details: JsonObject) -> float | None:
     stated = headers.get("retry-after") or details.get("retryAfterSeconds")
     try:
+        # kube-apiserver sends seconds. A date, which HTTP allows too, counts as
+        # nothing.
         return float(stated) if stated is not None else None
     except ValueError:
         return None

@@ -19,6 +19,8 @@ EventType = Literal["Normal", "Warning"]
 EventIdentity = tuple[str, ...]
 
 _REMEMBERED = 4096
+# client-go's: at once 25 of a flow, then one in five minutes, and ten different
+# messages within ten minutes are combined.
 _BURST = 25
 _REFILL_SECONDS = 300.0
 _SIMILAR = 10
@@ -116,6 +118,8 @@ class EventCorrelator:
         known.seen[record.message] = None
         if len(known.seen) < _SIMILAR:
             return False
+        # The number stays just below the limit, so that the next new one is combined
+        # too.
         known.seen.popitem(last=False)
         return True
 

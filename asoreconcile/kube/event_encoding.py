@@ -34,6 +34,7 @@ class CoreEventEncoding:
     resource = EVENTS
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
+        """The Event that is created; first and last time, to the second."""
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -51,6 +52,7 @@ class CoreEventEncoding:
         }
 
     def change(self, series: Series) -> JsonObject:
+        """The merge patch for one more of the same: the count, and when."""
         return {
             "count": series.count,
             "lastTimestamp": _stamp(series.last),
@@ -67,6 +69,7 @@ class EventsV1Encoding:
         self._instance = instance
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
+        """The Event that is created; it has no series before its second time."""
         document: JsonObject = {
             "apiVersion": EVENT_SERIES.api_version,
             "kind": "Event",
@@ -84,6 +87,7 @@ class EventsV1Encoding:
         return {**document, **self.change(series)} if series.count > 1 else document
 
     def change(self, series: Series) -> JsonObject:
+        """The merge patch for one more of the same; the note stays the first one's."""
         return {
             "series": {
                 "count": series.count,

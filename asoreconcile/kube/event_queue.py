@@ -43,6 +43,7 @@ class EventQueue:
             if len(self._tasks) >= _QUEUED and not always:
                 return False
             self._tasks.append(task)
+            # Half full: waiting longer would have events dropped.
             if 2 * len(self._tasks) >= _QUEUED:
                 self._gathered = True
                 self._changed.notify_all()

@@ -12,6 +12,7 @@ import attrs
 
 from asoreconcile.kube.event_correlator import EventIdentity, EventRecord, Series
 
+# client-go's: a series ends after six minutes, and is refreshed each half an hour.
 IDLE_SECONDS = 360.0
 _REFRESH_SECONDS = 1800.0
 _REMEMBERED = 4096

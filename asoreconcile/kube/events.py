@@ -46,6 +46,8 @@ from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
+# client-go's twelve tries, ten seconds apart: an API server that restarts is back by
+# then.
 _TRIES = 12
 _RETRY_SECONDS = 10.0
 
@@ -56,11 +58,13 @@ EventApi = Literal["v1", "events.k8s.io/v1"]
 class EventClient(Protocol):
     """Writes events (`kube.client.KubeClient`)."""
 
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
+        """Make an Event. Blocking; raises ApiError, TransportError."""
 
     def patch(
         self, resource: ApiResource, key: ObjectKey, body: JsonObject
-    ) -> JsonObject: ...
+    ) -> JsonObject:
+        """Merge-patch an Event. NotFoundError once the server has let it expire."""
 
 
 class EventRecorder:
@@ -138,6 +142,7 @@ class EventRecorder:
         return NamedRecorder(self, source)
 
     def start(self) -> None:
+        """Begin to write what is recorded, on a thread of its own."""
         self._thread = self._threads.start(
             self.name, self._run, stopping=self._stopping
         )

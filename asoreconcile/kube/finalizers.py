@@ -4,6 +4,7 @@ from asoreconcile.objects import JsonObject, finalizers, metadata
 
 
 def has_finalizer(obj: JsonObject, name: str) -> bool:
+    """True if the object cannot go before this finalizer is taken off."""
     return name in finalizers(obj)
 
 

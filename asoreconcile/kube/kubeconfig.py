@@ -59,6 +59,7 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     merged = kube_config.KubeConfigMerger(paths)  # type: ignore[no-untyped-call]
     if merged.config is None:
         raise KubeConfigError("no such file")
+    # Proxies of the environment are for other hosts; the cluster's is in the file.
     configuration = _without_proxy()
     loader = _Loader(  # type: ignore[no-untyped-call]
         merged.config, config_base_path=None, config_persister=merged.save_changes
@@ -85,6 +86,7 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
             renew=certificates.renew,
             generation=lambda: certificates.generation,
         )
+    # Read by us and not by the package, because it rotates.
     if name := user.value.get("tokenFile"):
         token = TokenFile(user.folder / name, clock=clock)
         return attrs.evolve(

@@ -23,6 +23,7 @@ from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import know
 
+# Cloud plug-ins ask their servers, and try again: a few seconds would be too short.
 _SECONDS = 60.0
 _INTERACTIVE_SECONDS = 300.0  # somebody signs in with a browser meanwhile
 _VERSIONS = tuple(f"client.authentication.k8s.io/{v}" for v in ("v1", "v1beta1"))
@@ -123,6 +124,7 @@ def plugin(
     command = str(entry.get("command") or "")
     if not command:
         raise KubeConfigError("exec: there is no command")
+    # With a separator it is relative to the kubeconfig, without one it is on the PATH.
     if os.sep in command:
         command = str(folder / command)
     mode = entry.get("interactiveMode") or "IfAvailable"
@@ -181,6 +183,7 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
         raise KubeCredentialError(
             f"the credential plug-in {name} printed no credential"
         )
+    # A handshake with half a pair fails later, and blames the server.
     if bool(credential.certificate) != bool(credential.key):
         raise KubeCredentialError(
             f"the credential plug-in {name} printed a certificate without its key"

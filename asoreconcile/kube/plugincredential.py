@@ -25,6 +25,7 @@ _log = Logger(__name__)
 
 _EARLY = timedelta(seconds=120)
 _EARLY_PART = 5  # of a short life: a fifth before its end
+# Many threads are refused together: one run is for all of them.
 _AGAIN_SECONDS = 5.0
 _PATIENCE_SECONDS = 60.0
 _RENEWAL = "renewal"
@@ -125,6 +126,8 @@ class PluginCredential:
         now, expires = self._clock.now(), credential.expires
         early = None
         if expires is not None:
+            # Two minutes of a token that lives for five would have it renewed all the
+            # time.
             early = expires - min(_EARLY, (expires - now) / _EARLY_PART)
         self._credential = credential
         self._early, self._late = early, expires

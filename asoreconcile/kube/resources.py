@@ -17,14 +17,17 @@ class ApiResource:
 
     @property
     def api_version(self) -> str:
+        """`group/version`, as `apiVersion` has it; `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind without its version."""
         return GroupKind(self.group, self.kind)
 
     @property
     def gvk(self) -> GroupVersionKind:
+        """Group, version and kind, without the plural that only paths need."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
     @property

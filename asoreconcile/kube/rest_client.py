@@ -35,9 +35,8 @@ _LIST_SECONDS = 600.0
 class RequestMetrics(Protocol):
     """Counts requests and their time (`metrics.RuntimeMetrics`)."""
 
-    def kube_request(
-        self, code: str, method: str, host: str, seconds: float
-    ) -> None: ...
+    def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:
+        """Count one request. code: the status, or `<error>` when no answer came."""
 
 
 @attrs.frozen
@@ -126,6 +125,8 @@ class RestClient:
                     answer.body,
                     namespace=_namespace_in(request.path),
                 )
+            # Once: who is refused with a new credential lacks the right, and would ask
+            # for ever.
             if isinstance(failure, UnauthorizedError) and not renewed:
                 renewed = True
                 if self._transport.renew_credential():
@@ -136,6 +137,7 @@ class RestClient:
             )
             if pause is None or retries >= self._max_retries:
                 raise failure
+            # It would be over before the next try: the caller learns of it now.
             if call.left is not None and pause >= call.left:
                 raise failure
             if self._wait(request.method, pause):

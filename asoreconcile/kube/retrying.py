@@ -53,6 +53,7 @@ def pause_seconds(
         # The first loss is usually an idle connection that the server had closed.
         asked = _LOST_AGAIN_SECONDS if retries else 0.0
     elif failure.status == 429 or failure.status >= 500:
+        # A write may have happened all the same: its caller reads, and decides.
         if failure.retry_after_seconds is None:
             return None
         asked = max(0.0, failure.retry_after_seconds)

@@ -38,6 +38,8 @@ class Selection:
         if not self.metadata_only:
             return JSON
         form = "PartialObjectMetadataList" if listed else "PartialObjectMetadata"
+        # Without a second choice after it: a server that cannot says 406, instead of
+        # sending whole objects that memory was not planned for.
         return _METADATA.format(form)
 
 
@@ -60,6 +62,7 @@ class ListOptions:
 
     @property
     def query(self) -> dict[str, str]:
+        """The query parameters; empty values are left out by who builds the URL."""
         at_least = self.resource_version not in (None, "", "0")
         return {
             "resourceVersion": self.resource_version or "",

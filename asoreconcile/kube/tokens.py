@@ -42,6 +42,8 @@ class TokenFile:
 
     def _reread(self) -> None:
         """Caller holds the lock."""
+        # Also when it fails: a missing file is looked for once a minute, not at each
+        # request.
         self._read_at = self._clock.monotonic()
         try:
             self._header = self._read()

@@ -21,8 +21,10 @@ from asoreconcile.redaction import know
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
+# Servers answer the head of a watch at once: longer is a server that hangs.
 HEAD_SECONDS = 30.0
 _CHUNK_BYTES = 1 << 16
+# etcd keeps objects of 1.5 MiB, and an event has one or two; JSON escapes make it more.
 _MAX_LINE_BYTES = 16 << 20
 
 

@@ -46,13 +46,16 @@ class ArmAccess(Protocol):
     Raises ArmError for an answer that refuses, ArmTransportError for none.
     """
 
-    def get(self, arm_id: str, api_version: str, /) -> JsonObject: ...
+    def get(self, arm_id: str, api_version: str, /) -> JsonObject:
+        """The resource's body. Raises ArmError with status 404 if it is not there."""
 
-    def head(self, arm_id: str, api_version: str, /) -> bool: ...
+    def head(self, arm_id: str, api_version: str, /) -> bool:
+        """True if the resource is there, for types that answer no GET (W19)."""
 
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
-    ) -> outcomes.ArmOutcome: ...
+    ) -> outcomes.ArmOutcome:
+        """Send the whole body; the outcome is done, or running with a token to poll."""
 
     def delete(
         self,
@@ -62,7 +65,8 @@ class ArmAccess(Protocol):
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = ...,
-    ) -> outcomes.ArmOutcome: ...
+    ) -> outcomes.ArmOutcome:
+        """Delete; a resource that is gone already is an outcome, not an error."""
 
     def post(
         self,
@@ -70,15 +74,18 @@ class ArmAccess(Protocol):
         api_version: str,
         body: JsonObject | None = None,
         /,
-    ) -> outcomes.ArmOutcome: ...
+    ) -> outcomes.ArmOutcome:
+        """Call an action: the id with `/action` at its end. body None sends none."""
 
     def list(
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
-    ) -> Iterator[JsonObject]: ...
+    ) -> Iterator[JsonObject]:
+        """The items of a collection; pages are read as the iteration gets there."""
 
     def poll(
         self, token: Token, progress: outcomes.Progress = ..., /
-    ) -> outcomes.ArmOutcome: ...
+    ) -> outcomes.ArmOutcome:
+        """Ask once how a long-running operation stands; never waits for its end."""
 
 
 class ObjectsView(Protocol):
@@ -94,11 +101,17 @@ class ObjectsView(Protocol):
 class OperationStore(Protocol):
     """Keeps the tokens of running sub-operations with the object, across restarts."""
 
-    def load(self, name: str, /) -> str | None: ...
+    def load(self, name: str, /) -> str | None:
+        """The token kept under the name; None if there is none."""
 
-    def save(self, name: str, token: str, /) -> None: ...
+    def save(self, name: str, token: str, /) -> None:
+        """Keep a token, in the cluster before it returns: a crash may follow.
 
-    def clear(self, name: str, /) -> None: ...
+        Blocking.
+        """
+
+    def clear(self, name: str, /) -> None:
+        """Forget a token, once its operation is over. Blocking if there was one."""
 
 
 class MemoryOperations:
@@ -108,12 +121,15 @@ class MemoryOperations:
         self.tokens: dict[str, str] = {}
 
     def load(self, name: str, /) -> str | None:
+        """The token kept under the name; None if there is none."""
         return self.tokens.get(name)
 
     def save(self, name: str, token: str, /) -> None:
+        """Keep a token until the process ends."""
         self.tokens[name] = token
 
     def clear(self, name: str, /) -> None:
+        """Forget a token, if it is there."""
         self.tokens.pop(name, None)
 
 

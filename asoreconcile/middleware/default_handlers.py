@@ -111,6 +111,7 @@ class DefaultHandlers:
     import_: Callable[[Import], ImportResult] = _as_it_is
 
     def of(self, point: ExtensionPoint[Any, Any]) -> Callable[[Any], Any]:
+        """The function in which that point's chain ends."""
         terminal: Callable[[Any], Any] = getattr(self, _field(point.name))
         return terminal
 

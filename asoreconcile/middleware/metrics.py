@@ -34,6 +34,9 @@ class ExtensionMetrics:
     def observe(
         self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
+        """Count one run of an extension. seconds: without those of the links
+        below it.
+        """
         labels = (
             link.point.name,
             link.kind.group,

@@ -42,6 +42,8 @@ class DeadlineTimer:
 
     def _fire(self, at: float) -> None:
         with self._lock:
+            # Else an earlier moment was set while this call was on its way: it keeps
+            # its timer.
             if at == self._at:
                 self._timer = None
                 self._at = inf

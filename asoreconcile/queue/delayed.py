@@ -8,6 +8,7 @@ from typing import Generic
 
 from asoreconcile.queue.queue_item import Key, QueueItem, State
 
+# Sweeping goes over the whole heap: not for a handful of stale slots.
 _SLACK = 64
 _WAITING = State.WAITING
 
@@ -27,6 +28,7 @@ class Delayed(Generic[Key]):
         entry.state = _WAITING
         entry.ready_at = ready_at
         entry.not_before = not_before
+        # Of equal moments the first comes first, and entries are never compared.
         self._pushes += 1
         heapq.heappush(self._heap, (ready_at, self._pushes, entry))
 

@@ -20,6 +20,7 @@ from asoreconcile.queue.queue_item import Key, QueueItem, State
 MAX_LABELS = 25
 """More distinct priorities than these share a label in the metrics."""
 
+# Sweeping goes over all entries: not for a handful of stale slots.
 _SLACK = 64
 _UNQUEUED, _READY = State.UNQUEUED, State.READY
 

@@ -11,6 +11,7 @@ from asoreconcile.queue.queue_state import QueueState
 
 Key = TypeVar("Key", bound=Hashable)
 
+# controller-runtime's word for it.
 _OTHERS = "exceeded_cardinality_limit"
 
 

@@ -35,8 +35,11 @@ LOW_PRIORITY = -100
 
 Key = TypeVar("Key", bound=Hashable)
 
+# client-go's: the first retry comes at once, the last ones cost next to nothing.
 _BASE_SECONDS = 0.005
 _MAX_SECONDS = 1000.0
+# So a sixteenth of the work goes to what waits longest: its wait is bounded, and what
+# is urgent hardly feels it.
 _OLDEST_EVERY = 16
 
 
@@ -200,6 +203,7 @@ class WorkQueue(Generic[Key]):
 
     @property
     def is_shutting_down(self) -> bool:
+        """True from `shut_down` on: what is added then is refused (WQ-8)."""
         return self._shutting_down
 
     def __len__(self) -> int:

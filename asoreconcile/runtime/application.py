@@ -114,6 +114,8 @@ class Application:
         again if it dies."""
         self.clock = clock or SystemClock(start_thread=self.threads.start)
         self.registry = CollectorRegistry()
+        # In a registry of its own: two applications of one process, as in tests, would
+        # collide in the library's global one.
         ProcessCollector(registry=self.registry)
         self.metrics = RuntimeMetrics(self.registry)
         self.metrics.threads(self.threads)

@@ -21,6 +21,7 @@ from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
 from asoreconcile.threads import Threads
 
+# Slow calls may rightly take minutes, and a restart would only make them again.
 _NO_PROGRESS_SECONDS = 900.0
 _NO_THREAD_SECONDS = 60.0
 # Of a stop's time; the rest is for unwinding.
@@ -119,6 +120,7 @@ class Controller:
             self._started = True
         if self._metrics:
             self._metrics.max_concurrent.set(self._max_concurrent)
+        # First: the wait is for the sources that are registered when it begins.
         self.warm_up()
         self._cache_sync.start(self._sources.registrations)
 
@@ -141,6 +143,8 @@ class Controller:
         in the middle of a write would be written again beside it. Idempotent; `stop`
         may follow.
         """
+        # The worker first, then along the data flow: nothing begins any more, and
+        # nothing is queued that nobody will take.
         self._worker.closed.set()
         self._cache_sync.close()
         self._sources.close()

@@ -118,7 +118,8 @@ class Listening(Protocol):
 
     name: str
 
-    def lost(self) -> str: ...
+    def lost(self) -> str:
+        """Why it listens no more; "" while it does, or before it began."""
 
 
 class ListenersAlive:

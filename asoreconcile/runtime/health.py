@@ -18,7 +18,9 @@ from asoreconcile.threads import Threads
 _log = Logger(__name__)
 DEGRADED_AFTER_SECONDS = 120.0
 _BEAT_SECONDS = 10.0
+# A minute: where processors are short timers are late, and a restart would not help.
 _MISSED_BEATS = 6
+# With every kind installed there are hundreds of targets.
 _SHOWN = 10
 
 
@@ -58,6 +60,7 @@ class HealthChecks:
             self._checks[name] = check
 
     def remove(self, name: str) -> None:
+        """Take a check away; nothing if there is none of that name."""
         with self._lock:
             self._checks.pop(name, None)
 
@@ -69,6 +72,7 @@ class HealthChecks:
         Reasons are withheld from who did not ask: the endpoint needs no login.
         """
         with self._lock:
+            # A copy: checks run without the lock, and kinds come and go meanwhile.
             checks = dict(self._checks) or {"ping": _ping}
         verdicts = {
             name: _run(name, check)
@@ -133,6 +137,7 @@ class CachesSynced:
             self._sources[kind] = (has_synced, last_error, since)
 
     def forget(self, kind: str) -> None:
+        """Ask no more of a kind, whose informer is gone."""
         with self._lock:
             self._sources.pop(kind, None)
 
@@ -164,9 +169,11 @@ class TimersAlive:
         self._timer = DeadlineTimer(clock, self._beat)
 
     def start(self) -> None:
+        """Set the first timer; each one sets the next."""
         self._beat()
 
     def stop(self, timeout_seconds: float = 0.0) -> list[str]:  # noqa: ARG002 - a service's stop
+        """Set no more timers; never blocks and always succeeds."""
         self._stopped = True
         self._timer.cancel()
         return []

@@ -207,6 +207,8 @@ class Manager:
         with self._lock:
             if self._stop.is_set() or self._phase is not _Phase.RUNNING:
                 return False
+            # In one step with the look at the list: a service that is added at this
+            # moment is in it, or finds the group open and starts itself.
             self._open.add(group)
             services = list(self._services[group])
         behind_step = False
@@ -229,6 +231,7 @@ class Manager:
         with self._lock:
             if self._phase is not _Phase.RUNNING or self._stop.is_set():
                 return False
+            # Before it starts: one that fails half-way is stopped as well.
             self._started[group].append(service)
         try:
             retry(
@@ -267,6 +270,7 @@ class Manager:
     def _on_lost(self) -> None:
         """Time is over, also for a stop that has begun: others may be writing."""
         self._lost = True
+        # A stop may be waiting for the leaders: no time is left for that now.
         with self._lock:
             over = self._over
         self._fail(LeadershipLostError("leader election lost"))
@@ -297,6 +301,8 @@ class Manager:
             writing = writing or (group is RunnableGroup.LEADER and bool(left))
             still_running += left
         if self._elector is not None:
+            # Given back while something still writes, the lease would let two write at
+            # once.
             release = not writing and not self._lost
             still_running += self._elector.stop(self._remaining(), release=release)
         return still_running

@@ -38,10 +38,13 @@ SUBJECT_ACCESS_REVIEWS = ApiResource(
 Answer = TypeVar("Answer")
 
 _REVIEW_SECONDS = 10.0
+# controller-runtime's times. What is refused is asked again sooner: a role or an
+# account may have been made a moment ago.
 _KNOWN_SECONDS = 60.0
 _UNKNOWN_SECONDS = 10.0
 _ALLOWED_SECONDS = 300.0
 _DENIED_SECONDS = 30.0
+# Anybody can invent tokens: they must not fill the memory.
 _MOST_ANSWERS = 1000
 
 

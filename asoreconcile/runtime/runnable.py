@@ -34,6 +34,8 @@ class RunnableGroup(IntEnum):
     LEADER = 5
 
 
+# What writes ends while caches and webhooks, which its last steps may need, are there;
+# probes are answered to the end.
 STOP_ORDER = (
     RunnableGroup.OTHERS,
     RunnableGroup.LEADER,
@@ -82,6 +84,9 @@ class RunnableHooks:
         self._on_stop = on_stop
 
     def start(self) -> None:
+        """Run the function, and return when it has ended; what it raises stops the
+        manager.
+        """
         self._run()
 
     def stop(self, timeout_seconds: float) -> list[str]:  # noqa: ARG002 - a service's stop
@@ -114,9 +119,11 @@ class RunnableFunc:
         self.on_failure: Callable[[BaseException], None] | None = None
 
     def start(self) -> None:
+        """Start the thread; returns at once."""
         self._start_thread(self.name, self._guarded)
 
     def stop(self, timeout_seconds: float) -> list[str]:
+        """Ask the function to end and wait; its name is returned if it runs on."""
         self._stop.set()
         return [] if self._clock.wait(self._ended, timeout_seconds) else [self.name]
 
@@ -201,6 +208,7 @@ class AfterCaches:
                 if not self._held:
                     self.settled.set()
                     return
+                # A stable sort: in a group they start as they were added.
                 self._held.sort(key=lambda held: held[0])
                 group, service = self._held.pop(0)
             self._start(group, service)

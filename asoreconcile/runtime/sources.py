@@ -162,6 +162,7 @@ class CacheSync:
 
     @property
     def is_open(self) -> bool:
+        """True once all sources have synced; it never becomes False again."""
         return self._is_open
 
     def start(self, registrations: Sequence[HandlerRegistration]) -> None:
@@ -180,6 +181,7 @@ class CacheSync:
         if not all(item.has_synced() for item in self._registrations):
             self._later()
             return
+        # `start` and a timer may get here at once: one of them opens.
         with self._lock:
             first, self._is_open = not self._is_open, True
         if first:

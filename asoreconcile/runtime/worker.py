@@ -87,6 +87,7 @@ class InFlightReconciles:
         return begun
 
     def end(self, ended: InFlightReconcile) -> None:
+        """Forget a reconcile that has ended, on the thread that ran it."""
         with self._lock:
             self._running.pop(ended.thread, None)
 
@@ -169,6 +170,8 @@ class Worker:
         """One reconcile of one object: blocks for as long as it takes."""
         if self._throttle is not None and not self._throttle.wait(self.closed):
             return
+        # Taken from the queue before it was shut down: nothing is lost, the process or
+        # the controller that follows lists everything anew.
         if self.closed.is_set():
             return
         reconcile_id = str(uuid.uuid4())

@@ -16,6 +16,7 @@ from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
+# A fixed time: the limiter may be what has failed.
 _AGAIN_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
 
@@ -29,6 +30,10 @@ class StartThread(Protocol):
 
 
 def start_daemon(name: str, target: Callable[[], None]) -> None:
+    """Start a thread that does not keep the process alive.
+
+    Raises RuntimeError where the machine starts no more.
+    """
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
@@ -77,6 +82,7 @@ class WorkerPool(Generic[Key]):
 
     @property
     def workers(self) -> int:
+        """How many threads there are now, idle ones included."""
         return self._workers
 
     def refused_seconds(self) -> float:
@@ -107,6 +113,8 @@ class WorkerPool(Generic[Key]):
         with self._lock:
             if not self._has_room():
                 return
+            # Those that are starting will take some: else each key that comes meanwhile
+            # would start one more.
             wanted = self._queue.unclaimed() - self._starting
             count = max(0, min(wanted, self._most - self._workers))
             first = count > 0 and self._workers == 0

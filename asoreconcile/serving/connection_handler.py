@@ -24,6 +24,8 @@ from asoreconcile.serving.messages import RequestHandler, ServerRequest, ServerR
 
 _log = Logger(__name__)
 
+# This, the time of an idle connection and the length of a head are what
+# controller-runtime's servers allow.
 READ_SECONDS = 32.0
 _IDLE_SECONDS = 90.0
 _LINGER_SECONDS = 2.0
@@ -31,6 +33,7 @@ _HEAD_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
 _MOST_HEADERS = 100
 _LINE_BYTES = 1 << 16
+# Not `//`: the base class makes one slash of two, so that no path names a host.
 _REQUEST_LINE = re.compile(rb"([A-Z]+) (/(?!/)[!-~]*) HTTP/1\.1\r\n")
 _HEADER = re.compile(
     rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*\r\n", re.MULTILINE
@@ -83,6 +86,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         super().__init__(connection, client, server)
 
     def setup(self) -> None:
+        """Put readers and writers with our own limits in place of the library's."""
         super().setup()
         self._input = _Limited(self.connection)
         self.rfile = self._reader = io.BufferedReader(self._input)
@@ -157,6 +161,8 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         if self.command not in self._terms.methods:
             self._refuse(405)
             return None
+        # No client of ours sends chunks, and a length that is known first is what
+        # bounds a body before it is read.
         if "transfer-encoding" in headers:
             self._refuse(411)
             return None
@@ -201,6 +207,10 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         self.close_connection = self._unread = True
 
     def finish(self) -> None:
+        """End the connection so that the peer can still read the answer.
+
+        Closing with unread bytes resets it, and the answer would be lost with them.
+        """
         super().finish()
         if self._unread:
             self._linger()
@@ -220,6 +230,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         self._respond(ServerResponse(status, f"{phrase}\n".encode()))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's
+        """Log at debug: the library would write each request to stderr."""
         _log.debug("Request answered", request=format % args)
 
 

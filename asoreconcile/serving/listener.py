@@ -28,6 +28,7 @@ _log = Logger(__name__)
 
 _HANDSHAKE_SECONDS = 10.0
 _MAX_CONNECTIONS = 512
+# For probes: a port that is full of slow clients must not have the pod restarted.
 _RESERVE = 16
 _FIRST_PAUSE_SECONDS = 0.005
 _LAST_PAUSE_SECONDS = 1.0
@@ -118,7 +119,9 @@ class Listener:
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
+    # The limiter waits for answers, and within a time; this would wait for all threads.
     block_on_close = False
+    # The library's 5 would refuse an API server that opens many at once.
     request_queue_size = 128
 
     def __init__(
@@ -213,6 +216,7 @@ class _Server(socketserver.ThreadingTCPServer):
         """The connection itself, or TLS on a duplicate of it."""
         if self._tls is None:
             return connection.dup()
+        # On its own thread: a client that says nothing holds up nobody else.
         connection.settimeout(_HANDSHAKE_SECONDS)
         return self._tls().wrap_socket(connection.dup(), server_side=True)
 

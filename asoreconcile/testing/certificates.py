@@ -21,6 +21,7 @@ class Authority:
 
     @property
     def pem(self) -> bytes:
+        """The authority's certificate in PEM: what clients are told to trust."""
         return self._authority.pem
 
     @property

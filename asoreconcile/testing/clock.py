@@ -21,9 +21,11 @@ class FakeClock:
         self._waiting = 0
 
     def monotonic(self) -> float:
+        """Seconds advanced since the clock was made; from 0.0, never backwards."""
         return self._elapsed
 
     def now(self) -> datetime:
+        """The start time that was given, later by the seconds advanced. In UTC."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
@@ -41,6 +43,11 @@ class FakeClock:
         return event.is_set()
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
+        """Have `call` run once `monotonic()` reaches `deadline`, on the thread that
+        advances.
+
+        Even a deadline that has passed waits for the next `advance`.
+        """
         timer = _FakeTimer(call)
         with self._changed:
             heapq.heappush(self._timers, (deadline, next(self._order), timer))
@@ -84,13 +91,19 @@ class ShiftedClock:
         self.offset_seconds = 0.0
 
     def monotonic(self) -> float:
+        """The inner clock's: the offset moves the wall clock alone, as a real
+        correction does.
+        """
         return self._inner.monotonic()
 
     def now(self) -> datetime:
+        """The inner clock's time, moved by `offset_seconds`."""
         return self._inner.now() + timedelta(seconds=self.offset_seconds)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        """Block as the inner clock does; True if the event was set in time."""
         return self._inner.wait(event, timeout_seconds)
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
+        """Have the inner clock call; `deadline` is in its monotonic seconds."""
         return self._inner.call_at(deadline, call)

@@ -30,6 +30,7 @@ class ControlError(Exception):
 
 
 def is_control(request: Request) -> bool:
+    """True for requests below `/_control/`, which are not the played API's."""
     return request.path.startswith(PREFIX)
 
 
@@ -41,6 +42,7 @@ def check_token(request: Request, token: str) -> None:
 
 
 def answered(status: int, document: Any) -> Response:
+    """A JSON response of that status."""
     return Response(status, jsontext.dumps(document), _JSON)
 
 

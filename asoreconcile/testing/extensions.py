@@ -102,10 +102,17 @@ class FakeArm:
         return self
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
+        """A copy of the registered body.
+
+        Raises the registered error, or the one for unknowns.
+        """
         body: JsonObject = copy_json(self._answer("GET", arm_id, api_version))
         return body
 
     def head(self, arm_id: str, api_version: str, /) -> bool:
+        """True if a HEAD is registered and answers, False for a 404; raises other
+        errors.
+        """
         try:
             self._answer("HEAD", arm_id, api_version)
         except ArmError as error:
@@ -117,6 +124,7 @@ class FakeArm:
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
     ) -> outcomes.ArmOutcome:
+        """The registered outcome; the body sent is kept in `bodies`."""
         self.bodies.append(body)
         return self._outcome("PUT", arm_id, api_version)
 
@@ -129,6 +137,7 @@ class FakeArm:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> outcomes.ArmOutcome:
+        """The registered outcome; query and headers are kept in `options`."""
         self.options.append({"query": dict(query or {}), "headers": dict(headers)})
         return self._outcome("DELETE", arm_id, api_version)
 
@@ -139,6 +148,7 @@ class FakeArm:
         body: JsonObject | None = None,
         /,
     ) -> outcomes.ArmOutcome:
+        """The registered outcome; a body that was sent is kept in `bodies`."""
         if body is not None:
             self.bodies.append(body)
         return self._outcome("POST", arm_id_with_action, api_version)
@@ -151,12 +161,14 @@ class FakeArm:
         *,
         query: Mapping[str, str] | None = None,
     ) -> Iterator[JsonObject]:
+        """The registered list, item by item; the query is not looked at."""
         del query
         return iter(copy_json(self._answer("LIST", path, api_version)))
 
     def poll(
         self, token: Token, progress: outcomes.Progress = outcomes.NO_PROGRESS, /
     ) -> outcomes.ArmOutcome:
+        """The outcome registered for POLL of the token's URL; the progress is kept."""
         self.progress.append(progress)
         return self._outcome("POLL", token.url, "")
 
@@ -188,9 +200,13 @@ class FakeObjects:
         self._objects = {(gvk_of(o).group_kind, key_of(o)): o for o in objects}
 
     def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
+        """The object given at the start, not a copy; None if there is none."""
         return self._objects.get((group_kind, key))
 
     def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
+        """The object in the same namespace that `spec.owner.name` names, of any kind;
+        or None.
+        """
         name = ((obj.get("spec") or {}).get("owner") or {}).get("name")
         here = key_of(obj).namespace
         for (_, key), owner in self._objects.items():
@@ -209,6 +225,7 @@ class FakeVersion:
 
     @property
     def group_kind(self) -> GroupKind:
+        """The kind without its version, as extensions look others up."""
         return self.gvk.group_kind
 
 

@@ -72,10 +72,12 @@ class Server(ABC):
     """What runs from `start()` to `close()`, or as long as a `with` block does."""
 
     @abstractmethod
-    def start(self) -> None: ...
+    def start(self) -> None:
+        """Begin to serve; must not block."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Stop serving; blocks until nothing listens any more."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -111,13 +113,18 @@ class HttpServer(Server):
 
     @property
     def port(self) -> int:
+        """The port it listens on, taken from the system when none was asked for."""
         return int(self._server.server_address[1])
 
     @property
     def url(self) -> str:
+        """`http://127.0.0.1:PORT`, or https where a subclass speaks TLS."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def start(self) -> None:
+        """Accept connections from now on, on a thread of its own; those made earlier
+        waited.
+        """
         self._thread.start()
 
     def close(self) -> None:

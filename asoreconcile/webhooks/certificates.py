@@ -17,6 +17,7 @@ from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
 
+# Longer than the process lives: nobody renews it.
 _SELF_SIGNED_DAYS = 3650.0
 # Pauses of 0.1, 0.2, 0.4 and 0.8 s: a certificate and its key are two files, and the
 # one is there before the other.
@@ -125,5 +126,6 @@ def server_context() -> ssl.SSLContext:
     """A server's context with nothing to show yet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # The API server offers HTTP/2 as well, which the listener does not speak.
     context.set_alpn_protocols(["http/1.1"])
     return context

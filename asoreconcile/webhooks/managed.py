@@ -50,6 +50,8 @@ _log = Logger(__name__)
 _ROUND_SECONDS = 600.0
 _RETRY_SECONDS = 10.0
 _COALESCE_SECONDS = 0.5
+# Until then every replica has looked at the Secret, and the API server was told of the
+# new authority: only then may it sign.
 _PROPAGATION_ROUNDS = 3
 
 
@@ -135,6 +137,9 @@ class ManagedCertificates:
         self._threads.start(self.name, self._run, stopping=self._stopping)
 
     def stop(self, timeout_seconds: float) -> list[str]:
+        """End the thread, also in the middle of a pause; blocks up to the time
+        given.
+        """
         self._stopping.set()
         self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
@@ -235,6 +240,8 @@ class ManagedCertificates:
         data = {name: base64.b64encode(pem).decode() for name, pem in kept.items()}
         key = self._secret
         if secret is not None:
+            # Of two replicas that renew at once the second is refused, and takes what
+            # the first has made.
             read = {"resourceVersion": resource_version(secret)}
             self._client.patch(SECRETS, key, {"metadata": read, "data": data})
             return

@@ -83,4 +83,5 @@ class WebhookMetrics:
         )
 
     def answered(self, path: str, status: int) -> None:
+        """Count one answered review. status: the HTTP status."""
         self._requests.labels(path, str(status)).inc()

@@ -26,6 +26,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 _AUTHORITY_NAME = "asoreconcile webhooks"
 _AUTHORITY_DAYS = 3650.0
 _CERTIFICATE_DAYS = 365.0
+# As cert-manager: a third of its life is left in which renewing may go wrong.
 _ROTATE_AFTER = 2 / 3
 
 CertificateBundle = Mapping[str, bytes]

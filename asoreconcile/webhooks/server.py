@@ -45,6 +45,8 @@ from asoreconcile.webhooks.routes import (
 OFF = ("", "0")
 """Addresses that mean: nowhere."""
 
+# Over HTTP/1.1 so many reviews are answered at once: this, times the length of a
+# review, bounds the memory they take.
 _CONNECTIONS = 64
 _TIMEOUT_SECONDS = 10.0  # the API server's own default
 _DIAL_SECONDS = 1.0
@@ -233,6 +235,7 @@ def _greet(address: tuple[str, int]) -> None:
     """Raises OSError (ssl.SSLError is one)."""
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname = False
+    # Only whether somebody greets counts: the authority is looked at elsewhere.
     anybody.verify_mode = ssl.CERT_NONE
     with (
         socket.create_connection(address, timeout=_DIAL_SECONDS) as plain,

@@ -22,7 +22,8 @@ _BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
 class ReadClient(Lister, Protocol):
     """What an import asks of `arm.client.ArmClient`."""
 
-    def get(self, arm_id: str, api_version: str) -> JsonObject: ...
+    def get(self, arm_id: str, api_version: str) -> JsonObject:
+        """The resource's body. Blocking; raises ArmError, ArmTransportError."""
 
 
 class PatientReads:

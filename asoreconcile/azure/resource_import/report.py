@@ -31,7 +31,8 @@ class Reporter(Protocol):
     def found(self, count: int) -> None:
         """So many resources more are to be read."""
 
-    def outcome(self, outcome: ImportOutcome) -> None: ...
+    def outcome(self, outcome: ImportOutcome) -> None:
+        """Told of each resource and list once, when it is done with."""
 
     def waiting(self, seconds: float, why: str) -> None:
         """A read waits before it is tried again."""
@@ -41,13 +42,13 @@ class NoReporter:
     """Follows nothing."""
 
     def found(self, count: int) -> None:
-        pass
+        """Does nothing."""
 
     def outcome(self, outcome: ImportOutcome) -> None:
-        pass
+        """Does nothing."""
 
     def waiting(self, seconds: float, why: str) -> None:
-        pass
+        """Does nothing."""
 
 
 @attrs.frozen
@@ -78,6 +79,7 @@ class ImportReport:
 
     @property
     def imported(self) -> int:
+        """How many resources became manifests."""
         return sum(outcome.status == "imported" for outcome in self.outcomes)
 
     def rows(self) -> list[ReportRow]:
@@ -92,4 +94,5 @@ def _cell(outcome: ImportOutcome) -> tuple[str, ImportStatus, str]:
 
 
 def in_order(outcomes: Iterable[ImportOutcome]) -> tuple[ImportOutcome, ...]:
+    """Sorted by ARM id, so that two runs report alike however their threads raced."""
     return tuple(sorted(outcomes, key=lambda one: one.arm_id.lower()))

@@ -24,6 +24,7 @@ class ResourceTask:
 
     @property
     def key(self) -> str:
+        """The id without its case: two tasks with one key are the same work (I2)."""
         return ids.key(self.id.text)
 
 
@@ -36,6 +37,9 @@ class ListTask:
 
     @property
     def key(self) -> str:
+        """By the path without its case; apart from the task that reads a resource
+        there.
+        """
         return f"list {ids.key(self.path)}"
 
 
@@ -47,6 +51,9 @@ class GroupTask:
 
     @property
     def key(self) -> str:
+        """By the id without its case; apart from the task that reads the group
+        itself.
+        """
         return f"group {ids.key(self.id)}"
 
 

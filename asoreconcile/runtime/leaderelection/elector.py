@@ -41,6 +41,7 @@ from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
+# As controller-runtime: time for a process that lost the lease to end by itself.
 _TOLERANCE_SECONDS = 20.0
 
 
@@ -216,6 +217,7 @@ class LeaseElector:
 
     def _on_event(self, event: Event) -> None:
         """Called by the watch thread with the lease, which may be old."""
+        # The watch may bring a state of before our own write: the answer knows better.
         if self._fence.holds:
             return
         entry = event.new if isinstance(event, Updated) else event.entry
@@ -227,6 +229,7 @@ class LeaseElector:
         """Renew until stopped, or no longer the leader."""
         _log.info("Leading", lease=str(self._key), identity=self.identity)
         self._show(leads=True)
+        # Who leads knows the lease from its own writes; the watch is for standbys.
         self._informer.ask_to_stop()
         # Not on this thread: starting all that leads takes time, and renewals go on.
         self._start_thread("leading", self._elected)
@@ -248,6 +251,7 @@ class LeaseElector:
             try:
                 if self._lease_lock.release():
                     _log.info("Lease was given back", lease=str(self._key))
+            # Somebody has written it since it was read: what is read next decides.
             except ConflictError:
                 continue
             except (ApiError, TransportError) as error:

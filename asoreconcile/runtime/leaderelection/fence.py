@@ -59,6 +59,7 @@ class LeaseFence:
 
     def check(self) -> None:
         """Raises NotLeadingError once it has ended; before it began all may write."""
+        # Without the lock: this is asked before each piece of each write.
         if self._ended or self._is_over():
             raise NotLeadingError("this process leads no more")
 
@@ -70,6 +71,8 @@ class LeaseFence:
             if self._ended or self._until is None:
                 return
             if not self._is_over():
+                # It was extended. Renewals leave the timer alone, as they come every
+                # two seconds.
                 self._guard = self._clock.call_at(self._until, self._ring)
                 return
             self._ended = True

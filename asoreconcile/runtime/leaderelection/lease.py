@@ -12,6 +12,7 @@ import attrs
 
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, spec
 
+# client-go's factor.
 _JITTER = 1.2
 _MIN_REQUEST_SECONDS = 1.0
 
@@ -96,6 +97,7 @@ def seen(
         before is not None
         and before.lease is not None
         and lease is not None
+        # Not by resource version: an annotation that somebody adds renews nothing.
         and spec(before.lease) == spec(lease)
     )
     return LeaseObservation(lease, before.since if same and before else now)
@@ -120,6 +122,7 @@ def decide(
     if lease is None:
         return WriteLease(_new(key, identity, wall, timing), create=True)
     holder = holder_of(lease)
+    # Taken by an earlier try, whose answer was lost.
     if holder == identity:
         return WriteLease(renewed(lease, identity, wall=wall, timing=timing))
     until = known.since + _duration_seconds(lease, timing)
@@ -147,6 +150,7 @@ def released(
     stamp = _micro_time(wall)
     record = {
         "holderIdentity": "",
+        # 0 would say it better; the API server refuses it.
         "leaseDurationSeconds": 1,
         "renewTime": stamp,
         "acquireTime": stamp,
@@ -166,6 +170,7 @@ def _record(
     stamp = _micro_time(wall)
     return {
         "holderIdentity": identity,
+        # A Lease counts in whole seconds: rounded down, others would begin too early.
         "leaseDurationSeconds": math.ceil(timing.lease_seconds),
         "acquireTime": stamp,
         "renewTime": stamp,

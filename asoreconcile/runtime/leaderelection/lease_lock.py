@@ -45,6 +45,7 @@ class ObservedLease:
 
     @property
     def is_ours(self) -> bool:
+        """True if this process was the holder when the lease was last seen."""
         return self.holder == self._identity
 
     def note(self, lease: JsonObject | None) -> None:
@@ -79,11 +80,16 @@ class ObservedLease:
 class LeaseClient(Protocol):
     """Reads and writes Leases (`kube.client.KubeClient`)."""
 
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject: ...
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """Read the Lease. Blocking; raises NotFoundError if there is none."""
 
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
+        """Make the Lease; raises AlreadyExistsError if another replica did."""
 
-    def replace(self, resource: ApiResource, obj: JsonObject) -> JsonObject: ...
+    def replace(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
+        """Write the Lease at the version that was read; ConflictError if it changed
+        since.
+        """
 
 
 class LeaseLock:

@@ -29,10 +29,14 @@ class Address:
 
     @property
     def name(self) -> str:
+        """The last name of the id, in the casing it was addressed by; of a group, the
+        group's.
+        """
         return self.names[-1]
 
     @property
     def namespace(self) -> str:
+        """The provider in lower case: `microsoft.network`."""
         return self.type.partition("/")[0]
 
     @property
@@ -45,6 +49,7 @@ class Address:
 
     @property
     def is_group(self) -> bool:
+        """True for a resource group itself, False for what is in one."""
         return self.type == "microsoft.resources/resourcegroups"
 
     @property
@@ -61,6 +66,7 @@ class Address:
 
     @property
     def group_name(self) -> str:
+        """The resource group's name without its path; "" for what is in no group."""
         return self.group.rpartition("/")[2]
 
     @property

@@ -77,6 +77,7 @@ class Cloud(Server):
         return self._tokens.url
 
     def start(self) -> None:
+        """Start serving both endpoints, each on threads of its own; returns at once."""
         self._arm.start()
         self._tokens.start()
 

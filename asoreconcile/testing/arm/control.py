@@ -33,17 +33,30 @@ class Controlled(Protocol):
 
     journal: list[Exchange]
 
-    def resources(self) -> dict[str, JsonObject]: ...
+    def resources(self) -> dict[str, JsonObject]:
+        """A copy of every resource's body, by its id."""
 
-    def remove(self, id_: str) -> None: ...
+    def remove(self, id_: str) -> None:
+        """Take a resource away as somebody else would, with all below it."""
 
-    def script(self, line: str) -> None: ...
+    def script(self, line: str) -> None:
+        """Add a fault by one line of the script language.
 
-    def style(self, type_: str, name: str) -> None: ...
+        Raises ValueError for a wrong line.
+        """
 
-    def deny(self, resource: str, name: str) -> None: ...
+    def style(self, type_: str, name: str) -> None:
+        """Have a resource type answer as one of the named styles says (W1-W26)."""
 
-    def advance(self, seconds: float) -> None: ...
+    def deny(self, resource: str, name: str) -> None:
+        """Have a policy of this name refuse writes of resources whose id matches a
+        pattern.
+        """
+
+    def advance(self, seconds: float) -> None:
+        """Put the simulator's clock forward: operations end, tokens expire, buckets
+        fill.
+        """
 
 
 class Control:
@@ -54,6 +67,11 @@ class Control:
         self._azure = azure
 
     def handle(self, request: Request) -> Response:
+        """The answer to one request below `/_control/`.
+
+        403 without the right token, 400 with the mistake for a body or path that makes
+        no sense. Nothing is raised.
+        """
         given = request.headers.get("x-control-token", "").encode()
         if not self._token or not hmac.compare_digest(given, self._token.encode()):
             return error(403, "Forbidden", "The control token is missing or wrong.")

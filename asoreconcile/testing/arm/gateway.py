@@ -67,6 +67,9 @@ class Gateway:
 
     @property
     def provider(self) -> Provider:
+        """The provider that answers for single resources, for the server's own
+        settings.
+        """
         return self._provider
 
     def handle(self, request: Request, principal: str = "") -> Response:

@@ -34,6 +34,12 @@ class Keeper:
         *,
         keeps_children: bool = False,
     ) -> Resource:
+        """Write a resource as it was sent, make the children its body carries, and
+        return it.
+
+        present: the resource that has this id now; None makes a new one.
+        keeps_children: child resources stay as they are, whatever the body embeds.
+        """
         if present is not None:
             address = present.address  # the casing of the first write stays
         else:
@@ -80,6 +86,10 @@ class Keeper:
                 self.seed(address, item)
 
     def remove(self, resource: Resource) -> None:
+        """Delete a resource with all below it, and forget the operations of each.
+
+        A vault is noted as soft-deleted, so that its name stays taken (I7).
+        """
         key = resource.address.key
         for gone in self._resources.remove(key):
             self._vaults.note_removed(gone)

@@ -38,6 +38,7 @@ class Machine(Server):
 
     @property
     def url(self) -> str:
+        """`http://127.0.0.1:PORT`, what IDENTITY_ENDPOINT and its like are made of."""
         return self._server.url
 
     @property
@@ -54,9 +55,14 @@ class Machine(Server):
         }
 
     def start(self) -> None:
+        """Start serving on a thread of its own; returns at once."""
         self._server.start()
 
     def close(self) -> None:
+        """Let go of requests that a fault holds, then stop.
+
+        Blocks until the listener is gone.
+        """
         self.faults.release_all()
         self._server.close()
 

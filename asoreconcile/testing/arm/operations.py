@@ -72,6 +72,13 @@ class Operations:
         failure: Failure | None,
         finish: Callable[[Failure | None], None],
     ) -> Operation:
+        """Record a new operation and return it; it runs until its time or its polls are
+        over.
+
+        finish: called once when it ends, under the server's lock, with the failure that
+        was asked for or None; not if a later operation on the resource took its place.
+        answer: what the write answers, for styles that repeat it.
+        """
         seconds = self._seconds if style.seconds is None else style.seconds
         if style.polls is not None:
             seconds = float("inf")
@@ -94,6 +101,9 @@ class Operations:
         return operation
 
     def find(self, id_: str) -> Operation | None:
+        """The operation of that id, running or ended; None for ids that were never
+        given out.
+        """
         return self._all.get(id_)
 
     def running(self, key: str) -> Operation | None:

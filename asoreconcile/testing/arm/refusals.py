@@ -79,18 +79,25 @@ def not_supported(method: str) -> Response:
 
 
 def subscription_not_found(id_: str) -> RefusedError:
+    """404 SubscriptionNotFound, as ARM words it for a subscription it does not know
+    (V3).
+    """
     return RefusedError(
         404, "SubscriptionNotFound", f"The subscription '{id_}' could not be found."
     )
 
 
 def group_not_found(name: str) -> RefusedError:
+    """404 ResourceGroupNotFound, for a path into a group that is not there (V3)."""
     return RefusedError(
         404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found."
     )
 
 
 def resource_not_found(address: Address) -> RefusedError:
+    """404 ResourceNotFound, naming the type, all names and the group, as ARM
+    does (V3).
+    """
     names = "/".join(address.names)
     where = f" under resource group '{address.group_name}'" if address.group else ""
     return RefusedError(

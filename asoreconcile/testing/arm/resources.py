@@ -67,9 +67,11 @@ class Resources:
         return iter(list(self._all.values()))
 
     def find(self, id_: str) -> Resource | None:
+        """The resource of an id in any casing; None if there is none."""
         return self._all.get(id_.lower())
 
     def put(self, resource: Resource) -> None:
+        """Enter a resource, in the place of one that has its id."""
         self._all[resource.address.key] = resource
 
     def born(self, address: Address) -> Address:

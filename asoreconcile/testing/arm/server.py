@@ -191,6 +191,11 @@ class ArmServer(Cloud):
         return response
 
     def answer(self, request: Request) -> Response:
+        """The simulator's answer to one request; called by connection threads, one at a
+        time.
+
+        A token is not demanded here: the gateway answers 401 where none was shown.
+        """
         grant = self.entra.grant(bearer_token(request))
         with self._lock:
             return self._gateway.handle(request, grant.client_id if grant else "")

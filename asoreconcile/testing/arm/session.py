@@ -52,5 +52,8 @@ class ArmSession(requests.Session):
         return super().request(method, target, **options)
 
     def close(self) -> None:
+        """Close the connections and remove the folder with the authority's
+        certificate.
+        """
         super().close()
         self._folder.cleanup()

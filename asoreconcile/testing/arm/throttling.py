@@ -25,6 +25,7 @@ class Size:
     refill_per_second: float
 
     def times(self, factor: float) -> "Size":
+        """The same bucket with `factor` times the capacity and the refill."""
         return Size(self.capacity * factor, self.refill_per_second * factor)
 
 

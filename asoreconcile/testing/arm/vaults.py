@@ -23,6 +23,9 @@ class SoftDeletedVaults:
         self._deleted: dict[str, _Deleted] = {}
 
     def note_removed(self, resource: Resource) -> None:
+        """Keep the name of a removed vault taken until it is purged; other types are
+        ignored.
+        """
         address = resource.address
         if address.type == _VAULTS:
             location = str(resource.body.get("location") or "")

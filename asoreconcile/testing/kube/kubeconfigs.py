@@ -26,6 +26,7 @@ def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:
 
 
 def text(document: JsonObject) -> str:
+    """A kubeconfig as YAML, members in the order given."""
     return yaml.safe_dump(document, sort_keys=False)
 
 

@@ -88,13 +88,16 @@ class KubeServer(Server):
 
     @property
     def url(self) -> str:
+        """`https://127.0.0.1:PORT`, what a kubeconfig names."""
         return self._server.url
 
     @property
     def port(self) -> int:
+        """The port it listens on; it stays the same over `restart`."""
         return self._server.port
 
     def start(self) -> None:
+        """Accept connections from now on, on threads of its own; returns at once."""
         self._server.start()
 
     def close(self) -> None:
@@ -156,6 +159,9 @@ class KubeServer(Server):
         return kubeconfigs.kubeconfig(self.url, self.ca_pem, token or self.token)
 
     def kubeconfig_text(self, token: str = "") -> str:
+        """The kubeconfig as YAML; `token` is another user's, the administrator's by
+        default.
+        """
         return kubeconfigs.text(self.kubeconfig(token))
 
     def write_kubeconfig(self, path: str | Path, token: str = "") -> None:

@@ -49,6 +49,7 @@ class Exchange:
 
 
 def target_of(method: str, path: str, api_version: str) -> Target:
+    """What a request is recognised by: path and api-version count without case."""
     return Target(method, path.rstrip("/").lower(), api_version.lower())
 
 

@@ -87,6 +87,9 @@ class Playback:
         return played
 
     def summary(self) -> Summary:
+        """What was asked so far, what did not fit, and what of the recording was not
+        played.
+        """
         names = self._script.resources
         return Summary(
             requests=dict(Counter(asked.method for asked in self.journal)),

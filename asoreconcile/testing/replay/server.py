@@ -58,6 +58,9 @@ class ReplayServer(Cloud):
             return self._playback.summary()
 
     def answer(self, request: Request) -> Response:
+        """The recorded answer to this request; called by connection threads, one at a
+        time.
+        """
         target = target_of(
             request.method, request.path, request.query.get("api-version", "")
         )

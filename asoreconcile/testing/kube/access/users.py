@@ -27,6 +27,9 @@ class User:
 
     @property
     def all_groups(self) -> tuple[str, ...]:
+        """The groups with `system:authenticated`, as kube-apiserver adds it after
+        sign-in.
+        """
         if AUTHENTICATED in self.groups or UNAUTHENTICATED in self.groups:
             return self.groups
         return (*self.groups, AUTHENTICATED)
@@ -75,6 +78,7 @@ class Users:
         return self.of_token(token.strip()) if scheme.lower() == "bearer" else None
 
     def of_token(self, token: str) -> User | None:
+        """Whose token it is, or None. Compared in constant time."""
         given = token.encode()
         with self._lock:
             known = list(self._tokens)

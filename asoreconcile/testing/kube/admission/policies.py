@@ -24,6 +24,10 @@ class Bound:
     version: Resource
 
     def denied(self, write: Write, why: str, reason: str) -> StatusError:
+        """The refusal of a write, worded and coded as kube-apiserver does.
+
+        reason: a key of the reasons a validation may name: `Invalid`, `Forbidden`, ...
+        """
         resource = write.resource
         full = f"{resource.plural}.{resource.group}".rstrip(".")
         told = f"{self._who} denied request: {why}"
@@ -38,6 +42,9 @@ class Bound:
         )
 
     def warning(self, why: str) -> str:
+        """The text of the Warning header, where the binding warns instead of
+        refusing.
+        """
         return f"Validation failed for {self._who}: {why}"
 
     @property

@@ -40,21 +40,32 @@ class Knobs(Protocol):
     """What is controlled (`KubeServer`)."""
 
     @property
-    def faults(self) -> KubeFaults: ...
+    def faults(self) -> KubeFaults:
+        """The faults of the API's requests."""
 
     @property
-    def clock(self) -> ShiftedClock: ...
+    def clock(self) -> ShiftedClock:
+        """The clock of timestamps, which a test may put forward."""
 
     @property
-    def journal(self) -> list[Served]: ...
+    def journal(self) -> list[Served]:
+        """One entry for each answered request, the oldest first."""
 
-    def object_counts(self) -> Mapping[str, int]: ...
+    def object_counts(self) -> Mapping[str, int]:
+        """How many objects are stored, by `plural.group`."""
 
-    def cut_watches(self) -> None: ...
+    def cut_watches(self) -> None:
+        """Break all watches off, as a restarting load balancer does."""
 
-    def forget_changes(self) -> None: ...
+    def forget_changes(self) -> None:
+        """Drop the history of changes, so that watches from before get 410
+        (Expired).
+        """
 
-    def restart(self, outage_seconds: float = 0.0) -> None: ...
+    def restart(self, outage_seconds: float = 0.0) -> None:
+        """Stop serving for that many seconds, then go on with the same objects and
+        port.
+        """
 
 
 class Control:
@@ -65,6 +76,9 @@ class Control:
         self._token = token
 
     def handle(self, request: Request) -> Response:
+        """The answer to one request below `/_control/`: an error is one too, none is
+        raised.
+        """
         try:
             check_token(request, self._token)
             return self._route(request)

@@ -92,6 +92,9 @@ class KubeFaults(Faults):
 
 
 def subject_of(request: Request) -> Subject:
+    """The verb and the `plural.group/subresource` that faults are chosen by, as in
+    RBAC.
+    """
     attributes = attributes_of(request)
     return Subject(attributes.verb, attributes.full_resource)
 

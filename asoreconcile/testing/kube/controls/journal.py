@@ -26,6 +26,7 @@ class Served:
 
 
 def entry(request: Request, *, status: int, user: str) -> Served:
+    """The journal's entry for a request that was answered with `status`. Pure."""
     about = attributes_of(request)
     return Served(
         method=request.method,

@@ -27,6 +27,7 @@ class Measures(Collector):
         ProcessCollector(registry=self._registry)
 
     def count(self, served: Served) -> None:
+        """Add one answered request to `apiserver_request_total`."""
         resource, _, subresource = served.resource.partition("/")
         plural, _, group = resource.partition(".")
         verb = _VERBS.get(served.verb, served.verb.upper())

@@ -67,6 +67,9 @@ class EventForms:
     def converted(
         self, objects: Sequence[JsonObject], api_version: str
     ) -> list[JsonObject]:
+        """Each event in the form of `api_version`, in the given order; none is
+        refused.
+        """
         return [in_form(obj, api_version) for obj in objects]
 
 

@@ -21,7 +21,11 @@ class Converts(Protocol):
 
     def converted(
         self, objects: Sequence[JsonObject], api_version: str
-    ) -> list[JsonObject]: ...
+    ) -> list[JsonObject]:
+        """The objects at `api_version`, in order.
+
+        May block; raises StatusError if it cannot.
+        """
 
 
 @attrs.frozen
@@ -56,14 +60,21 @@ class Resource:
 
     @property
     def table(self) -> Table:
+        """Where objects are stored: the same for all versions, and for a kind in two
+        groups.
+        """
         return Table(self._kept_in, self.plural)
 
     @property
     def api_version(self) -> str:
+        """`group/version` of this resource, `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def stored_api_version(self) -> str:
+        """The `group/version` that objects are stored at, whichever one they
+        came by.
+        """
         version = self.stored_version or self.version
         return f"{self._kept_in}/{version}" if self._kept_in else version
 
@@ -78,11 +89,13 @@ class Resource:
 
     @property
     def subresources(self) -> tuple[str, ...]:
+        """Which of `status` and `scale` the path may end in."""
         found = ("status",) if self.has_status else ()
         return (*found, "scale") if self.scale else found
 
     @property
     def is_custom(self) -> bool:
+        """True for a CRD's resource: those have a schema, built-in ones do not."""
         return self.schema is not None
 
     @cached_property
@@ -250,6 +263,7 @@ class Kinds:
         self._served: dict[tuple[str, str], list[Resource]] = {}
 
     def all(self) -> list[Resource]:
+        """Every resource at every served version, as the stored CRDs are now."""
         return list(self._now().values())
 
     def versions(self, resource: Resource) -> list[Resource]:
@@ -257,6 +271,10 @@ class Kinds:
         return [r for r in self._now().values() if r.table == resource.table]
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource of those three path segments, or None.
+
+        `group` is "" for the core one.
+        """
         return self._now().get((group, version, plural))
 
     @property

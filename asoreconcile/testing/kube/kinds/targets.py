@@ -29,6 +29,7 @@ class Target:
 
     @property
     def key(self) -> ObjectKey:
+        """Namespace and name of the one object; of a collection, with an empty name."""
         return ObjectKey(self.namespace, self.name)
 
 

@@ -23,6 +23,9 @@ class Column:
     format: str = ""
 
     def definition(self) -> JsonObject:
+        """The column as a Table's `columnDefinitions` has it; wide ones have priority
+        1.
+        """
         return {
             "name": self.name,
             "type": self.type,

@@ -123,6 +123,11 @@ class Reads:
     def get(
         self, resource: Resource, key: ObjectKey, query: Mapping[str, str]
     ) -> JsonObject:
+        """The stored object, not a copy.
+
+        Raises StatusError: 404 if there is none, 504 if `resourceVersion` lies in the
+        future.
+        """
         if (wanted := query.get("resourceVersion", "")) not in ("", "0"):
             self._check_reached(listing.parse_version(wanted))
         obj = self._storage.get(resource.table, key)

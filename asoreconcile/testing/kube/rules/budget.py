@@ -36,6 +36,7 @@ class Priced:
 
     @property
     def most(self) -> int:
+        """What the expression may cost in one object at most, in CEL's units."""
         return self.once * self.times
 
 

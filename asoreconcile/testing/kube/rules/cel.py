@@ -39,7 +39,8 @@ class Program(Protocol):
     """A rule made ready. gives: BOOL, STRING, DYN, ..."""
 
     @property
-    def gives(self) -> str: ...
+    def gives(self) -> str:
+        """The CEL type of the result: BOOL, STRING, DYN, ..."""
 
     @property
     def tree(self) -> bytes:
@@ -50,6 +51,10 @@ class Program(Protocol):
 
 
 class Engine(Protocol):
+    """What compiles rules (the CEL package); tests of rules put a table in its
+    place.
+    """
+
     def compile(self, text: str) -> Program:
         """Raises RuleError for a text that is no rule."""
 

@@ -76,6 +76,9 @@ def tree(schema: JsonObject) -> Node | None:
 
 
 def uses_old(text: str) -> bool:
+    """True if a rule mentions `oldSelf` outside a string: it is then a transition rule,
+    which runs on updates alone.
+    """
     return _OLD.search(_LITERALS.sub("", text)) is not None
 
 

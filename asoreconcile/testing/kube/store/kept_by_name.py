@@ -21,6 +21,10 @@ _LEAST = timedelta(days=1)
 
 @attrs.frozen
 class Identity:
+    """What kubeconfigs rely on: the authority they trust and the
+    administrator's token.
+    """
+
     authority: Authority = attrs.field(repr=False)
     token: str = attrs.field(repr=False)
 

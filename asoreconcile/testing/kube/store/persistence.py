@@ -84,6 +84,9 @@ class DataFolder:
 
     @property
     def wants_compaction(self) -> bool:
+        """True once the log is more than twice what was live when it was last written
+        anew.
+        """
         return self._size > 2 * self._base + _SLACK_BYTES
 
     def compact(self, state: State) -> None:

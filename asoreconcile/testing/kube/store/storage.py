@@ -62,16 +62,26 @@ class ClosedError(DropConnection):
 class Folder(Protocol):
     """What outlives the process (`persistence.DataFolder`)."""
 
-    def load(self) -> State: ...
+    def load(self) -> State:
+        """All that the log holds; called once, before anything is served."""
 
-    def append(self, change: Change) -> None: ...
+    def append(self, change: Change) -> None:
+        """Write one change before it is answered.
+
+        Raises OSError, and the write then fails.
+        """
 
     @property
-    def wants_compaction(self) -> bool: ...
+    def wants_compaction(self) -> bool:
+        """True if the log should be written anew."""
 
-    def compact(self, state: State) -> None: ...
+    def compact(self, state: State) -> None:
+        """Write the log anew with this state alone, in one step: a crash leaves old or
+        new.
+        """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the log; nothing may be appended afterwards."""
 
 
 class Storage:
@@ -103,6 +113,10 @@ class Storage:
         return str(self.version)
 
     def get(self, table: Table, key: ObjectKey) -> JsonObject | None:
+        """The stored object, not a copy: callers do not change it.
+
+        None if there is none.
+        """
         return self._tables.get(table, {}).get(key)
 
     def items(self, table: Table) -> list[tuple[ObjectKey, JsonObject]]:
@@ -111,6 +125,7 @@ class Storage:
             return sorted(self._tables.get(table, {}).items(), key=_by_name)
 
     def tables(self) -> list[Table]:
+        """Every table that ever held an object, also when it is empty now."""
         with self.lock:
             return list(self._tables)
 

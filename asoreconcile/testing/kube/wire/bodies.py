@@ -47,6 +47,7 @@ class Body:
 
 
 def media_type(request: Request) -> str:
+    """The request's content type without its parameters; "" if it names none."""
     return request.headers.get("content-type", "").partition(";")[0].strip()
 
 

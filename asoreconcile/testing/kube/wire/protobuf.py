@@ -136,6 +136,10 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def as_bytes(value: "int | bytes | memoryview") -> memoryview:
+    """The content of a length-delimited field.
+
+    Raises for a field of another wire type.
+    """
     if isinstance(value, int):
         raise _broken()
     return memoryview(value)

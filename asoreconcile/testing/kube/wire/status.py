@@ -18,6 +18,7 @@ class Cause:
     message: str
 
     def to_json(self) -> JsonObject:
+        """The cause as `details.causes` has it."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
@@ -58,6 +59,7 @@ def _qualified(resource: str, group: str) -> str:
 
 
 def not_found(resource: str, group: str, name: str) -> StatusError:
+    """404: an object that is not there."""
     return StatusError(
         404,
         "NotFound",
@@ -74,12 +76,14 @@ class PageNotFoundError(StatusError):
 
 
 def unknown_path() -> StatusError:
+    """404 without a name: the path is of no resource that is served."""
     return StatusError(
         404, "NotFound", "the server could not find the requested resource", details={}
     )
 
 
 def already_exists(resource: str, group: str, name: str) -> StatusError:
+    """409 for a create whose name is taken."""
     return StatusError(
         409,
         "AlreadyExists",
@@ -89,6 +93,7 @@ def already_exists(resource: str, group: str, name: str) -> StatusError:
 
 
 def conflict(resource: str, group: str, name: str, why: str = "") -> StatusError:
+    """409 for an update of an older version, or for `why`."""
     why = why or (
         "the object has been modified; please apply your changes to the latest version "
         "and try again"
@@ -103,6 +108,9 @@ def conflict(resource: str, group: str, name: str, why: str = "") -> StatusError
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 with every cause in the text once and in `details` each time, as kubectl
+    shows it.
+    """
     details = _of(kind, group, name)
     details["causes"] = [cause.to_json() for cause in causes]
     told = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes)
@@ -118,6 +126,7 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Status
 
 
 def bad_request(message: str) -> StatusError:
+    """400: the request makes no sense, whatever is stored."""
     return StatusError(400, "BadRequest", message)
 
 
@@ -129,6 +138,9 @@ def internal_error(message: str) -> StatusError:
 def forbidden(
     resource: str, group: str, name: str, why: str, causes: Sequence[Cause] = ()
 ) -> StatusError:
+    """403 for a user who may not, or an admission that refuses. name "" is a
+    collection.
+    """
     subject = _qualified(resource, group) + (f' "{name}"' if name else "")
     details = _of(resource, group, name)
     if causes:
@@ -139,10 +151,12 @@ def forbidden(
 
 
 def unauthorized() -> StatusError:
+    """401: the token is unknown. It says no more than that, as the real one."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def method_not_allowed() -> StatusError:
+    """405: the resource has no such verb."""
     return StatusError(
         405,
         "MethodNotAllowed",
@@ -162,6 +176,7 @@ def not_supported(verb: str, resource: str, group: str) -> StatusError:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """415 with the content types that are read."""
     return StatusError(
         415,
         "UnsupportedMediaType",
@@ -171,6 +186,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 
 
 def not_acceptable(offered: Sequence[str]) -> StatusError:
+    """406 with the media types that are offered."""
     return StatusError(
         406,
         "NotAcceptable",
@@ -179,6 +195,10 @@ def not_acceptable(offered: Sequence[str]) -> StatusError:
 
 
 def version_too_large(wanted: int, current: int) -> StatusError:
+    """504 for a resource version from the future: the reader is ahead of this server.
+
+    Clients recognise the cause `ResourceVersionTooLarge` and try again after a second.
+    """
     return StatusError(
         504,
         "Timeout",
