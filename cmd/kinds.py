@@ -145,7 +145,7 @@ def print_crds(
     """Print CustomResourceDefinitions as YAML.
 
     PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
-    * crosses the slash. Without it every ARM kind is printed.
+    * crosses the slash. Without it every kind that is run is printed.
 
     Several versions of a kind need somebody who converts between them: the operator's
     webhook, asoreconcile manager --webhook-port. Objects are stored in a form then that
@@ -157,9 +157,9 @@ def print_crds(
       asoreconcile kinds crd 'network.azure.com/VirtualNetwork' --all-versions \\
         --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem
     """  # noqa: D301 -- click wants the character
-    chosen = [kind for kind in _chosen(pattern) if kind.is_arm]
+    chosen = [kind for kind in _chosen(pattern) if kind.is_run]
     if not chosen:
-        _misused("the kinds chosen are no ARM resources: they are not installed")
+        _misused("nobody reconciles the kinds chosen: they are not installed")
     client = _webhook_client(webhook_service, webhook_url, webhook_ca)
     served = [
         (kind, tuple(kind.versions) if all_versions else _asked(kind, versions))

@@ -26,6 +26,10 @@ from asoreconcile.controllers.credential_watcher import (
     is_change,
 )
 from asoreconcile.controllers.event_mapping import EventMapping
+from asoreconcile.controllers.external_kinds import (
+    ExternalDependencies,
+    external_resources,
+)
 from asoreconcile.controllers.kind_builder import KindBuilder
 from asoreconcile.controllers.kind_registry import KindRegistry
 from asoreconcile.controllers.lifecycle import Lifecycle
@@ -82,6 +86,7 @@ class AzureControllers:
             before_write=app.fence,
         )
         self._resolver = self._make_resolver()
+        self._external = external_resources(ExternalDependencies(app.clock, app.fence))
         mapping = EventMapping(kinds, DependencyIndex(), self._waiting)
         builder = KindBuilder(
             app=app,
@@ -94,6 +99,7 @@ class AzureControllers:
             operator=self._make_dependencies(extension_names),
             wakeups=mapping,
             webhooks=webhooks,
+            external=self._external,
         )
         self.lifecycle = Lifecycle(
             kinds,
@@ -113,6 +119,8 @@ class AzureControllers:
     def close(self) -> None:
         """Close the connections to Azure, once nothing runs any more."""
         self._connect.close()
+        for resource in self._external.values():
+            resource.close()
 
     def _watch_others(self, mapping: EventMapping) -> None:
         """Sources beside the kinds; the mapping decides which objects they wake."""

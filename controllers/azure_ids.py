@@ -29,7 +29,8 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
             obj = form.read(entry.load())
         except KindConversionError:
             return ()  # its own reconcile says so
-        name = azure_name(form.version(obj), obj)
+        version = form.version(obj)
+        name = azure_name(version, obj) if version.is_arm else ""
         return (_unclaimed(name),) if name else ()
 
     informer.add_index(_INDEX, values)

@@ -20,10 +20,10 @@ class CrdInstallation:
     ) -> None:
         self._options = options
         self._client = client
-        self._arm_kinds = [kind for kind in catalogue.kinds() if kind.is_arm]
+        self._run_kinds = [kind for kind in catalogue.kinds() if kind.is_run]
         self._stopping = threading.Event()
         pattern = options.crd_pattern
-        self._matched = match(pattern, self._arm_kinds) if pattern else None
+        self._matched = match(pattern, self._run_kinds) if pattern else None
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -40,7 +40,7 @@ class CrdInstallation:
         options, kinds = self._options, self.kinds
         conversion = options.webhooks.client() if options.all_versions else None
         # As Azure Service Operator does, where it could be its webhooks that convert.
-        others = self._arm_kinds if options.manages_crds and conversion else ()
+        others = self._run_kinds if options.manages_crds and conversion else ()
         if not kinds and not others:
             return
         installer = CrdInstaller(

@@ -1,6 +1,7 @@
 """One kind put together: cache, reconciler and queue, and who gets its changes."""
 
 import random
+from collections.abc import Mapping
 
 import attrs
 
@@ -23,9 +24,12 @@ from asoreconcile.controllers.kind_registry import (
 from asoreconcile.controllers.rate_limiter import retries
 from asoreconcile.controllers.ready_metrics import index_not_ready
 from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.objects import ObjectKey
+from asoreconcile.non_arm.reconciler import ExternalReconciler
+from asoreconcile.non_arm.resource import ExternalResource
+from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.reconciler import Reconciler
 from asoreconcile.runtime.sources import Watch
 
 
@@ -34,6 +38,7 @@ class KindBuilder:
     """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them).
 
     options: of each kind's controller, but for the limiter, which is its own.
+    external: of the kinds without ARM.
     """
 
     app: Application
@@ -42,6 +47,7 @@ class KindBuilder:
     operator: SharedDependencies
     wakeups: EventMapping
     webhooks: Webhooks | None
+    external: Mapping[GroupKind, ExternalResource] = attrs.field(factory=dict)
 
     def build(self, version: KindVersion) -> RunningKind:
         """A kind's informer and controller, neither started."""
@@ -82,7 +88,7 @@ class KindBuilder:
         )
         controller = self.app.controller(
             controller_name(version),
-            ArmReconciler(self.operator, kind, informer),
+            self._reconciler(kind, informer),
             attrs.evolve(self.options, limiter=retries(self.app.clock)),
             kind=str(version.group_kind),
         )
@@ -95,6 +101,12 @@ class KindBuilder:
         return RunningKind(
             version, informer, controller, kind.form, in_flight_reads, kind.memories
         )
+
+    def _reconciler(self, kind: KindRuntime, informer: Informer) -> Reconciler:
+        if kind.version.is_arm:
+            return ArmReconciler(self.operator, kind, informer)
+        resource = self.external[kind.group_kind]
+        return ExternalReconciler(self.operator, kind, informer, resource)
 
     def forget(self, kind: RunningKind) -> None:
         """Let go of what else was kept of a kind that has stopped."""

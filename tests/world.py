@@ -38,6 +38,7 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.default_handlers import DefaultHandlers
+from asoreconcile.non_arm.reconciler import ExternalReconciler
 from asoreconcile.objects import (
     GroupKind,
     ObjectKey,
@@ -77,6 +78,7 @@ class World:
         self.events = []
         self.writes = []
         self.woken = []
+        self.external = {}  # what kinds without ARM do, by group and kind
 
     def __enter__(self):
         self.cluster = self._stack.enter_context(self._kube_server)
@@ -269,7 +271,12 @@ class World:
         reader = self.reader(kind)
         if stale is not None:
             reader = _Reader(lambda _key: copy_json(stale))
-        reconciler = ArmReconciler(operator or self.operator, kind, reader)
+        operator = operator or self.operator
+        if kind.version.is_arm:
+            reconciler = ArmReconciler(operator, kind, reader)
+        else:
+            outside = self.external[kind.group_kind]
+            reconciler = ExternalReconciler(operator, kind, reader, outside)
         return reconciler.reconcile(Request(_key(obj)))
 
     def reader(self, kind):

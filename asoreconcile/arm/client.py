@@ -13,6 +13,7 @@ import attrs
 from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import HttpTransport
 
+from asoreconcile.arm.bearer import TokenCache
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID
 from asoreconcile.arm.endpoint import Endpoint
@@ -84,6 +85,8 @@ class ArmClient:
             endpoint if isinstance(endpoint, Endpoint) else Endpoint(endpoint)
         )
         self._clock = clock
+        self._credential = credential
+        self._tokens: dict[str, TokenCache] = {}
         self._pace = PollSchedule(budget, metrics)
         self._exchanger = ArmPipeline(
             self.endpoint,
@@ -100,6 +103,15 @@ class ArmClient:
         self._registrations = (
             registrations or Registrations(clock) if register_providers else None
         )
+
+    def token(self, scope: str) -> str:
+        """A token of this identity for another audience than ARM's, kept until it is
+        about to expire. Blocking; safe from any thread.
+
+        scope: `https://graph.microsoft.com/.default`. Raises as `TokenCache.get`.
+        """
+        made = TokenCache(self._credential, scope, clock=self._clock)
+        return self._tokens.setdefault(scope, made).get().token
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
         """The resource as Azure has it; 404 is an ArmError."""

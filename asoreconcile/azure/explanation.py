@@ -168,7 +168,7 @@ def explain(
     owners = tuple(_owners(version, obj, catalogue, cluster))
     inputs = tuple(
         _input(needed, key.namespace, cluster)
-        for needed in (inputs_of(version, spec(obj)) if version.is_arm else ())
+        for needed in inputs_of(version, spec(obj))
     )
     reason = str(condition.get("reason") or "")
     is_ready = condition.get("status") == "True"

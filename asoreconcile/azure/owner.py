@@ -90,7 +90,8 @@ def resolve_owner(
     """
     reference = owner_reference(version, obj)
     if reference is None:
-        if version.scope in {"Location", "Tenant"}:
+        is_ownerless = not version.is_arm and version.owner is None
+        if version.scope in {"Location", "Tenant"} or is_ownerless:
             return None
         raise _unusable("spec.owner is missing: name the owner, or give its armId")
     if arm_id := reference.get("armId"):

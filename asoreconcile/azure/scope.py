@@ -21,7 +21,7 @@ from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
 from asoreconcile.azure.patch_helper import PatchHelper, WriteCache
-from asoreconcile.azure.policy import Policy
+from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.read_set import InFlightReads, ReadSet, TrackingReader
 from asoreconcile.azure.references import ReferenceResolver
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
@@ -37,7 +37,7 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.middleware.chain import Extensions
 from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, annotations
 
 
 @attrs.frozen
@@ -215,6 +215,16 @@ class ReconcileScope:
     def version(self) -> KindVersion:
         """The version the user wrote: its tables and its api-version are used."""
         return self.kind.form.version(self.obj)
+
+    @property
+    def policy(self) -> Policy:
+        """The reconcile policy in force."""
+        policy, _ = policy_of(
+            annotations(self.obj),
+            self.operator.namespace_annotations(self.key.namespace),
+            self.operator.default_policy,
+        )
+        return policy
 
     @property
     def arm_id(self) -> str:

@@ -41,6 +41,8 @@ def crd(
     Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
     change the answer in place.
     """
+    if not kind.is_arm:
+        conversion = None  # one version, which is stored as it is
     wanted = set(versions) or {kind.storage}
     if conversion is not None:
         storage = storage or stored_name(kind)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.non_arm_descriptions import described_without_arm
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Path, Table
 from asoreconcile.objects import JsonObject
 
@@ -71,9 +72,9 @@ def described(version: KindVersion, schema: JsonObject, *, whole: bool) -> JsonO
     whole: say something of every field; else of the kind, and of references, secrets,
     owner and name.
     """
-    parts: JsonObject = schema["properties"]
     if not version.is_arm:
-        return {**schema, "description": f"{version.gvk.kind} is the operator's own."}
+        return described_without_arm(version, schema)
+    parts: JsonObject = schema["properties"]
     spec = _spec(version, parts["spec"], whole=whole)
     changed = {**parts, "spec": spec}
     if whole:

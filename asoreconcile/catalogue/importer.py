@@ -5,6 +5,7 @@ references, mapping tables, kinds with their versions. `hack/kinds` calls this; 
 at run time does.
 """
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from asoreconcile.catalogue.tables import NAME_FIELD
 from asoreconcile.objects import JsonObject
 
 SOURCE_FORMAT = "asoreconcile.catalogue/v1"
+# What the source does not say of the kinds without ARM: whose each is.
+_OWNERS = {
+    ("dbformysql.azure.com", "User"): "dbformysql.azure.com/FlexibleServer",
+    ("dbforpostgresql.azure.com", "User"): "dbforpostgresql.azure.com/FlexibleServer",
+    ("sql.azure.com", "User"): "sql.azure.com/ServersDatabase",
+}
+_NO_INPUTS = ("owner", "operatorSpec")
 
 
 @attrs.frozen
@@ -76,6 +84,14 @@ def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
         if "spec" in entry:
             table = raw["types"][entry["spec"]]
             _mark_unions(parts["status"], table, raw["types"])
+    tables = {name: _table(table) for name, table in raw["types"].items()}
+    without_arm: dict[tuple[str, str], JsonObject] = {}
+    for (kind, version), parts in schemas.items():
+        if "spec" not in raw["kinds"][kind]["versions"][version]:
+            head = {"table": _input_table(parts["spec"], tables)}
+            if owner := _OWNERS.get((raw["group"], kind)):
+                head["owner"] = owner
+            without_arm[kind, version] = head
     spec, status = ShapeWriter(), ShapeWriter()
     for parts in schemas.values():
         spec.count(parts["spec"])
@@ -86,6 +102,7 @@ def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
             version: entry
             if "sameAs" in entry
             else _head(entry)
+            | without_arm.get((name, version), {})
             | {
                 "spec": spec.pack(schemas[name, version]["spec"], named=True),
                 "status": status.pack(schemas[name, version]["status"], named=True),
@@ -97,7 +114,7 @@ def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
         target,
         raw["group"],
         kinds=kinds,
-        tables={name: _table(table) for name, table in raw["types"].items()},
+        tables=tables,
         status=status.named,
         spec=spec.named,
     )
@@ -154,6 +171,29 @@ def _table(table: JsonObject) -> JsonObject:
         "owned": [p for p in table.get("armonly", ()) if p != "name"],
     }
     return {key: value for key, value in made.items() if value}
+
+
+def _input_table(schema: JsonObject, tables: JsonObject) -> str:
+    """The name of a table of the Secrets that a spec without ARM names, and of nothing
+    else: there is no body for it to map to. Adds it, and what it needs, to `tables`.
+    """
+    fields = []
+    for name, child in sorted(schema.get("properties", {}).items()):
+        if name in _NO_INPUTS or child.get("type") != "object":
+            continue
+        if set(child.get("properties", {})) == {"key", "name"}:
+            fields.append([name, name, "secret"])
+        elif "properties" in child and _has_secrets(child):
+            fields.append([name, name, "@" + _input_table(child, tables)])
+    text = repr(fields).encode()
+    table = "t" + hashlib.sha256(text).hexdigest()[:10]
+    tables[table] = {"fields": fields}
+    return table
+
+
+def _has_secrets(schema: JsonObject) -> bool:
+    children = schema.get("properties", {})
+    return set(children) == {"key", "name"} or any(map(_has_secrets, children.values()))
 
 
 def _field(entry: Any) -> Any:

@@ -21,6 +21,15 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
 
 ResourceScope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
+# Kinds that no reconciler is there for: listed, neither installed nor run.
+_NOT_RUN = frozenset(
+    {
+        GroupKind("dbformysql.azure.com", "User"),
+        GroupKind("dbforpostgresql.azure.com", "User"),
+        GroupKind("entra.azure.com", "SecurityGroup"),
+        GroupKind("sql.azure.com", "User"),
+    }
+)
 _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
 
 
@@ -73,6 +82,11 @@ class Kind:
     def is_arm(self) -> bool:
         """Whether it stands for an ARM resource; four kinds do not."""
         return self.scope != ""
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the operator installs and reconciles it."""
+        return self.group_kind not in _NOT_RUN
 
     def version(self, version: str = "") -> "KindVersion":
         """One version, by default the storage version. As `Catalogue.version`."""
@@ -167,7 +181,7 @@ class KindVersion:
 
     @property
     def table(self) -> Table:
-        """How the spec maps. Raises TableError for a kind without ARM."""
+        """How the spec maps; of a kind without ARM, the Secrets that it names."""
         return self._file.tables.table(self._table)
 
     @property

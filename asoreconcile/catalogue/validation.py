@@ -96,7 +96,8 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
     if not isinstance(spec, dict):
         return
     yield from kind_problems(version.group_kind, obj)
-    yield from _name_problems(spec.get("azureName"))
+    if version.is_arm:  # users of databases may be called anything
+        yield from _name_problems(spec.get("azureName"))
     if isinstance(spec.get("owner"), dict):
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:

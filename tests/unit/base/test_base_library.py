@@ -16,6 +16,7 @@ ABOVE = {
     "expressions",
     "extensions",
     "middleware",
+    "non_arm",
     "testing",
 }
 # A list of words that are no secrets, whoever says them.

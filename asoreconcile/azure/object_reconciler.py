@@ -1,0 +1,246 @@
+"""What the reconciles of every kind have in common: load, run, write the status.
+
+Runs on worker threads, several at once, never two for one object. What is done between
+the loading and the status is the kind's own: see `reconciler` for ARM's.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import attrs
+
+from asoreconcile import reconcile_context
+from asoreconcile.arm.condition_error import ConditionError
+from asoreconcile.arm.correlation import correlated
+from asoreconcile.azure.conditions import find_ready, succeeded
+from asoreconcile.azure.decisions import (
+    AT_ONCE_SECONDS,
+    IN_PROGRESS_PRIORITY,
+    ReconcileOutcome,
+    Requeue,
+    Stop,
+    Succeeded,
+)
+from asoreconcile.azure.effects import apply
+from asoreconcile.azure.execute import execute
+from asoreconcile.azure.failure_report import after_failure, shown
+from asoreconcile.azure.failures import facts_of_failure, failure_of
+from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
+from asoreconcile.azure.read_set import ReadSet
+from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
+from asoreconcile.azure.unreadable import report_unreadable
+from asoreconcile.cache.unreadable import known_of
+from asoreconcile.catalogue.conversion import KindConversionError
+from asoreconcile.errors import RetryError, StoppedError
+from asoreconcile.kube.errors import ApiError, ConflictError, is_too_large
+from asoreconcile.log import Logger, bound
+from asoreconcile.middleware.context import SuboperationPending
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    key_of,
+    status,
+    uid_of,
+)
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request, Result
+
+_log = Logger(__name__)
+
+_BREAKS_THE_SCHEMA = 422
+
+
+class ObjectReader(Protocol):
+    """The kind's cache (`cache.informer.Informer`)."""
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """A copy of the cached object, never older than our own writes; None if it is
+        gone.
+        """
+
+
+class ObjectReconciler:
+    """`runtime.reconciler.Reconciler` for one kind."""
+
+    def __init__(
+        self,
+        operator: SharedDependencies,
+        kind: KindRuntime,
+        reader: ObjectReader,
+        *,
+        run: Callable[[ReconcileScope], ReconcileOutcome],
+        on_gone: Callable[[ObjectKey], None] = lambda _: None,
+    ) -> None:
+        """run: what is done with one object; raises as `execute` does. on_gone: called
+        for an object that is there no more; must not block.
+        """
+        self._operator = operator
+        self._kind = kind
+        self._reader = reader
+        self._run = run
+        self._on_gone = on_gone
+
+    def reconcile(self, request: Request) -> Result:
+        """One reconcile. Raises only what the queue should back off from: conflicts,
+        and trouble with the Kubernetes API, which leave nowhere to write a condition.
+        """
+        obj = self._reader.get(request.key)
+        if obj is None:
+            unreadable = self._kind.unreadable().get(request.key)
+            if unreadable is not None:
+                self._report_unreadable(unreadable.known, unreadable.message)
+            # Whoever took it away: a deletion that we did not end comes by here, too.
+            self._forget(request.key)
+            return Result()
+        with (
+            correlated(reconcile_context.reconcile_id()),
+            bound(namespace=request.key.namespace),  # whose secrets no record shows
+            self._kind.in_flight_reads.during(request.key) as read_set,
+        ):
+            try:
+                scope = self._scope(obj, read_set)
+            except KindConversionError as error:
+                self._report_unreadable(known_of(obj, self._kind.resource), str(error))
+                return Result()
+            result = self._reconcile(scope)
+        return self._reset_priority(scope, result)
+
+    def _report_unreadable(self, known: JsonObject, message: str) -> None:
+        report_unreadable(self._operator, self._kind, known, message)
+
+    def _reset_priority(self, scope: ReconcileScope, result: Result) -> Result:
+        """Let go of a higher place in the queue that was for one look: it would be kept
+        from look to look (PQ-7), before what people change.
+        """
+        if result.priority == IN_PROGRESS_PRIORITY:
+            return result
+        was_claimed = scope.memory.recent_writes.end()
+        if was_claimed and result.priority is None:
+            return attrs.evolve(result, priority=0)
+        return result
+
+    def _reconcile(self, scope: ReconcileScope) -> Result:
+        try:
+            outcome = self._run(scope)
+        except GoneError:
+            self._forget(scope.key)
+            return self._finish(scope, Stop())
+        except StaleError:
+            return Result(requeue_after_seconds=AT_ONCE_SECONDS)
+        except SuboperationPending as pending:
+            # Not in order yet: what failed before still counts (R4.3).
+            return self._commit(
+                scope, Result(requeue_after_seconds=pending.after_seconds)
+            )
+        except (ConflictError, StoppedError):
+            raise
+        except RetryError as error:
+            return self._finish(scope, Requeue(error.after_seconds))
+        except Exception as error:
+            failure = failure_of(scope, error)
+            if failure is None:
+                raise
+            return self._fail(scope, failure)
+        return self._finish(scope, outcome)
+
+    def _scope(self, obj: JsonObject, read_set: ReadSet) -> ReconcileScope:
+        memory = self._kind.memories.of(key_of(obj), uid_of(obj))
+        patcher = PatchHelper(
+            obj,
+            resource=self._kind.resource,
+            client=self._operator.client,
+            cache=self._kind.cache,
+            form=self._kind.form,
+            clock=self._operator.clock,
+            is_live=memory.recent_writes.is_as_written(
+                obj, now=self._operator.clock.monotonic()
+            ),
+        )
+        return ReconcileScope(
+            self._operator,
+            self._kind,
+            patcher,
+            log=_log,
+            read_set=read_set,
+            memory=memory,
+        )
+
+    def _forget(self, key: ObjectKey) -> None:
+        self._operator.forget(self._kind, key)
+        self._on_gone(key)
+
+    def _finish(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
+        self._kind.requeue_backoff.succeeded(scope.memory)
+        scope.memory.failure_streak.reset()
+        return self._result_of(scope, outcome)
+
+    def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
+        match outcome:
+            case Stop():
+                return Result()
+            case Requeue(after_seconds=after_seconds, priority=priority):
+                result = Result(requeue_after_seconds=after_seconds, priority=priority)
+                return self._commit(scope, result)
+            case Succeeded():
+                scope.patcher.set_ready(succeeded(scope.patcher.generation))
+                resync = self._kind.requeue_backoff.resync()
+                result = self._commit(
+                    scope, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
+                )
+                # Not before the status is stored: until then a retry must not PUT
+                # again.
+                scope.memory.settled()
+                return result
+
+    def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
+        """Show the failure, and try again as its class says. Rules: 3c, 4d."""
+        before = find_ready(status(scope.obj).get("conditions"))
+        apply(scope, shown(error, scope.patcher.generation))
+        after = find_ready(scope.patcher.status["conditions"])
+        facts = facts_of_failure(scope, error, is_repeated=after == before)
+        scope.log.warning(
+            "Reconcile failed",
+            reason=error.reason,
+            severity=error.severity,
+            condition=str(error),
+            attempt=scope.memory.failure_streak.attempts,
+            failingSeconds=round(facts.seconds, 1),
+        )
+        return self._result_of(scope, execute(scope, after_failure(facts)))
+
+    def _commit(self, scope: ReconcileScope, result: Result) -> Result:
+        try:
+            self._write_status(scope)
+        except GoneError:
+            self._forget(scope.key)
+            return Result()
+        return result
+
+    def _write_status(self, scope: ReconcileScope) -> None:
+        """Write the status, or what of it the cluster takes: Ready is not lost with
+        what Azure says, should that be too much or break the schema.
+        """
+        patcher = scope.patcher
+        if dropped := patcher.fit_status():
+            names = ", ".join(f"status.{name}" for name in dropped)
+            text = (
+                f"what Azure reports is more than the cluster stores; without {names}"
+            )
+            scope.event("Warning", "StatusTooLarge", text)
+        # The conditions alone: first beside what is stored, then in its place.
+        lighter = iter((False, True))
+        while True:
+            try:
+                return patcher.commit()
+            except ApiError as error:
+                stored = next(lighter, None)
+                if stored is None or not _cannot_be_stored(error):
+                    raise
+                scope.log.error(
+                    "Status refused; its conditions alone", reason=str(error)
+                )
+            patcher.drop_observed(stored=stored)
+
+
+def _cannot_be_stored(error: ApiError) -> bool:
+    return error.status == _BREAKS_THE_SCHEMA or is_too_large(error)
