@@ -12,7 +12,7 @@ from asoreconcile.arm.condition_error import RetryClass
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.credentials_secret import SecretRules
 from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
-from asoreconcile.azure.memory import Memories
+from asoreconcile.azure.memory import ObjectMemories
 from asoreconcile.azure.scope import Connection
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -542,13 +542,13 @@ class Informer:
 class Kind:
     informer: Informer
     controller: Controller
-    memories: Memories
+    memories: ObjectMemories
 
 
 class Kinds:
     def __init__(self):
         self.woken = {}
-        self.memories = Memories()
+        self.memories = ObjectMemories()
         self.informer = Informer()
         index_credentials(self.informer)
 
