@@ -166,7 +166,7 @@ class RuntimeMetrics:
         """Show how many long-lived threads have died, and how many are dead now. Once
         a registry.
         """
-        self.registry.register(_Deaths(threads))
+        self.registry.register(_ThreadCrashCollector(threads))
 
     def expose_server_probe(
         self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
@@ -315,21 +315,21 @@ class _Informers(Collector):
         return []
 
 
-class _Deaths(Collector):
+class _ThreadCrashCollector(Collector):
     """Reads what is known of a process's threads when scraped."""
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
 
     def collect(self) -> Iterator[Metric]:
-        deaths = CounterMetricFamily(
+        crashes = CounterMetricFamily(
             "asoreconcile_thread_deaths",
             "Times that a long-lived thread died of an exception",
             labels=("thread",),
         )
-        for name, death in sorted(self._threads.deaths().items()):
-            deaths.add_metric((name,), death.count)
-        yield deaths
+        for name, crash in sorted(self._threads.crashes().items()):
+            crashes.add_metric((name,), crash.count)
+        yield crashes
         yield GaugeMetricFamily(
             "asoreconcile_threads_down",
             "Long-lived threads that are dead now, until they are started again",

@@ -30,7 +30,7 @@ _SOUND_AFTER_SECONDS = 60.0
 
 
 @attrs.frozen
-class Death:
+class ThreadCrash:
     """What is known of the threads of a name that died.
 
     count: since the start of the process. error: the type of the last exception; its
@@ -56,7 +56,7 @@ class Threads:
         self._wait = wait
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._deaths: dict[str, Death] = {}
+        self._crashes: dict[str, ThreadCrash] = {}
         self._down: dict[int, str] = {}
         self._tickets = itertools.count()
 
@@ -85,17 +85,17 @@ class Threads:
         thread.start()
         return thread
 
-    def count_death(self, name: str, error: BaseException) -> None:
+    def record_crash(self, name: str, error: BaseException) -> None:
         """Log and count a death that its owner makes good itself. Call it while the
         exception is being handled.
         """
         self._record(name, error)
         _log.exception("Thread died", thread=name)
 
-    def deaths(self) -> Mapping[str, Death]:
+    def crashes(self) -> Mapping[str, ThreadCrash]:
         """What died so far, by thread name."""
         with self._lock:
-            return dict(self._deaths)
+            return dict(self._crashes)
 
     def down(self) -> list[str]:
         """The names of threads that are dead now, and will be started again."""
@@ -137,6 +137,6 @@ class Threads:
 
     def _record(self, name: str, error: BaseException) -> None:
         with self._lock:
-            known = self._deaths.get(name)
+            known = self._crashes.get(name)
             count = 1 + (known.count if known else 0)
-            self._deaths[name] = Death(count, type(error).__name__)
+            self._crashes[name] = ThreadCrash(count, type(error).__name__)

@@ -27,11 +27,11 @@ class AnsweredKinds:
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
         """Answer for these kinds; none of them can fail to start."""
-        begun = {version.group_kind: version for version in versions}
-        for version in begun.values():
+        started = {version.group_kind: version for version in versions}
+        for version in started.values():
             self._admit(version)
             _log.info("Answering for kind", kind=str(version.gvk))
-        self._versions = {**self._versions, **begun}
+        self._versions = {**self._versions, **started}
         return {}
 
     def end(self, group_kind: GroupKind) -> None:

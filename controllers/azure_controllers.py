@@ -34,7 +34,7 @@ from asoreconcile.controllers.kind_builder import KindBuilder
 from asoreconcile.controllers.kind_registry import KindRegistry
 from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.controllers.namespace_annotations import NamespaceAnnotations
-from asoreconcile.controllers.rate_limiter import retries, turns
+from asoreconcile.controllers.rate_limiter import retries, throttle_for
 from asoreconcile.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks
@@ -94,7 +94,7 @@ class AzureControllers:
             options=ControllerOptions(
                 max_concurrent_reconciles=settings.max_concurrent_reconciles,
                 deadline_seconds=_RECONCILE_SECONDS,
-                throttle=turns(settings.rate_limit, app.clock),
+                throttle=throttle_for(settings.rate_limit, app.clock),
             ),
             operator=self._make_dependencies(extension_names),
             wakeups=mapping,
@@ -112,8 +112,8 @@ class AzureControllers:
         self._watch_others(mapping)
         self._watch_credentials()
         app.registry.register(ReadyMetrics(kinds.running, app.clock))
-        app.alive.add("controllers", self.lifecycle.progress)
-        app.ready.add("handovers", self.lifecycle.standing)
+        app.healthz.add("controllers", self.lifecycle.liveness)
+        app.readyz.add("handovers", self.lifecycle.readiness)
         app.manager.add(self.lifecycle, group=RunnableGroup.LEADER, after_caches=False)
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ class AzureOperator:
         if options.leader_election is not None:
             # Before all else that leads: what comes after it finds the CRDs.
             install, end = self._installation.run, self._installation.stop
-            self._lead(RunnableHooks("CRDs", install, on_stop=end))
+            self._when_leading(RunnableHooks("CRDs", install, on_stop=end))
         self._crds = self._app.informer(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
         self._definitions = Definitions(
             self._crds,
@@ -70,7 +70,7 @@ class AzureOperator:
             installed=self._installation.kinds,
             clock=self._app.clock,
         )
-        self._app.ready.add("definitions", self._definitions.ready)
+        self._app.readyz.add("definitions", self._definitions.ready)
         self._webhooks = self._make_webhooks() if options.webhooks.on else None
         self._controllers = self._make_controllers() if settings.mode.watches else None
         self._watcher = self._make_watcher()
@@ -86,7 +86,7 @@ class AzureOperator:
         try:
             if self._options.leader_election is None:
                 self._at_start("install CRDs", self._installation.run)
-            self._at_start("discover kinds", self._watcher.bring_in_line)
+            self._at_start("discover kinds", self._watcher.sync)
             for notice in self._settings.notices:
                 _log.warning("Settings", notice=notice)
             kinds = len(self._watcher.running)
@@ -144,7 +144,7 @@ class AzureOperator:
         probe = ConversionProbe(
             app.client, self._kinds.running, clock=app.clock, threads=app.threads
         )
-        app.ready.add("conversion", probe)
+        app.readyz.add("conversion", probe)
         app.manager.add(probe, group=RunnableGroup.OTHERS, after_caches=False)
         self._crds.add_handler(lambda _: webhooks.changed())
         return webhooks
@@ -157,7 +157,7 @@ class AzureOperator:
             catalogue=self._catalogue,
             kinds=self._kinds,
             webhooks=self._webhooks,
-            on_failure=self._look_anew,
+            on_failure=self._resync_kinds,
         )
 
     def _make_watcher(self) -> CrdWatcher:
@@ -172,12 +172,12 @@ class AzureOperator:
         )
         self._crds.add_handler(lambda _: watcher.changed())
         app.manager.add(watcher, group=RunnableGroup.OTHERS, after_caches=False)
-        app.ready.add("kinds", watcher.standing)
+        app.readyz.add("kinds", watcher.readiness)
         handovers = controllers.lifecycle.handovers if controllers else list
         app.registry.register(KindMetrics(lambda: watcher.failed, handovers))
         if self._webhooks is not None:
             # From then on it is ours to write the CRDs' caBundle.
-            self._lead(RunnableHooks("webhook targets", self._webhooks.changed))
+            self._when_leading(RunnableHooks("webhook targets", self._webhooks.changed))
         return watcher
 
     def _keep_stored_versions(self) -> None:
@@ -197,11 +197,11 @@ class AzureOperator:
         self._crds.add_handler(lambda _: keeper.changed())
         app.manager.add(keeper, group=RunnableGroup.LEADER, after_caches=False)
 
-    def _look_anew(self) -> None:
+    def _resync_kinds(self) -> None:
         """A kind that was begun had to be taken out again."""
         self._watcher.changed()
 
-    def _lead(self, hooks: RunnableHooks) -> None:
+    def _when_leading(self, hooks: RunnableHooks) -> None:
         """Run a step once this process may write, which no cache waits for."""
         self._app.manager.add(hooks, group=RunnableGroup.LEADER, after_caches=False)
 

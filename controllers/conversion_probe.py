@@ -29,7 +29,7 @@ _log = Logger(__name__)
 
 _FIRST_PAUSE_SECONDS = 0.25
 _LAST_PAUSE_SECONDS = 15.0
-_DISTRUST = ("x509", "certificate")
+_UNTRUSTED_WORDS = ("x509", "certificate")
 
 
 class ProbeReader(Protocol):
@@ -68,12 +68,12 @@ class ConversionProbe:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._ended.set()
-        self._verdict = CheckResult(ok=False, details=("not asked yet",))
+        self._result = CheckResult(ok=False, details=("not asked yet",))
 
     def __call__(self) -> CheckResult:
-        verdict = self._verdict
+        result = self._result
         degraded = self._clock.monotonic() >= self._degraded_at
-        return attrs.evolve(verdict, ok=verdict.ok or degraded)
+        return attrs.evolve(result, ok=result.ok or degraded)
 
     def start(self) -> None:
         """Begin to probe, on a thread of its own; returns at once."""
@@ -104,9 +104,11 @@ class ConversionProbe:
             if key is not None:
                 return self._ask(kind, key)
         if all(kind.informer.has_synced() for kind in kinds):
-            self._tell(ok=True, what="no object whose conversion could be asked for")
+            self._set_result(
+                ok=True, what="no object whose conversion could be asked for"
+            )
             return True
-        self._tell(ok=False, what="not asked yet: objects are being listed")
+        self._set_result(ok=False, what="not asked yet: objects are being listed")
         return False
 
     def _ask(self, kind: RunningKind, key: ObjectKey) -> bool:
@@ -119,13 +121,13 @@ class ConversionProbe:
         except NotFoundError:
             return False  # gone meanwhile: another one is asked for
         except (ApiError, TransportError) as error:
-            distrust = any(mark in str(error) for mark in _DISTRUST)
+            untrusted = any(mark in str(error) for mark in _UNTRUSTED_WORDS)
             _log.warning("Conversion was not answered", of=what, error=str(error))
-            why = "our certificate is not trusted yet" if distrust else "see the log"
-            self._tell(ok=not distrust, what=f"{what} was not answered: {why}")
+            why = "our certificate is not trusted yet" if untrusted else "see the log"
+            self._set_result(ok=not untrusted, what=f"{what} was not answered: {why}")
             return False
-        self._tell(ok=True, what=f"{what} was answered")
+        self._set_result(ok=True, what=f"{what} was answered")
         return True
 
-    def _tell(self, *, ok: bool, what: str) -> None:
-        self._verdict = CheckResult(ok, (what,))
+    def _set_result(self, *, ok: bool, what: str) -> None:
+        self._result = CheckResult(ok, (what,))

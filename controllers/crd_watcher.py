@@ -24,9 +24,9 @@ from asoreconcile.runtime.health import CheckResult
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
-_SETTLE_SECONDS = 0.2
+_COALESCE_SECONDS = 0.2
 # Discovery follows a CRD a moment later, and nothing tells of that: look again.
-_LATER_SECONDS = (2.0, 8.0)
+_RECHECK_SECONDS = (2.0, 8.0)
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 30.0
 
@@ -68,7 +68,7 @@ class CrdWatcher:
         self._catalogue = catalogue
         self._kinds = kinds
         self._clock = clock
-        self._wanted = threading.Event()
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._refused: Mapping[GroupKind, str] = {}
@@ -86,9 +86,9 @@ class CrdWatcher:
 
     def changed(self) -> None:
         """A CRD came, changed or went."""
-        self._wanted.set()
+        self._wake.set()
 
-    def bring_in_line(self) -> None:
+    def sync(self) -> None:
         """Ask what is served, and start and stop kinds accordingly. Blocking.
 
         What could not be started is tried again later, and the others run. Raises
@@ -112,7 +112,7 @@ class CrdWatcher:
             self._backoff.forget("kinds")
         self._report_refused(served)
 
-    def standing(self) -> CheckResult:
+    def readiness(self) -> CheckResult:
         """A readiness check that reports and never fails: what cannot run, and why."""
         failed = [f"{kind}: did not start: {why}" for kind, why in self.failed.items()]
         refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
@@ -125,7 +125,7 @@ class CrdWatcher:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop; names what was still running after the time-out."""
         self._stopping.set()
-        self._wanted.set()
+        self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]
 
@@ -134,31 +134,31 @@ class CrdWatcher:
         try:
             self._supervise()
         except BaseException:
-            self._wanted.set()  # what it was about to do is still to be done
+            self._wake.set()  # what it was about to do is still to be done
             raise
         finally:
             self._ended.set()
 
     def _supervise(self) -> None:
-        later: list[float] = []
+        rechecks: list[float] = []
         while True:
-            if later:
-                changed = self._clock.wait(self._wanted, later.pop(0))
+            if rechecks:
+                changed = self._clock.wait(self._wake, rechecks.pop(0))
             else:
-                changed = self._wanted.wait()
+                changed = self._wake.wait()
             if changed:
-                later = list(_LATER_SECONDS)
+                rechecks = list(_RECHECK_SECONDS)
             # CRDs come in crowds: let the crowd arrive.
-            if self._clock.wait(self._stopping, _SETTLE_SECONDS):
+            if self._clock.wait(self._stopping, _COALESCE_SECONDS):
                 return
-            self._wanted.clear()
+            self._wake.clear()
             try:
-                self.bring_in_line()
+                self.sync()
                 self._backoff.forget("discovery")
             except (ApiError, TransportError) as error:
                 delay = self._backoff.delay("discovery", error)
                 _log.warning("Discovery failed", reason=str(error), retryIn=delay)
-                self._wanted.set()
+                self._wake.set()
                 if self._clock.wait(self._stopping, delay):
                     return
 

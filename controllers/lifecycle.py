@@ -80,7 +80,7 @@ class Lifecycle:
                 try:
                     kind = self._build(version)
                 except Exception as error:  # noqa: BLE001 - one kind's failure stays its own
-                    failed[version.group_kind] = _told(version, error)
+                    failed[version.group_kind] = _log_failure(version, error)
                 else:
                     self._kinds.add(kind)
                     built.append(kind)
@@ -119,13 +119,13 @@ class Lifecycle:
         if failed:
             self._on_failure()
 
-    def progress(self) -> CheckResult:
+    def liveness(self) -> CheckResult:
         """A liveness check over all controllers."""
-        verdicts = [k.controller.progress() for k in self._kinds.running().values()]
-        details = tuple(line for verdict in verdicts for line in verdict.details)
-        return CheckResult(all(verdict.ok for verdict in verdicts), details)
+        results = [k.controller.liveness() for k in self._kinds.running().values()]
+        details = tuple(line for result in results for line in result.details)
+        return CheckResult(all(result.ok for result in results), details)
 
-    def standing(self) -> CheckResult:
+    def readiness(self) -> CheckResult:
         """A readiness check that reports and never fails: which objects wait."""
         details = [
             f"{one.group_kind}: waits for its last reconcile: {running}"
@@ -157,7 +157,7 @@ class Lifecycle:
         try:
             step(kind)
         except Exception as error:  # noqa: BLE001 - one kind's failure stays its own
-            problem = _told(kind.version, error)
+            problem = _log_failure(kind.version, error)
             self.end(kind.version.group_kind)
             return problem
         return ""
@@ -199,15 +199,15 @@ class Lifecycle:
         with self._lock:
             self._leaving = tuple(one for one in self._leaving if one is not leaving)
             group_kind = leaving.group_kind
-            successor = self._kinds.running().get(group_kind)
-            if self._stopped or successor is None or self._is_leaving(group_kind):
+            replacement = self._kinds.running().get(group_kind)
+            if self._stopped or replacement is None or self._is_leaving(group_kind):
                 return
-            problem = self._try(self._start_controller, successor)
+            problem = self._try(self._start_controller, replacement)
         if problem:
             self._on_failure()
 
 
-def _told(version: KindVersion, error: Exception) -> str:
+def _log_failure(version: KindVersion, error: Exception) -> str:
     """Log what kept a kind from starting. Called while it is being handled."""
     _log.exception("Kind failed to start", kind=str(version.gvk))
     return type(error).__name__

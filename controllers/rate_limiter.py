@@ -16,7 +16,7 @@ def retries(clock: Clock) -> RateLimiter:
     return ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=clock)
 
 
-def turns(limit: RateLimit | None, clock: Clock) -> Throttle | None:
+def throttle_for(limit: RateLimit | None, clock: Clock) -> Throttle | None:
     """The turns of all reconciles of the process; None does not limit. Rule: D8."""
     if limit is None:
         return None

@@ -78,14 +78,14 @@ class StoredVersions:
         self._due: dict[str, float] = {}
         self._seen: dict[str, tuple[str, float]] = {}
         self._is_forbidden = False
-        self._poke = threading.Event()
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._ended.set()
 
     def changed(self) -> None:
         """A CRD came or changed."""
-        self._poke.set()
+        self._wake.set()
 
     def start(self) -> None:
         """Begin to look, on a thread of its own; returns at once."""
@@ -95,11 +95,11 @@ class StoredVersions:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop after the request that is under way; the rest is the next leader's."""
         self._stopping.set()
-        self._poke.set()
+        self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]
 
-    def look(self) -> float:
+    def migrate(self) -> float:
         """Go through the CRDs that changed since the last time. Blocking.
 
         Returns in how many seconds one of them is to be looked at again.
@@ -124,11 +124,11 @@ class StoredVersions:
         pause = 0.0
         try:
             while True:
-                self._clock.wait(self._poke, pause)
-                self._poke.clear()
+                self._clock.wait(self._wake, pause)
+                self._wake.clear()
                 if self._stopping.is_set():
                     return
-                pause = self.look()
+                pause = self.migrate()
         finally:
             self._ended.set()
 

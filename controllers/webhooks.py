@@ -34,8 +34,8 @@ from asoreconcile.catalogue.webhookclient import (
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.expressions.api import shared
+from asoreconcile.expressions.fair_share import EngineBusyError
 from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.objects import JsonObject, ObjectKey, dig, gvk_of
 from asoreconcile.runtime.application import Application
 from asoreconcile.webhooks.ca_bundles import WebhookTarget

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from asoreconcile.clock import Clock
+from asoreconcile.expressions.fair_share import FairShare
 from asoreconcile.expressions.process import EngineProcess
-from asoreconcile.expressions.turns import EngineTurns
 from asoreconcile.objects import JsonObject
 
 PROCESSES = 3
@@ -36,20 +36,20 @@ class EnginePool:
     ) -> None:
         self._clock = clock
         self._engines: Sequence[EngineClient] = [make() for _ in range(processes)]
-        self._turns = EngineTurns(self._engines, clock=clock)
+        self._fair_share = FairShare(self._engines, clock=clock)
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
         """One request's answer. namespace: whose time it takes.
 
         Raises EngineMissingError, EngineLimitError, EngineBusyError.
         """
-        number, engine = self._turns.take(namespace)
+        number, engine = self._fair_share.acquire(namespace)
         began = self._clock.monotonic()
         try:
             return engine.ask(request)
         finally:
             seconds = self._clock.monotonic() - began
-            self._turns.give_back(number, namespace, seconds)
+            self._fair_share.release(number, namespace, seconds)
 
     def close(self) -> None:
         """End the processes; a later request starts one again."""

@@ -175,7 +175,7 @@ class EventRecorder:
         except StoppedError:
             raise
         except Exception as error:  # noqa: BLE001 - counted, and the next one is written
-            self._threads.count_death(self.name, error)
+            self._threads.record_crash(self.name, error)
 
     def _write(self, record: EventRecord) -> None:
         series = self._correlator.observe(record, self._clock.monotonic())

@@ -156,7 +156,7 @@ class Application:
         self.cached = CachedClient(self.client, self._informers)
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
-        self.alive, self.ready = HealthChecks("healthz"), HealthChecks("readyz")
+        self.healthz, self.readyz = HealthChecks("healthz"), HealthChecks("readyz")
         self._probe = server_probe(
             cluster,
             self.client,
@@ -181,7 +181,7 @@ class Application:
             metrics_address,
             health_address,
             registry=self.registry,
-            checks=(self.alive, self.ready),
+            checks=(self.healthz, self.readyz),
             access=self._authorized(metrics_certificates) if secure_metrics else None,
         )
         """The servers by address; `port` says where one listens."""
@@ -255,7 +255,7 @@ class Application:
         controller.watch(Watch(informer, when=when, resync_seconds=resync_seconds))
         group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
-        self.alive.add(controller.name, controller.progress)
+        self.healthz.add(controller.name, controller.liveness)
         return ControllerBuilder(controller, informer, self.informer)
 
     def controller(
@@ -313,7 +313,7 @@ class Application:
         if isinstance(certificates, ManagedCertificates):
             pending_injections = certificates.pending_injections
         ready = WebhookReadiness(server.problem, pending_injections, clock=self.clock)
-        self.ready.add("webhooks", ready)
+        self.readyz.add("webhooks", ready)
         return server
 
     def run(self, *, signals: bool = True) -> int:
@@ -389,14 +389,14 @@ class Application:
 
     def _add_services(self) -> None:
         timers = TimersAlive(self.clock)
-        self.alive.add("timers", timers)
-        self.alive.add("listeners", self._listening)
-        self.alive.add("threads", ThreadsAlive(self.threads))
-        self.ready.add("caches", self._synced)
-        self.ready.add("apiServer", ApiServerAnswers(self._probe))
+        self.healthz.add("timers", timers)
+        self.healthz.add("listeners", self._listening)
+        self.healthz.add("threads", ThreadsAlive(self.threads))
+        self.readyz.add("caches", self._synced)
+        self.readyz.add("apiServer", ApiServerAnswers(self._probe))
         if self._elector is not None:
-            self.alive.add("leaderElection", self._elector.progress)
-            self.ready.add("leaderElection", self._elector.standing)
+            self.healthz.add("leaderElection", self._elector.liveness)
+            self.readyz.add("leaderElection", self._elector.readiness)
         # The recorder with the servers, which stop last: a stop is worth events too.
         servers: tuple[Runnable, ...] = (*self.endpoints.values(), timers)
         for server in (*servers, self.recorder):

@@ -167,7 +167,7 @@ class Controller:
         """The number of threads now, busy or idle."""
         return self._pool.workers
 
-    def progress(self) -> CheckResult:
+    def liveness(self) -> CheckResult:
         """A liveness check: fails when every worker has been on one object for a
         quarter of an hour while others wait, or none was there and none could be
         started for a minute: a new process may find threads again.
@@ -178,8 +178,8 @@ class Controller:
         refused = self._pool.refused_seconds()
         if refused:
             details.append(f"{self.name}: no thread to be had for {refused:.0f} s")
-        deserted = refused >= _NO_THREAD_SECONDS and not self._pool.workers
-        ok = not waiting or (hanging < self._max_concurrent and not deserted)
+        without_workers = refused >= _NO_THREAD_SECONDS and not self._pool.workers
+        ok = not waiting or (hanging < self._max_concurrent and not without_workers)
         return CheckResult(ok, tuple(details))
 
     def _scale_up(self) -> None:

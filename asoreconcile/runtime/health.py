@@ -74,21 +74,21 @@ class HealthChecks:
         with self._lock:
             # A copy: checks run without the lock, and kinds come and go meanwhile.
             checks = dict(self._checks) or {"ping": _ping}
-        verdicts = {
+        results = {
             name: _run(name, check)
             for name, check in checks.items()
             if name not in exclude
         }
-        ok = all(verdict.ok for verdict in verdicts.values())
+        ok = all(result.ok for result in results.values())
         if ok and not verbose:
             return HealthReport(200, "ok")
         lines = []
-        for name, verdict in verdicts.items():
-            mark = "[+]" if verdict.ok else "[-]"
+        for name, result in results.items():
+            mark = "[+]" if result.ok else "[-]"
             failed = "failed" if verbose else "failed: reason withheld"
-            lines.append(f"{mark}{name} {'ok' if verdict.ok else failed}")
+            lines.append(f"{mark}{name} {'ok' if result.ok else failed}")
             if verbose:
-                lines.extend(f"    {detail}" for detail in verdict.details)
+                lines.extend(f"    {detail}" for detail in result.details)
         lines.extend(
             f'warn: no check is named "{name}": it cannot be excluded'
             for name in sorted(set(exclude) - set(checks))
@@ -203,8 +203,8 @@ class ThreadsAlive:
         down = self._threads.down()
         details = [
             f"{name}: {'dead, starts again soon' if name in down else 'runs again'}, "
-            f"died {death.count} times, last of {death.error}"
-            for name, death in sorted(self._threads.deaths().items())
+            f"died {crash.count} times, last of {crash.error}"
+            for name, crash in sorted(self._threads.crashes().items())
         ]
         return CheckResult(ok=not down, details=tuple(details))
 
@@ -231,11 +231,11 @@ class ApiServerAnswers:
 
     def __call__(self) -> CheckResult:
         probe = self._probe
-        told = f"last answered {probe.seconds_since_answer:.0f} s ago"
+        answered = f"last answered {probe.seconds_since_answer:.0f} s ago"
         if probe.last_error:
-            told = f"{told}, and does not now: {probe.last_error}"
+            answered = f"{answered}, and does not now: {probe.last_error}"
         renewed = f"watches opened anew after silence: {probe.renewed}"
-        return CheckResult(ok=True, details=(told, renewed))
+        return CheckResult(ok=True, details=(answered, renewed))
 
 
 class WebhookReadiness:

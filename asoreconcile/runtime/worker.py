@@ -81,10 +81,10 @@ class InFlightReconciles:
 
     def begin(self, key: ObjectKey, reconcile_id: str) -> InFlightReconcile:
         """Record that this thread starts one; end it with `end`."""
-        begun = InFlightReconcile(key, reconcile_id, self._clock.monotonic())
+        in_flight = InFlightReconcile(key, reconcile_id, self._clock.monotonic())
         with self._lock:
-            self._running[begun.thread] = begun
-        return begun
+            self._running[in_flight.thread] = in_flight
+        return in_flight
 
     def end(self, ended: InFlightReconcile) -> None:
         """Forget a reconcile that has ended, on the thread that ran it."""
@@ -175,21 +175,21 @@ class Worker:
         if self.closed.is_set():
             return
         reconcile_id = str(uuid.uuid4())
-        begun = self.in_flight.begin(item.key, reconcile_id)
+        in_flight = self.in_flight.begin(item.key, reconcile_id)
         deadline = (
-            begun.since + self._deadline_seconds if self._deadline_seconds else None
+            in_flight.since + self._deadline_seconds if self._deadline_seconds else None
         )
         if self._metrics:
             self._metrics.active_workers.inc()
         try:
             with running(self._context(item, reconcile_id, deadline)):
                 outcome = self._reconcile(item.key)
-                self._settle(item, outcome)
+                self._finish(item, outcome)
         finally:
-            self.in_flight.end(begun)
+            self.in_flight.end(in_flight)
             if self._metrics:
                 self._metrics.active_workers.dec()
-        self._measure(outcome, begun.since, deadline)
+        self._measure(outcome, in_flight.since, deadline)
 
     def _context(
         self, item: Item[ObjectKey], reconcile_id: str, deadline: float | None
@@ -218,7 +218,7 @@ class Worker:
             _log_failure(outcome)
             return outcome
 
-    def _settle(self, item: Item[ObjectKey], outcome: Outcome) -> None:
+    def _finish(self, item: Item[ObjectKey], outcome: Outcome) -> None:
         """Tell the queue. Rules: CT-3, CT-4, PQ-7."""
         key, queue = item.key, self._queue
         match outcome:

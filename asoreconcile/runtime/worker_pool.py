@@ -185,7 +185,7 @@ class WorkerPool(Generic[Key]):
         """What went wrong beside the reconciler has not reached the queue: without
         this the key would be lost until its next event.
         """
-        self._threads.count_death(f"{self._queue.name}-worker", error)
+        self._threads.record_crash(f"{self._queue.name}-worker", error)
         self._queue.add_after(item.key, _AGAIN_SECONDS, priority=item.priority)
 
     def _leave(self) -> None:

@@ -73,16 +73,16 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         server: socketserver.BaseServer,
         *,
         counted: socket.socket,
-        places: ConnectionLimiter,
-        terms: ServerLimits,
+        limiter: ConnectionLimiter,
+        limits: ServerLimits,
     ) -> None:
         """Serves the connection to its end. counted: the one that has the place, the
         raw socket below `connection`.
         """
         self._counted = counted
         self._unread = False
-        self._places = places
-        self._terms = terms
+        self._limiter = limiter
+        self._limits = limits
         super().__init__(connection, client, server)
 
     def setup(self) -> None:
@@ -98,14 +98,14 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         self.close_connection = True
         if not self._comes_another():
             return
-        self._places.begun(self._counted)
-        self._input.allow(self._terms.read_seconds, _HEAD_BYTES)
-        self._output.allow(self._terms.read_seconds)
+        self._limiter.request_started(self._counted)
+        self._input.allow(self._limits.read_seconds, _HEAD_BYTES)
+        self._output.allow(self._limits.read_seconds)
         self.raw_requestline = self.rfile.readline(_HEAD_BYTES)
         headers = self._head()
         if headers is None:
             return
-        self._places.headed(self._counted)
+        self._limiter.head_received(self._counted)
         request = self._request(headers)
         if request is not None:
             self._answer(request)
@@ -143,10 +143,10 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         return {name.lower(): value for name, value in self.headers.items()}
 
     def _answer(self, request: ServerRequest) -> None:
-        urgent = self._terms.is_urgent(request.target)
+        urgent = self._limits.is_urgent(request.target)
         try:
-            with self._places.answering(self._counted, urgent=urgent):
-                self._respond(_answered(self._terms.answer, request))
+            with self._limiter.answering(self._counted, urgent=urgent):
+                self._respond(_answered(self._limits.answer, request))
         except ConnectionLimitError:
             self._refuse(503)
 
@@ -158,7 +158,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
 
     def _request(self, headers: dict[str, str]) -> ServerRequest | None:
         """The request; None if it was refused."""
-        if self.command not in self._terms.methods:
+        if self.command not in self._limits.methods:
             self._refuse(405)
             return None
         # No client of ours sends chunks, and a length that is known first is what
@@ -171,7 +171,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             self._refuse(400)
             return None
         size_bytes = int(length)
-        if size_bytes > self._terms.max_body_bytes(self.path):
+        if size_bytes > self._limits.max_body_bytes(self.path):
             self._leave_unread()
             return ServerRequest(self.command, self.path, headers, too_long=True)
         self._input.admit(size_bytes)
@@ -182,8 +182,8 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         return ServerRequest(self.command, self.path, headers, body)
 
     def _respond(self, response: ServerResponse) -> None:
-        self._output.allow(self._terms.read_seconds)
-        if self._places.closing:
+        self._output.allow(self._limits.read_seconds)
+        if self._limiter.closing:
             self.close_connection = True
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)

@@ -66,12 +66,12 @@ class ConnectionLimiter:
         with self._changed:
             return self._drop_lowest()
 
-    def begun(self, connection: socket.socket) -> None:
+    def request_started(self, connection: socket.socket) -> None:
         """The first byte of a request is there. Raises ConnectionError if dropped."""
         with self._changed:
             self._move(connection, _Stage.HEAD)
 
-    def headed(self, connection: socket.socket) -> None:
+    def head_received(self, connection: socket.socket) -> None:
         """Record a complete head. Raises ConnectionError if dropped."""
         with self._changed:
             self._move(connection, _Stage.BODY)

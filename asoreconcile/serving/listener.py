@@ -68,11 +68,11 @@ class Listener:
         """
         self.address = address
         self._host, self._port = _parse(address)
-        self._terms = ServerLimits(
+        self._limits = ServerLimits(
             answer, methods, max_body_bytes, read_seconds, is_urgent
         )
         self._tls = tls
-        self._places = ConnectionLimiter(max_connections, reserve=_RESERVE)
+        self._limiter = ConnectionLimiter(max_connections, reserve=_RESERVE)
         self._server: _Server | None = None
 
     @property
@@ -89,7 +89,7 @@ class Listener:
         """Listen, and answer on threads. Raises ListenError if it cannot."""
         try:
             self._server = _Server(
-                (self._host, self._port), self._terms, self._places, tls=self._tls
+                (self._host, self._port), self._limits, self._limiter, tls=self._tls
             )
             threading.Thread(
                 target=self._server.serve, name=f"listener {self.address}", daemon=True
@@ -113,7 +113,7 @@ class Listener:
         server, self._server = self._server, None
         if server is not None:
             server.close()
-        return self._places.close(timeout_seconds)
+        return self._limiter.close(timeout_seconds)
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -127,8 +127,8 @@ class _Server(socketserver.ThreadingTCPServer):
     def __init__(
         self,
         address: tuple[str, int],
-        terms: ServerLimits,
-        places: ConnectionLimiter,
+        limits: ServerLimits,
+        limiter: ConnectionLimiter,
         *,
         tls: Callable[[], ssl.SSLContext] | None,
     ) -> None:
@@ -137,8 +137,8 @@ class _Server(socketserver.ThreadingTCPServer):
         self._both = not host and socket.has_dualstack_ipv6()
         six = self._both or ":" in host
         self.address_family = socket.AF_INET6 if six else socket.AF_INET
-        self._terms = terms
-        self._places = places
+        self._limits = limits
+        self._limiter = limiter
         self._tls = tls
         self._closed = threading.Event()
         self.lost = ""
@@ -170,7 +170,7 @@ class _Server(socketserver.ThreadingTCPServer):
                     _log.warning("Connection not accepted", error=repr(error))
                 pause = min(max(2 * pause, _FIRST_PAUSE_SECONDS), _LAST_PAUSE_SECONDS)
                 # Its descriptor and thread may be what is missing.
-                self._places.drop()
+                self._limiter.drop()
                 self._closed.wait(pause)
             else:
                 pause = 0.0
@@ -178,13 +178,13 @@ class _Server(socketserver.ThreadingTCPServer):
     def _accept_one(self) -> None:
         """Raises what keeps it from being served; it is closed then."""
         connection, client = self.socket.accept()
-        if not self._places.add(connection):
+        if not self._limiter.add(connection):
             connection.close()
             return
         try:
             self.process_request(connection, client)
         except BaseException:
-            self._places.remove(connection)
+            self._limiter.remove(connection)
             connection.close()
             raise
 
@@ -198,7 +198,7 @@ class _Server(socketserver.ThreadingTCPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         """On the connection's thread."""
         try:
-            served = self._greeted(request)
+            served = self._handshaken(request)
             # The counted socket is the raw one: it can be shut down from anywhere.
             with served:
                 ConnectionHandler(
@@ -206,13 +206,13 @@ class _Server(socketserver.ThreadingTCPServer):
                     client_address,
                     self,
                     counted=request,
-                    places=self._places,
-                    terms=self._terms,
+                    limiter=self._limiter,
+                    limits=self._limits,
                 )
         finally:
-            self._places.remove(request)
+            self._limiter.remove(request)
 
-    def _greeted(self, connection: socket.socket) -> socket.socket:
+    def _handshaken(self, connection: socket.socket) -> socket.socket:
         """The connection itself, or TLS on a duplicate of it."""
         if self._tls is None:
             return connection.dup()

@@ -100,9 +100,9 @@ class Keeper:
 
     def settle(self):
         """See the CRD, and look again once all API servers know it."""
-        assert self.made.look() == SETTLE
+        assert self.made.migrate() == SETTLE
         self.clock.advance(SETTLE)
-        return self.made.look()
+        return self.made.migrate()
 
 
 class Meddling:
@@ -133,7 +133,7 @@ def test_all_objects_are_stored_anew_and_the_old_version_can_go(cluster):
     names = {key_of(o).name for o in cluster.client.list_page(at(NEW)).items}
     assert names == {"a", "b", "c"}
     # In order, it is not touched again.
-    assert keeper.made.look() > SETTLE
+    assert keeper.made.migrate() > SETTLE
     assert counted.patches == 4
 
 
@@ -171,9 +171,9 @@ def test_of_a_storage_version_that_moves_meanwhile_nothing_is_lost(cluster):
 def test_two_at_once_do_no_harm(cluster):
     keepers = [Keeper(cluster), Keeper(cluster)]
     for keeper in keepers:
-        keeper.made.look()
+        keeper.made.migrate()
         keeper.clock.advance(SETTLE)
-    threads = [threading.Thread(target=keeper.made.look) for keeper in keepers]
+    threads = [threading.Thread(target=keeper.made.migrate) for keeper in keepers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -189,7 +189,7 @@ def test_without_the_right_it_is_said_once(cluster):
     refusing = Meddling(cluster.client, refuse)
     keeper = Keeper(cluster, refusing)
     keeper.settle()
-    keeper.made.look()
+    keeper.made.migrate()
     assert refusing.patches == 1
     assert cluster.listed() == [OLD, NEW]
 
@@ -202,8 +202,8 @@ def test_what_fails_is_tried_again_with_back_off(cluster):
     keeper = Keeper(cluster, failing)
     first = keeper.settle()
     assert 0 < first < SETTLE
-    assert keeper.made.look() == first, "not before its time"
+    assert keeper.made.migrate() == first, "not before its time"
     assert failing.patches == 1
     keeper.clock.advance(first)
-    assert keeper.made.look() > first
+    assert keeper.made.migrate() > first
     assert failing.patches == 2

@@ -432,8 +432,8 @@ def test_wh2_a_kind_is_answered_at_the_paths_of_all_its_versions(make, folder):
 
 def test_wh8_the_operator_is_ready_while_a_client_would_be_greeted(make, app, folder):
     with asking(make(folder).server):
-        assert app.ready.report_one("webhooks").status == 200
-    unready = app.ready.report_one("webhooks")
+        assert app.readyz.report_one("webhooks").status == 200
+    unready = app.readyz.report_one("webhooks")
     assert unready.status == 500
 
 

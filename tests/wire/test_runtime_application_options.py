@@ -120,7 +120,7 @@ def test_an_informer_that_many_ask_for_is_shown_once(application):
     app = application.make()
     assert app.informer(CONFIG_MAPS) is app.informer(CONFIG_MAPS)
     app.informer(CONFIG_MAPS, metadata_only=True)
-    shown = app.ready.report(verbose=True).text
+    shown = app.readyz.report(verbose=True).text
     assert [line.strip() for line in shown.splitlines() if "ConfigMap" in line] == [
         "ConfigMap: not synced",
         "ConfigMap (2): not synced",
@@ -142,7 +142,7 @@ def test_a_kind_can_come_and_go_while_the_process_runs(application):
     app.release(informer)
     app.release(informer)  # once is enough
     assert "informer_synced{" not in generate_latest(app.registry).decode()
-    assert "ConfigMap" not in app.ready.report(verbose=True).text
+    assert "ConfigMap" not in app.readyz.report(verbose=True).text
     assert app.informer(CONFIG_MAPS) is not informer
 
 

@@ -80,7 +80,7 @@ class Candidate:
         return self.registry.get_sample_value("leader_election_master_status", labels)
 
     def told(self):
-        return self.elector.standing().details[0]
+        return self.elector.readiness().details[0]
 
 
 @pytest.fixture
@@ -385,7 +385,7 @@ def test_a_standby_whose_election_breaks_tries_again(candidate, monkeypatch):
     one = candidate("one")
     broken_once(one.elector._lease_lock, "take", monkeypatch)
     one.lead()  # about a second later
-    assert one.threads.deaths()["leader election"].count == 1
+    assert one.threads.crashes()["leader election"].count == 1
     assert one.threads.down() == []
     assert one.elector.leads
     assert one.lost.empty()
@@ -401,7 +401,7 @@ def test_le8_a_leader_whose_election_breaks_is_lost_and_leads_no_more(
     with pytest.raises(NotLeadingError):
         one.elector.check()
     until(lambda: not one.threads.down())
-    assert one.threads.deaths()["leader election"].count == 1
+    assert one.threads.crashes()["leader election"].count == 1
     assert one.lost.empty()
     assert one.elector.stop(5, release=True) == []
 
@@ -409,13 +409,13 @@ def test_le8_a_leader_whose_election_breaks_is_lost_and_leads_no_more(
 def test_le8_a_process_that_lost_the_lease_and_goes_on_is_unwell(candidate):
     clock = FakeClock()
     one = candidate("one", clock=clock, timing=LeaseTiming()).lead()
-    assert one.elector.progress().ok
+    assert one.elector.liveness().ok
     clock.advance(10)
     one.lost.get(timeout=20)
     clock.advance(24.9)
-    assert one.elector.progress().ok
+    assert one.elector.liveness().ok
     clock.advance(0.2)
-    assert not one.elector.progress().ok
+    assert not one.elector.liveness().ok
 
 
 def until(condition):

@@ -57,7 +57,7 @@ class LeaseElector:
         *,
         clock: Clock,
         metrics: RuntimeMetrics | None = None,
-        chance: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
         start_thread: StartThread = start_daemon,
         threads: Threads | None = None,
     ) -> None:
@@ -77,7 +77,7 @@ class LeaseElector:
             lease, self.identity, clock=clock, timing=self._timing
         )
         self._status = metrics.leader(lease.name) if metrics else None
-        self._chance = chance
+        self._jitter = jitter
         self._start_thread = start_thread
         self._threads = threads or Threads.timed_by(clock)
         self._fence = LeaseFence(clock, self._expired)
@@ -91,21 +91,21 @@ class LeaseElector:
             clock=clock,
             threads=self._threads,
         )
-        self._trouble = ""
-        self._led = False
-        self._poke = threading.Event()
+        self._last_error = ""
+        self._has_led = False
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._ended.set()
         self._release_until = -inf
-        self._elected: Callable[[], None] = _nothing
-        self._lost: Callable[[], None] = _nothing
+        self._on_elected: Callable[[], None] = _nothing
+        self._on_lost: Callable[[], None] = _nothing
 
     def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
         """Begin to try. `elected` is called on a thread of its own, `lost` must not
         block.
         """
-        self._elected, self._lost = elected, lost
+        self._on_elected, self._on_lost = elected, lost
         self._show(leads=False)
         self._ended.clear()
         self._informer.add_handler(self._on_event)
@@ -122,7 +122,7 @@ class LeaseElector:
         else:
             self._client.close()  # cuts off a request under way
         self._stopping.set()
-        self._poke.set()
+        self._wake.set()
         self._informer.ask_to_stop()
         ended = self._clock.wait(self._ended, timeout_seconds)
         self._client.close()
@@ -141,7 +141,7 @@ class LeaseElector:
         """Whether this process holds the lease now, by its own clock."""
         return self._fence.holds
 
-    def standing(self) -> CheckResult:
+    def readiness(self) -> CheckResult:
         """A readiness check that reports and never fails: leader, or whose standby."""
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
@@ -149,7 +149,7 @@ class LeaseElector:
         leader = f"{holder} leads" if holder else "nobody leads"
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
-    def progress(self) -> CheckResult:
+    def liveness(self) -> CheckResult:
         """A liveness check: fails after a lost lease while the process runs. LE-8."""
         timing = self._timing
         spare = timing.lease_seconds - timing.renew_deadline_seconds
@@ -160,18 +160,18 @@ class LeaseElector:
         """Started again if it breaks; who led then is lost, and does not lead again."""
         self._ended.clear()
         try:
-            if self._led:
+            if self._has_led:
                 return
             if self._acquire():
-                self._led = True
+                self._has_led = True
                 self._renew_loop()
             self._release()
         except StoppedError:
             pass  # by `stop`
         except BaseException:
-            if self._fence.holds or self._led:
+            if self._fence.holds or self._has_led:
                 self._fence.end()
-                self._tell_lost("leader election broke")
+                self._notify_lost("leader election broke")
             raise
         finally:
             self._ended.set()
@@ -183,9 +183,9 @@ class LeaseElector:
                 answer = self._lease_lock.take()
             except (ApiError, TransportError) as error:
                 self._report(error)
-                self._wait(self._timing.pause_seconds(self._chance()))
+                self._wait(self._timing.retry_delay_seconds(self._jitter()))
             else:
-                self._trouble = ""
+                self._last_error = ""
                 if answer is None:
                     return self._fence.holds
                 self._follow(answer)
@@ -194,9 +194,9 @@ class LeaseElector:
     def _report(self, error: ApiError | TransportError) -> None:
         """Each new reason once; that another one was faster is none."""
         reason = str(error)
-        if reason != self._trouble and not isinstance(error, ConflictError):
+        if reason != self._last_error and not isinstance(error, ConflictError):
             _log.warning("Lease cannot be had", lease=str(self._key), error=reason)
-        self._trouble = reason
+        self._last_error = reason
 
     def _follow(self, answer: Follow) -> None:
         """Block while somebody else leads, for as long as the lease is renewed."""
@@ -213,7 +213,7 @@ class LeaseElector:
         left = moment - self._clock.monotonic()
         if self._informer.has_synced() and not self._informer.last_error:
             return left
-        return min(left, self._timing.pause_seconds(self._chance()))
+        return min(left, self._timing.retry_delay_seconds(self._jitter()))
 
     def _on_event(self, event: Event) -> None:
         """Called by the watch thread with the lease, which may be old."""
@@ -221,9 +221,9 @@ class LeaseElector:
         if self._fence.holds:
             return
         entry = event.new if isinstance(event, Updated) else event.entry
-        self._observed.note(None if isinstance(event, Deleted) else entry.load())
+        self._observed.observe(None if isinstance(event, Deleted) else entry.load())
         if isinstance(self._observed.answer(), WriteLease):
-            self._poke.set()
+            self._wake.set()
 
     def _renew_loop(self) -> None:
         """Renew until stopped, or no longer the leader."""
@@ -232,8 +232,8 @@ class LeaseElector:
         # Who leads knows the lease from its own writes; the watch is for standbys.
         self._informer.ask_to_stop()
         # Not on this thread: starting all that leads takes time, and renewals go on.
-        self._start_thread("leading", self._elected)
-        self._poke.clear()
+        self._start_thread("leading", self._on_elected)
+        self._wake.clear()
         while not self._stopping.is_set():
             self._wait(self._timing.retry_seconds)
             if self._stopping.is_set() or not self._fence.holds:
@@ -241,7 +241,7 @@ class LeaseElector:
             try:
                 if not self._lease_lock.renew() and self._fence.end():
                     holder = self._observed.holder or "nobody"
-                    self._tell_lost(f"the lease is held by {holder}")
+                    self._notify_lost(f"the lease is held by {holder}")
             except (ApiError, TransportError) as error:
                 _log.warning("Lease was not renewed", error=str(error))
 
@@ -261,17 +261,17 @@ class LeaseElector:
                 return
 
     def _expired(self) -> None:
-        self._tell_lost("it was not renewed in time")
+        self._notify_lost("it was not renewed in time")
 
-    def _tell_lost(self, why: str) -> None:
+    def _notify_lost(self, why: str) -> None:
         _log.error("Leadership is lost", lease=str(self._key), reason=why)
         self._show(leads=False)
-        self._lost()
+        self._on_lost()
 
     def _wait(self, seconds: float) -> None:
         """Block until then, or until something happened."""
-        self._clock.wait(self._poke, seconds)
-        self._poke.clear()
+        self._clock.wait(self._wake, seconds)
+        self._wake.clear()
 
     def _show(self, *, leads: bool) -> None:
         if self._status is not None:

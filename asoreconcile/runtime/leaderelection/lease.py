@@ -46,9 +46,9 @@ class LeaseTiming:
         """The longest silence of one request: a second one must fit in."""
         return max(_MIN_REQUEST_SECONDS, self.renew_deadline_seconds / 2)
 
-    def pause_seconds(self, chance: float) -> float:
+    def retry_delay_seconds(self, jitter: float) -> float:
         """Until the next try to become the leader. chance: 0-1, random. Rule: LE-2."""
-        return self.retry_seconds * (1 + _JITTER * chance)
+        return self.retry_seconds * (1 + _JITTER * jitter)
 
 
 @attrs.frozen

@@ -48,7 +48,7 @@ class ObservedLease:
         """True if this process was the holder when the lease was last seen."""
         return self.holder == self._identity
 
-    def note(self, lease: JsonObject | None) -> None:
+    def observe(self, lease: JsonObject | None) -> None:
         """Record the Lease as read, or as a watch delivered it, which may be old."""
         with self._lock:
             self._known = seen(self._known, lease, now=self._clock.monotonic())
@@ -113,7 +113,7 @@ class LeaseLock:
 
     def take(self) -> Follow | None:
         """Read the lease, and take it if it is free; None if it is ours then."""
-        self._observed.note(self._read())
+        self._observed.observe(self._read())
         answer = self._observed.answer()
         if isinstance(answer, Follow):
             return answer
@@ -137,14 +137,14 @@ class LeaseLock:
         """Give it back; False if it is not ours. What is read decides, not what is
         remembered. Rule: LE-6.
         """
-        self._observed.note(self._read())
+        self._observed.observe(self._read())
         given = self._observed.release()
         if given is not None:
             self._client.replace(LEASES, given)
         return given is not None
 
     def _is_still_ours(self) -> bool:
-        self._observed.note(self._read())
+        self._observed.observe(self._read())
         return self._observed.is_ours
 
     def _read(self) -> JsonObject | None:
@@ -160,5 +160,5 @@ class LeaseLock:
         send = self._client.create if write.create else self._client.replace
         lease = send(LEASES, write.lease)
         self._doubtful = False
-        self._observed.note(lease)
+        self._observed.observe(lease)
         self._fence.extend(asked_at + self._timing.renew_deadline_seconds)

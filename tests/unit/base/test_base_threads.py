@@ -54,14 +54,14 @@ def died(clock):
 
 
 @pytest.mark.parametrize(
-    "death", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), MemoryError()]
+    "crash", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), MemoryError()]
 )
-def test_a_thread_that_dies_is_started_again(clock, threads, death, caplog):
-    target = Scripted(death, nothing)
+def test_a_thread_that_dies_is_started_again(clock, threads, crash, caplog):
+    target = Scripted(crash, nothing)
     thread = threads.start("watcher", target)
     died(clock)
     assert threads.down() == ["watcher"]
-    assert threads.deaths()["watcher"].count == 1
+    assert threads.crashes()["watcher"].count == 1
     assert "Thread died" in caplog.text
     clock.advance(1.0)
     thread.join(PATIENCE)
@@ -75,7 +75,7 @@ def test_what_ends_is_not_started_again(clock, threads):
         thread = threads.start("watcher", target)
         thread.join(PATIENCE)
         assert not thread.is_alive()
-    assert threads.deaths() == {}
+    assert threads.crashes() == {}
 
 
 def test_the_pauses_double_to_half_a_minute_and_begin_anew_after_a_sound_minute(
@@ -85,8 +85,8 @@ def test_the_pauses_double_to_half_a_minute_and_begin_anew_after_a_sound_minute(
         clock.advance(60)
         raise ValueError("late")
 
-    deaths = [ValueError("x")] * 7
-    target = Scripted(*deaths, sound, nothing)
+    crashes = [ValueError("x")] * 7
+    target = Scripted(*crashes, sound, nothing)
     thread = threads.start("watcher", target)
     for pause in (1, 2, 4, 8, 16, 30, 30, 1):
         died(clock)
@@ -100,7 +100,7 @@ def test_the_pauses_double_to_half_a_minute_and_begin_anew_after_a_sound_minute(
             pass
     thread.join(PATIENCE)
     assert not thread.is_alive()
-    assert threads.deaths()["watcher"].count == 8
+    assert threads.crashes()["watcher"].count == 8
 
 
 def test_nothing_is_started_again_once_stopped(clock, threads):
@@ -148,8 +148,8 @@ def test_a_death_that_its_owner_makes_good_is_counted_and_nothing_is_down(
     try:
         raise ValueError("x")
     except ValueError as error:
-        threads.count_death("events", error)
-    assert threads.deaths()["events"].count == 1
+        threads.record_crash("events", error)
+    assert threads.crashes()["events"].count == 1
     assert threads.down() == []
     assert caplog.records[0].levelno == logging.ERROR
 

@@ -75,9 +75,9 @@ def probe():
 
 def until(probe, clock, text):
     """Move time on until the verdict says so; the test's time limit ends it."""
-    while text not in str(probe._verdict):
+    while text not in str(probe._result):
         clock.advance(0.01)
-    return probe._verdict
+    return probe._result
 
 
 def test_an_object_is_read_at_another_version_than_it_is_kept_in(probe):
@@ -125,7 +125,7 @@ def test_nothing_is_asked_where_there_is_no_object(probe):
     server = Server({})
     made, clock, cache = probe(server, synced=False)
     until(made, clock, "being listed")
-    assert not made._verdict.ok
+    assert not made._result.ok
     cache.synced = True
     assert until(made, clock, "no object").ok
     assert server.asked == []

@@ -246,10 +246,10 @@ def test_an_object_that_names_something_else_now_is_woken_by_that(wakeups, kinds
 def test_a_successor_is_woken_by_what_it_names_itself(wakeups, kinds):
     """Its predecessor's end was missed; both are of generation 1."""
     obj = named("reads")
-    successor = {**obj, "metadata": {**obj["metadata"], "uid": "another"}}
-    successor["spec"] = server("reads", "False", "new-password")["spec"]
-    wakeups.on_azure_object(kept(obj), Updated(old=Entry(obj), new=Entry(successor)))
-    kinds.entries[node_of(obj)] = Entry(successor)
+    replacement = {**obj, "metadata": {**obj["metadata"], "uid": "another"}}
+    replacement["spec"] = server("reads", "False", "new-password")["spec"]
+    wakeups.on_azure_object(kept(obj), Updated(old=Entry(obj), new=Entry(replacement)))
+    kinds.entries[node_of(obj)] = Entry(replacement)
     wakeups.on_secret_or_config_map(SECRET, content_event(Updated, "new-password"))
     assert kinds.woken == ["reads"]
 

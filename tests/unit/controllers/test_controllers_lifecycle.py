@@ -63,7 +63,7 @@ class Passes:
     """A reconciler whose passes last until they are let go; notes how many at once."""
 
     def __init__(self):
-        self.begun = Queue()
+        self.started = Queue()
         self.lock = threading.Lock()
         self.running = self.most = 0
         self.all = []
@@ -84,7 +84,7 @@ class Passes:
             if self.free:
                 go_on.set()
             self.most = max(self.most, self.running)
-        self.begun.put(go_on)
+        self.started.put(go_on)
         assert go_on.wait(PATIENCE)
         self.cut_off += reconcile_context.current().is_stopping
         with self.lock:
@@ -176,7 +176,7 @@ def test_a_kind_whose_controller_cannot_start_is_left_to_be_begun_anew(
     world.lifecycle.start()
     assert names(world) == {"VirtualNetworksSubnet"}
     assert world.looks.get(timeout=PATIENCE)
-    world.passes.begun.get(timeout=PATIENCE).set()
+    world.passes.started.get(timeout=PATIENCE).set()
 
 
 def handed_over(world):
@@ -184,7 +184,7 @@ def handed_over(world):
     lifecycle = world.lifecycle
     lifecycle.start()
     lifecycle.begin([VNET.version(NEW)])
-    first = world.passes.begun.get(timeout=PATIENCE)
+    first = world.passes.started.get(timeout=PATIENCE)
     ending = threading.Thread(target=lifecycle.end, args=[VNET.group_kind])
     ending.start()
     world.clock.until_waiting()
@@ -201,9 +201,9 @@ def test_the_controller_that_follows_waits_for_the_last_reconcile_however_long(w
     for _ in range(5):
         world.clock.until_waiting()
         world.clock.advance(600)
-    assert world.passes.begun.empty()
+    assert world.passes.started.empty()
     first.set()
-    second = world.passes.begun.get(timeout=PATIENCE)
+    second = world.passes.started.get(timeout=PATIENCE)
     assert (world.passes.most, world.passes.cut_off) == (1, 0)
     second.set()
     assert world.lifecycle.handovers() == []
@@ -215,7 +215,7 @@ def test_a_hand_over_shows_in_log_readiness_and_metric(world, caplog):
     registry.register(KindMetrics(dict, world.lifecycle.handovers))
     world.clock.until_waiting()
     world.clock.advance(90)
-    verdict = world.lifecycle.standing()
+    verdict = world.lifecycle.readiness()
     assert verdict.ok
     (line,) = verdict.details
     assert line.startswith("VirtualNetwork.network.azure.com: waits for its last")
@@ -227,18 +227,18 @@ def test_a_hand_over_shows_in_log_readiness_and_metric(world, caplog):
     while "A kind waits for its last reconcile" not in caplog.text:
         world.clock.advance(1)
     first.set()
-    world.passes.begun.get(timeout=PATIENCE).set()
+    world.passes.started.get(timeout=PATIENCE).set()
 
 
 def test_a_kind_that_comes_and_goes_while_its_first_reconcile_runs_starts_once(world):
     first = handed_over(world)
     world.lifecycle.end(VNET.group_kind)
     world.lifecycle.begin([VNET.version(NEW)])
-    assert world.passes.begun.empty()
+    assert world.passes.started.empty()
     first.set()
-    world.passes.begun.get(timeout=PATIENCE).set()
+    world.passes.started.get(timeout=PATIENCE).set()
     assert world.passes.most == 1
-    assert world.passes.begun.empty()
+    assert world.passes.started.empty()
 
 
 def test_a_stop_names_what_still_runs_of_a_former_controller(world):
@@ -260,7 +260,7 @@ def test_a_hand_over_is_waited_for_also_where_no_thread_was_to_be_had(
     monkeypatch.setattr(world.threads, "start", refuse)
     world.lifecycle.start()
     world.lifecycle.begin([VNET.version(NEW)])
-    first = world.passes.begun.get(timeout=PATIENCE)
+    first = world.passes.started.get(timeout=PATIENCE)
     ending = threading.Thread(target=world.lifecycle.end, args=[VNET.group_kind])
     ending.start()
     world.clock.until_waiting()
@@ -270,7 +270,7 @@ def test_a_hand_over_is_waited_for_also_where_no_thread_was_to_be_had(
     monkeypatch.setattr(world.threads, "start", start)
     world.lifecycle.begin([VNET.version(OLD)])
     first.set()
-    world.passes.begun.get(timeout=PATIENCE).set()
+    world.passes.started.get(timeout=PATIENCE).set()
     assert world.passes.most == 1
     assert refused
 
@@ -333,9 +333,9 @@ def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
     while not supervisor.failed:
         pass
     assert names(world) == {"VirtualNetworksSubnet"}
-    assert supervisor.standing().ok
+    assert supervisor.readiness().ok
     assert "VirtualNetwork.network.azure.com: did not start: KeyError" in str(
-        supervisor.standing().details
+        supervisor.readiness().details
     )
     world.broken = set()
     look(world, client)  # by a timer

@@ -1,6 +1,6 @@
 import threading
 
-from asoreconcile.controllers.rate_limiter import retries, turns
+from asoreconcile.controllers.rate_limiter import retries, throttle_for
 from asoreconcile.controllers.settings import RateLimit
 from asoreconcile.testing.clock import FakeClock
 
@@ -13,12 +13,12 @@ def test_each_object_backs_off_on_its_own():
 
 
 def test_no_limit_has_no_turns():
-    assert turns(None, FakeClock()) is None
+    assert throttle_for(None, FakeClock()) is None
 
 
 def test_d8_turns_come_at_a_rate_once_the_bucket_is_empty():
     clock = FakeClock()
-    throttle = turns(RateLimit(qps=0.1, bucket_size=2), clock)
+    throttle = throttle_for(RateLimit(qps=0.1, bucket_size=2), clock)
     stopped = threading.Event()
     assert throttle.wait(stopped)
     assert throttle.wait(stopped)
@@ -39,7 +39,7 @@ def test_d8_turns_come_at_a_rate_once_the_bucket_is_empty():
 
 def test_d8_a_stop_ends_the_wait_for_a_turn():
     clock = FakeClock()
-    throttle = turns(RateLimit(qps=0.1, bucket_size=1), clock)
+    throttle = throttle_for(RateLimit(qps=0.1, bucket_size=1), clock)
     stopped = threading.Event()
     assert throttle.wait(stopped)
     came = []

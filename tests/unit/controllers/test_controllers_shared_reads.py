@@ -19,13 +19,13 @@ class Server:
     def __init__(self):
         self.reads = 0
         self.error = None
-        self.begun = threading.Semaphore(0)
+        self.started = threading.Semaphore(0)
         self.go_on = threading.Semaphore(0)
 
     def read(self, key):
         self.reads += 1
         number = self.reads
-        self.begun.release()
+        self.started.release()
         assert self.go_on.acquire(timeout=10)
         if self.error:
             raise self.error
@@ -72,7 +72,7 @@ def wanting(shared, version, clock, *, deadline=None):
 
 def test_those_that_were_there_share_the_read_under_way(shared, server, clock):
     crowd = [wanting(shared, 5, clock)]
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     crowd += [wanting(shared, 9, clock) for _ in range(5)]
     clock.until_waiting(5)
     server.go_on.release()
@@ -85,9 +85,9 @@ def test_those_that_were_there_share_the_read_under_way(shared, server, clock):
 
 def test_what_came_after_a_read_began_is_not_served_by_it(shared, server, clock):
     early = wanting(shared, 5, clock)
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     late = wanting(shared, 11, clock)
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     server.go_on.release(2)
     for thread, _ in (early, late):
         thread.join(10)
@@ -96,11 +96,11 @@ def test_what_came_after_a_read_began_is_not_served_by_it(shared, server, clock)
 
 def test_nothing_that_began_before_a_change_serves_after_it(shared, server, clock):
     early = wanting(shared, 5, clock)
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     shared.forget()
     clock.advance(0.1)
     late = wanting(shared, 5, clock)
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     server.go_on.release(2)
     for thread, _ in (early, late):
         thread.join(10)
@@ -110,7 +110,7 @@ def test_nothing_that_began_before_a_change_serves_after_it(shared, server, cloc
 def test_th9_a_failure_frees_all_who_wait_and_is_not_kept(shared, server, clock):
     server.error = AsoreconcileError("no")
     crowd = [wanting(shared, 5, clock)]
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     crowd += [wanting(shared, 5, clock) for _ in range(11)]
     clock.until_waiting(11)
     server.go_on.release()
@@ -125,7 +125,7 @@ def test_th9_a_failure_frees_all_who_wait_and_is_not_kept(shared, server, clock)
 
 def test_th9_nobody_waits_longer_than_the_own_time(shared, server, clock):
     first = wanting(shared, 5, clock)
-    assert server.begun.acquire(timeout=10)
+    assert server.started.acquire(timeout=10)
     thread, outcomes = wanting(shared, 5, clock, deadline=2.0)
     clock.until_waiting()
     clock.advance(2)

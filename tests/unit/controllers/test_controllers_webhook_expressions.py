@@ -9,8 +9,8 @@ from asoreconcile.controllers import webhooks
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import expression_problems
 from asoreconcile.expressions.api import Expressions
+from asoreconcile.expressions.fair_share import EngineBusyError
 from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.objects import GroupKind
 from asoreconcile.testing.clock import FakeClock
 

@@ -21,6 +21,7 @@ from asoreconcile.expressions.api import (
     ExpressionLimitError,
     Expressions,
 )
+from asoreconcile.expressions.fair_share import EngineBusyError
 from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import (
     DEADLINE_SECONDS,
@@ -28,7 +29,6 @@ from asoreconcile.expressions.process import (
     EngineMissingError,
     EngineProcess,
 )
-from asoreconcile.expressions.turns import EngineBusyError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.testing.clock import FakeClock
 

@@ -141,7 +141,7 @@ def test_an_event_that_cannot_be_written_silences_no_other():
     recorder.event(OBJ, "Normal", "Made", "made it")
     assert recorder.flush(20)
     assert len(client.written) == 1
-    assert threads.deaths()["events"].count == 1
+    assert threads.crashes()["events"].count == 1
     assert threads.down() == []
     assert recorder.stop(20) == []
 

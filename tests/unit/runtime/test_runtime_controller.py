@@ -807,9 +807,9 @@ def test_progress_fails_when_all_workers_hang_and_others_wait(make, script, cloc
     controller.enqueue(KEY)
     script.seen()
     clock.advance(1000)
-    assert controller.progress().ok, "nobody waits"
+    assert controller.liveness().ok, "nobody waits"
     controller.enqueue(ObjectKey("ns", "b"))
-    verdict = controller.progress()
+    verdict = controller.liveness()
     assert not verdict.ok
     assert verdict.details == ("vnet ns/a (1000.0 s)",)
 
@@ -827,13 +827,13 @@ def test_progress_fails_when_no_worker_can_be_started_for_a_minute(make, script,
     controller.start()
     controller.enqueue(KEY)
     clock.advance(59)
-    assert controller.progress().ok
+    assert controller.liveness().ok
     clock.advance(1)
-    verdict = controller.progress()
+    verdict = controller.liveness()
     assert not verdict.ok
     assert verdict.details == ("vnet: no thread to be had for 60 s",)
     threads.append(start_daemon)
     clock.advance(1)
     script.steps.put(Result())
     assert script.seen() == "a"
-    assert controller.progress().ok
+    assert controller.liveness().ok

@@ -66,11 +66,11 @@ def test_le1_the_usual_times():
 
 
 @pytest.mark.parametrize(
-    ("chance", "seconds"),
+    ("jitter", "seconds"),
     [pytest.param(0, 2.0, id="LE-2-least"), pytest.param(1, 4.4, id="LE-2-most")],
 )
-def test_tries_are_spread(chance, seconds):
-    assert LeaseTiming().pause_seconds(chance) == pytest.approx(seconds)
+def test_tries_are_spread(jitter, seconds):
+    assert LeaseTiming().retry_delay_seconds(jitter) == pytest.approx(seconds)
 
 
 def test_le3_an_absent_lease_is_created():

@@ -188,5 +188,5 @@ def test_a_key_that_nothing_can_be_done_with_ends_no_worker_and_comes_again(
     threads.pop()()
     assert worked == line.done_keys == [KEY, other]
     assert again == [(KEY, 30.0)]
-    assert kept.deaths()["line-worker"].count == 1
+    assert kept.crashes()["line-worker"].count == 1
     assert pool.workers == 0

@@ -17,7 +17,7 @@ from asoreconcile.errors import RetryError
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 10.0
+MAX_WAIT_SECONDS = 10.0
 _RETRY_SECONDS = 5.0
 _HALF_LIFE_SECONDS = 60.0
 _HEAVY_SECONDS = 1.0
@@ -41,7 +41,7 @@ class _Waiter(Generic[T]):
 
 
 @attrs.frozen
-class _Spent:
+class _Usage:
     """Seconds of engine time, as of a moment."""
 
     seconds: float
@@ -51,19 +51,19 @@ class _Spent:
         return float(self.seconds * 0.5 ** ((now - self.at) / _HALF_LIFE_SECONDS))
 
 
-class EngineTurns(Generic[T]):
+class FairShare(Generic[T]):
     """Hands things out, the first of them that is free. Safe from any thread."""
 
-    def __init__(self, things: Sequence[T], *, clock: Clock) -> None:
-        self._things = tuple(things)
+    def __init__(self, engines: Sequence[T], *, clock: Clock) -> None:
+        self._engines = tuple(engines)
         self._clock = clock
         self._lock = threading.Lock()
-        self._free = list(range(len(things)))
+        self._free = list(range(len(engines)))
         self._waiting: dict[str, deque[_Waiter[int]]] = {}
-        self._spent: dict[str, _Spent] = {}
+        self._usage: dict[str, _Usage] = {}
         self._used: dict[int, tuple[str, float]] = {}  # the user, and since when
 
-    def take(self, namespace: str) -> tuple[int, T]:
+    def acquire(self, namespace: str) -> tuple[int, T]:
         """One of them, and its number to give it back with. Blocks for 10 s at most.
 
         Raises EngineBusyError.
@@ -71,26 +71,26 @@ class EngineTurns(Generic[T]):
         waiter = _Waiter[int]()
         with self._lock:
             self._waiting.setdefault(namespace, deque()).append(waiter)
-            self._hand_out()
-        self._clock.wait(waiter.ready, PATIENCE_SECONDS)
+            self._assign()
+        self._clock.wait(waiter.ready, MAX_WAIT_SECONDS)
         with self._lock:
             if waiter.taken is None:
                 self._leave(namespace, waiter)
                 raise EngineBusyError
-        return waiter.taken, self._things[waiter.taken]
+        return waiter.taken, self._engines[waiter.taken]
 
-    def give_back(self, number: int, namespace: str, seconds: float) -> None:
+    def release(self, number: int, namespace: str, seconds: float) -> None:
         """seconds: for how long it was in use."""
         now = self._clock.monotonic()
         with self._lock:
             del self._used[number]
             total = self._seconds(namespace, now) + seconds
-            self._spent[namespace] = _Spent(total, now)
+            self._usage[namespace] = _Usage(total, now)
             self._free.append(number)
             self._free.sort()
-            self._hand_out()
+            self._assign()
 
-    def _hand_out(self) -> None:
+    def _assign(self) -> None:
         """Serve who may be served. Caller holds the lock."""
         now = self._clock.monotonic()
         while self._free:
@@ -113,7 +113,7 @@ class EngineTurns(Generic[T]):
             users = [one for one, _ in self._used.values() if self._is_heavy(one, now)]
         else:
             users = [one for one, _ in self._used.values() if one == namespace]
-        return len(users) < max(1, len(self._things) - 1)
+        return len(users) < max(1, len(self._engines) - 1)
 
     def _is_heavy(self, namespace: str, now: float) -> bool:
         return self._seconds(namespace, now) >= _HEAVY_SECONDS
@@ -126,12 +126,12 @@ class EngineTurns(Generic[T]):
             self._waiting[namespace] = queue
 
     def _seconds(self, namespace: str, now: float) -> float:
-        spent = self._spent.get(namespace)
+        usage = self._usage.get(namespace)
         using = sum(now - at for one, at in self._used.values() if one == namespace)
-        return using + (spent.now(now) if spent is not None else 0.0)
+        return using + (usage.now(now) if usage is not None else 0.0)
 
     def _forget(self, now: float) -> None:
         """Caller holds the lock."""
-        small = [n for n, s in self._spent.items() if s.now(now) < _FORGOTTEN_SECONDS]
+        small = [n for n, s in self._usage.items() if s.now(now) < _FORGOTTEN_SECONDS]
         for namespace in small:
-            del self._spent[namespace]
+            del self._usage[namespace]

@@ -5,14 +5,14 @@ import threading
 import pytest
 
 from asoreconcile.expressions.api import ExpressionLimitError, Expressions
+from asoreconcile.expressions.fair_share import (
+    MAX_WAIT_SECONDS,
+    EngineBusyError,
+    FairShare,
+)
 from asoreconcile.expressions.limits import Limits, Recent
 from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import EngineLimitError
-from asoreconcile.expressions.turns import (
-    PATIENCE_SECONDS,
-    EngineBusyError,
-    EngineTurns,
-)
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.testing.clock import FakeClock
 
@@ -33,7 +33,7 @@ class Waiters:
     def want(self, namespace):
         def take():
             try:
-                number, _ = self.turns.take(namespace)
+                number, _ = self.turns.acquire(namespace)
             except EngineBusyError:
                 number = None
             with self.changed:
@@ -74,119 +74,119 @@ def clock():
 
 
 def use(turns, namespace, seconds):
-    number, _ = turns.take(namespace)
-    turns.give_back(number, namespace, seconds)
+    number, _ = turns.acquire(namespace)
+    turns.release(number, namespace, seconds)
 
 
 def test_the_first_engine_does_alone_while_nobody_waits(clock):
-    turns = EngineTurns("abc", clock=clock)
+    turns = FairShare("abc", clock=clock)
     for _ in range(3):
-        number, thing = turns.take("n")
+        number, thing = turns.acquire("n")
         assert (number, thing) == (0, "a")
-        turns.give_back(number, "n", 0.1)
+        turns.release(number, "n", 0.1)
 
 
 def test_namespaces_that_use_much_leave_an_engine_to_the_others(clock):
-    turns = EngineTurns("abc", clock=clock)
+    turns = FairShare("abc", clock=clock)
     use(turns, "bad", 5.0)
     use(turns, "worse", 9.0)
     waiters = Waiters(turns, clock)
     for namespace in ("bad", "worse", "bad", "worse"):
         waiters.want(namespace)
     assert sorted(waiters.got(2)) == ["bad", "worse"]
-    assert turns.take("good")[1] == "c"
+    assert turns.acquire("good")[1] == "c"
 
 
 def test_who_has_used_little_goes_before_who_came_first(clock):
-    turns = EngineTurns("a", clock=clock)
+    turns = FairShare("a", clock=clock)
     use(turns, "bad", 0.5)
-    number, _ = turns.take("other")
+    number, _ = turns.acquire("other")
     waiters = Waiters(turns, clock)
     for namespace in ("bad", "bad", "good"):
         waiters.want(namespace)
-    turns.give_back(number, "other", 0.1)
+    turns.release(number, "other", 0.1)
     assert waiters.got(1) == ["good"]
 
 
 def test_namespaces_alike_take_turns(clock):
-    turns = EngineTurns("a", clock=clock)
-    number, _ = turns.take("other")
+    turns = FairShare("a", clock=clock)
+    number, _ = turns.acquire("other")
     waiters = Waiters(turns, clock)
     for namespace in ("x", "x", "x", "y"):
         waiters.want(namespace)
-    turns.give_back(number, "other", 0.1)
+    turns.release(number, "other", 0.1)
     for count in range(1, 4):
         done = waiters.got(count)[-1]
-        turns.give_back(0, done, 0.001)
+        turns.release(0, done, 0.001)
     assert waiters.got(4)[:2] == ["x", "y"]
 
 
 def test_turns_are_never_lost_whoever_gives_up(clock):
     """Real threads, short patience: in the end everything is free again."""
-    turns = EngineTurns("ab", clock=clock)
+    turns = FairShare("ab", clock=clock)
     waiters = Waiters(turns, clock)
-    turns.take("held")
+    turns.acquire("held")
     for namespace in "xxyyzz":
         waiters.want(namespace)
     for _ in range(3):
-        clock.advance(PATIENCE_SECONDS / 2)
+        clock.advance(MAX_WAIT_SECONDS / 2)
     waiters.got(6)
     for numbers in waiters.numbers.values():
         for number in numbers:
             if number is not None:
-                turns.give_back(number, "x", 0.0)
-    turns.give_back(0, "held", 0.0)
-    assert {turns.take("p")[0], turns.take("q")[0]} == {0, 1}
+                turns.release(number, "x", 0.0)
+    turns.release(0, "held", 0.0)
+    assert {turns.acquire("p")[0], turns.acquire("q")[0]} == {0, 1}
 
 
 def test_what_was_used_is_forgotten_in_time(clock):
-    turns = EngineTurns("a", clock=clock)
+    turns = FairShare("a", clock=clock)
     use(turns, "once", 1.5)
     clock.advance(120.0)
     use(turns, "other", 0.8)
-    number, _ = turns.take("last")
+    number, _ = turns.acquire("last")
     waiters = Waiters(turns, clock)
     waiters.want("other")
     waiters.want("once")
-    turns.give_back(number, "last", 0.0)
+    turns.release(number, "last", 0.0)
     assert waiters.got(1) == ["once"]
-    turns.give_back(number, "once", 0.0)
+    turns.release(number, "once", 0.0)
     assert waiters.got(2) == ["once", "other"]
 
 
 def test_no_namespace_has_all_engines_not_even_at_first(clock):
-    turns = EngineTurns("abc", clock=clock)
+    turns = FairShare("abc", clock=clock)
     waiters = Waiters(turns, clock)
     for _ in range(5):
         waiters.want("new")
     assert len(waiters.got(2)) == 2
-    assert turns.take("good")[1] == "c"
+    assert turns.acquire("good")[1] == "c"
 
 
 def test_what_is_running_counts_as_used(clock):
-    turns = EngineTurns("abc", clock=clock)
-    turns.take("x")
-    turns.take("y")
+    turns = FairShare("abc", clock=clock)
+    turns.acquire("x")
+    turns.acquire("y")
     clock.advance(2.0)
     waiters = Waiters(turns, clock)
     waiters.want("y")
-    assert turns.take("good")[1] == "c"
+    assert turns.acquire("good")[1] == "c"
 
 
 def test_who_waits_too_long_lets_others_go_on(clock):
-    turns = EngineTurns("a", clock=clock)
-    number, _ = turns.take("bad")
+    turns = FairShare("a", clock=clock)
+    number, _ = turns.acquire("bad")
     waiters = Waiters(turns, clock)
     waiters.want("bad")
-    clock.advance(PATIENCE_SECONDS)
+    clock.advance(MAX_WAIT_SECONDS)
     waiters.got(1)
     assert waiters.numbers == {"bad": [None]}
-    turns.give_back(number, "bad", 1.0)
-    assert turns.take("good") == (0, "a")
+    turns.release(number, "bad", 1.0)
+    assert turns.acquire("good") == (0, "a")
 
 
 def test_one_engine_is_enough(clock):
-    turns = EngineTurns("a", clock=clock)
+    turns = FairShare("a", clock=clock)
     for _ in range(3):
         use(turns, "bad", 5.0)
 
@@ -203,7 +203,7 @@ def test_a_pool_counts_what_each_namespace_takes(clock):
     closed = []
     pool = EnginePool(clock=clock, make=Slow, processes=2)
     pool.ask({"seconds": 5.0}, namespace="bad")
-    waiters = Waiters(pool._turns, clock)
+    waiters = Waiters(pool._fair_share, clock)
     waiters.want("bad")
     waiters.want("bad")
     assert waiters.got(1) == ["bad"]
