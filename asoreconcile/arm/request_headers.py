@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from asoreconcile.errors import AsoreconcileError
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BEYOND_LATIN = re.compile(r"[^\x00-\xff]")
 
 
 class HeaderError(AsoreconcileError):
@@ -18,9 +20,9 @@ class HeaderError(AsoreconcileError):
 
 def problem_of_header(value: str) -> str:
     """Why a value cannot be sent in a header; "" if it can."""
-    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in value):
+    if _CONTROL.search(value):
         return "must be on one line, without control characters"
-    if any(ord(char) > 0xFF for char in value):
+    if _BEYOND_LATIN.search(value):
         return "must be of Latin letters: HTTP headers hold nothing else"
     return ""
 
