@@ -1,9 +1,14 @@
-"""Clients of ARM: one a credential, over one pool of connections an endpoint."""
+"""Clients of ARM and of Microsoft Graph: one a credential, over one pool of connections
+an endpoint.
+"""
 
 import threading
 from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
 
 import attrs
+from azure.core.credentials import TokenCredential
 
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
@@ -19,11 +24,14 @@ from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.azure.scope import Connection
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
+from asoreconcile.graph.client import GraphClient
+from asoreconcile.graph.cloud import graph_endpoint
+from asoreconcile.graph.metrics import GraphMetrics
 
 
 @attrs.frozen
 class _Principal:
-    """What all clients of one principal share, whatever Secrets name it.
+    """What all clients of one principal at an endpoint share, whatever Secrets name it.
 
     ARM meters each principal apart (T2), and one asks for a registration once (PR4).
     """
@@ -48,11 +56,13 @@ class ArmClientFactory:
         connections: int = 64,
         before_write: Fence | None = None,
         read_only: bool = False,
+        graph_endpoint: str = "",
     ) -> None:
         """connections: kept open at most to one endpoint; as many as there are
         workers, or each further one costs a handshake a request (T10).
         before_write: see `ArmTransport`. read_only: clients never ask for a provider's
-        registration, which a read may bring about otherwise.
+        registration, which a read may bring about otherwise. graph_endpoint: the
+        operator's setting.
         """
         self._clock = clock
         self._metrics = metrics
@@ -60,19 +70,39 @@ class ArmClientFactory:
         self._connections = connections
         self._before_write = before_write
         self._read_only = read_only
+        self._graph_endpoint = graph_endpoint
         self._lock = threading.Lock()
         self._transports: dict[str, ArmTransport] = {}
         self._principals: dict[tuple[str, str], _Principal] = {}
 
-    def __call__(self, source: CredentialSource, name: str) -> Connection:
-        """name: `namespace/name` of the credential's Secret.
+    def __call__(
+        self, source: CredentialSource, name: str, *, entra_app_id: str = ""
+    ) -> Connection:
+        """name: `namespace/name` of the credential's Secret. entra_app_id: of the
+        application that asks Graph in place of the credential's own; it shows the same
+        proof (a federated token, a certificate or a secret).
 
         Raises CredentialError for a malformed credential.
         """
-        cloud, principal = source.cloud, self._principal_of(source)
+        cloud = source.cloud
+        principal = self._principal_of(cloud.endpoint, source)
+        credential = source.credential(self._to_authority(cloud))
+
+        @cache
+        def graph() -> GraphClient:
+            if not entra_app_id:
+                return self._graph_client(source, credential)
+            other = cast(
+                "CredentialSource",
+                attrs.evolve(cast("Any", source), client_id=entra_app_id),
+            )
+            return self._graph_client(
+                other, other.credential(self._to_authority(cloud))
+            )
+
         client = ArmClient(
             cloud.endpoint,
-            source.credential(self._to_authority(cloud)),
+            credential,
             scope=cloud.scope,
             clock=self._clock,
             metrics=self._metrics,
@@ -80,10 +110,12 @@ class ArmClientFactory:
             registrations=principal.registrations,
             register_providers=not self._read_only,
             user_agent=self._user_agent,
-            transport=self._to_arm(cloud),
+            transport=self._to_azure(cloud.endpoint),
             auxiliary_tenants=auxiliary_tenants(source),
         )
-        return Connection(client, subscription_id=source.subscription_id, source=name)
+        return Connection(
+            client, subscription_id=source.subscription_id, source=name, graph=graph
+        )
 
     def close(self) -> None:
         """Close all connections; no client can be used after it."""
@@ -92,21 +124,37 @@ class ArmClientFactory:
         for transport in transports.values():
             transport.close()
 
-    def _principal_of(self, source: CredentialSource) -> _Principal:
+    def _graph_client(
+        self, source: CredentialSource, credential: TokenCredential
+    ) -> GraphClient:
+        endpoint = graph_endpoint(
+            source.cloud.authority_host, configured=self._graph_endpoint
+        )
+        return GraphClient(
+            endpoint,
+            credential,
+            clock=self._clock,
+            metrics=None if self._metrics is None else GraphMetrics(self._metrics),
+            budget=self._principal_of(endpoint, source).budget,
+            user_agent=self._user_agent,
+            transport=self._to_azure(endpoint),
+        )
+
+    def _principal_of(self, endpoint: str, source: CredentialSource) -> _Principal:
         gauge = None if self._metrics is None else self._metrics.remaining
         with self._lock:
             return self._principals.setdefault(
-                (source.cloud.endpoint, source.client_id.lower()),
+                (endpoint, source.client_id.lower()),
                 _Principal(
                     Budget(self._clock, gauge=gauge), Registrations(self._clock)
                 ),
             )
 
-    def _to_arm(self, cloud: CloudConfig) -> ArmTransport:
+    def _to_azure(self, endpoint: str) -> ArmTransport:
         return self._shared(
-            cloud.endpoint,
+            endpoint,
             lambda: ArmTransport(
-                url=cloud.endpoint,
+                url=endpoint,
                 connections=self._connections,
                 before_write=self._before_write,
             ),

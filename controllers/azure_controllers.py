@@ -84,6 +84,7 @@ class AzureControllers:
             user_agent=settings.user_agent_suffix,
             connections=_BUSY_KINDS * settings.max_concurrent_reconciles,
             before_write=app.fence,
+            graph_endpoint=settings.graph_endpoint,
         )
         self._resolver = self._make_resolver()
         self._external = external_resources(ExternalDependencies(app.clock, app.fence))
@@ -187,7 +188,11 @@ def _global_connection(
     if settings.credential is None:
         return GlobalConnection(None)
     source = f"{settings.pod_namespace}/{SETTINGS_SECRET}"
-    made = connect(settings.credential, source)
+    app = settings.entra_app_id
+    made = connect(settings.credential, source, entra_app_id=app)
     return GlobalConnection(
-        made.client, subscription_id=made.subscription_id, source=source
+        made.client,
+        subscription_id=made.subscription_id,
+        source=source,
+        graph=made.graph,
     )

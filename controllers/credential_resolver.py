@@ -19,14 +19,16 @@ from asoreconcile.arm.credentials import CredentialError, CredentialSource
 from asoreconcile.arm.credentials_secret import (
     SecretRules,
     credential_in,
+    entra_app_in,
     secret_values,
 )
 from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
-from asoreconcile.azure.scope import Connection, ConnectionResolver
+from asoreconcile.azure.scope import Connection, ConnectionResolver, no_graph
 from asoreconcile.cache.entry import Entry
 from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.shared_reads import SharedReads
+from asoreconcile.graph.client import GraphClient
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.objects import (
@@ -43,8 +45,13 @@ from asoreconcile.redaction import know
 
 _AZURE_GROUPS = ".azure.com"
 
-Connect = Callable[[CredentialSource, str], Connection]
-"""Makes a client of a credential; the text is `namespace/name` of its Secret."""
+
+class Connect(Protocol):
+    """Makes clients of a credential (`controllers.arm_client_factory`)."""
+
+    def __call__(
+        self, source: CredentialSource, name: str, *, entra_app_id: str = ""
+    ) -> Connection: ...
 
 
 class SecretReader(Protocol):
@@ -73,13 +80,20 @@ class GlobalConnection:
     """`azure.scope.ConnectionResolver` with the one credential of the settings."""
 
     def __init__(
-        self, client: ArmClient | None, *, subscription_id: str = "", source: str = ""
+        self,
+        client: ArmClient | None,
+        *,
+        subscription_id: str = "",
+        source: str = "",
+        graph: Callable[[], GraphClient] = no_graph,
     ) -> None:
         """client: None when the settings name no subscription."""
         self._connection = (
             None
             if client is None
-            else Connection(client, subscription_id=subscription_id, source=source)
+            else Connection(
+                client, subscription_id=subscription_id, source=source, graph=graph
+            )
         )
 
     def for_object(self, obj: JsonObject) -> Connection:
@@ -225,7 +239,8 @@ class CredentialResolver:
             know(value, namespace=key.namespace)
         try:
             source = credential_in(decoded, self._rules, origin=f"Secret {key}")
-            return self._connect(source, str(key))
+            app = entra_app_in(decoded)
+            return self._connect(source, str(key), entra_app_id=app)
         except CredentialError as error:
             raise CredentialError(
                 f"credential Secret {str(key)!r} cannot be used: {error}"

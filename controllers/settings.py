@@ -13,7 +13,12 @@ import attrs
 
 from asoreconcile.arm.credentials import CloudConfig, CredentialSource
 from asoreconcile.arm.credentials_federated import TOKEN_FILE
-from asoreconcile.arm.credentials_secret import CLOUD, SecretRules
+from asoreconcile.arm.credentials_secret import (
+    CLOUD,
+    ENTRA_APP_ID,
+    SecretRules,
+    application_id,
+)
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.controllers.environment import (
@@ -28,6 +33,7 @@ from asoreconcile.controllers.environment import (
 )
 from asoreconcile.controllers.global_credential import global_credential
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.graph.cloud import SETTING
 
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
@@ -38,6 +44,7 @@ KNOWN = frozenset(
     {
         "ALLOW_MULTI_ENV_MANAGEMENT",
         "ASORECONCILE_EXTENSIONS",
+        "ASORECONCILE_GRAPH_ENDPOINT",
         "ASORECONCILE_SYNC_MODE",
         "AUTH_MODE",
         "AZURE_ADDITIONAL_TENANTS",
@@ -112,6 +119,9 @@ class Settings:
     rate_limit: None does not limit.
     target_namespaces: the only ones to look at; None is every one.
     extensions: names of sets of other packages to load.
+    graph_endpoint: Microsoft Graph's address; "" follows from the cloud.
+    entra_app_id: the application that asks Graph with the global credential's proof;
+    "" is the credential's own.
     mode: WATCHERS neither serves webhooks nor touches CRDs: another process of this
     cluster does. WEBHOOKS does nothing else. wants_webhooks: the mode was asked for by
     a name with webhooks in it.
@@ -130,6 +140,8 @@ class Settings:
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     extensions: tuple[str, ...] = ()
+    graph_endpoint: str = ""
+    entra_app_id: str = ""
     mode: OperatorMode = OperatorMode.BOTH
     wants_webhooks: bool = False
     notices: tuple[str, ...] = ()
@@ -166,6 +178,8 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
         extensions=reader.parsed("ASORECONCILE_EXTENSIONS", _names, ()),
+        graph_endpoint=reader.parsed(SETTING, https, ""),
+        entra_app_id=reader.parsed(ENTRA_APP_ID, application_id, ""),
     )
     mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, None)
     if mode is OperatorMode.WEBHOOKS:
@@ -174,8 +188,6 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "needs an AZURE_OPERATOR_MODE with watchers: remove it, as webhooks alone "
             "reconcile nothing, or write watchers-and-webhooks",
         )
-    if reader.text("ENTRA_APP_ID"):
-        notices.append("ENTRA_APP_ID has no effect, in ASO's controller neither")
     reader.check_names(KNOWN)
     if reader.problems:
         raise SettingsError(reader.problems)

@@ -39,15 +39,18 @@ _SECRET = "AZURE_CLIENT_SECRET"  # noqa: S105 - a key's name
 _CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
 _PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a key's name
 TENANTS = "AZURE_ADDITIONAL_TENANTS"
+ENTRA_APP_ID = "ENTRA_APP_ID"
 # What one request's header holds, as Microsoft documents it.
 _MOST_TENANTS = 3
 _KNOWN = frozenset(
     {
         *REQUIRED,
         *CLOUD,
-        *(_SECRET, _CERTIFICATE, _PASSWORD, IDENTITY_FILE, TENANTS, "AUTH_MODE"),
+        *(_SECRET, _CERTIFICATE, _PASSWORD, IDENTITY_FILE, TENANTS, ENTRA_APP_ID),
+        "AUTH_MODE",
     }
 )
+_APPLICATION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # The id becomes a part of paths at Azure: it must not bring parts of its own.
 _SUBSCRIPTION = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -87,6 +90,24 @@ def credential_in(
     if reader.problems:
         raise CredentialError("; ".join(reader.problems))
     return source
+
+
+def entra_app_in(data: Mapping[str, bytes]) -> str:
+    """The application that asks Microsoft Graph with a Secret's credential, in place of
+    AZURE_CLIENT_ID; "" where that does. Raises CredentialError.
+    """
+    given = data.get(ENTRA_APP_ID, b"").decode("utf-8", "replace").strip()
+    try:
+        return application_id(given) if given else ""
+    except ValueError as error:
+        raise CredentialError(f"{ENTRA_APP_ID}: {error}") from None
+
+
+def application_id(text: str) -> str:
+    """The id of an application. Raises ValueError."""
+    if not _APPLICATION.fullmatch(text):
+        raise ValueError("the text is no application's id: write its GUID")
+    return text
 
 
 def tenants_in(text: str) -> tuple[str, ...]:

@@ -244,7 +244,7 @@ def _error(
         status=answer.status,
         body=answer.text,
         retry_after_seconds=retry_after_seconds(answer.headers, now=now),
-        request_id=answer.header("x-ms-request-id"),
+        request_id=answer.header("x-ms-request-id") or answer.header("request-id"),
         correlation_id=answer.header(CORRELATION_ID),
         client_request_id=answer.header(CLIENT_REQUEST_ID),
         method=method,

@@ -4,12 +4,22 @@ Counted once a request that went out, in the calling thread. URLs that are no AR
 are not counted.
 """
 
+from typing import Protocol
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from asoreconcile.arm.buckets import Bucket
 from asoreconcile.arm.ids import ArmIdError, parse
 
 _LABELS = ("resource", "requestType")
+
+
+class AzureRequestMetrics(Protocol):
+    """Where requests are counted; path: the URL's path."""
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None: ...
+
+    def unanswered(self, method: str, path: str, seconds: float) -> None: ...
 
 
 class ArmMetrics:
@@ -51,15 +61,25 @@ class ArmMetrics:
         """An answer of any status; path: the URL's path."""
         resource = resource_type(path)
         if resource:
-            self._successful.labels(resource, method, str(status)).inc()
-            self._seconds.labels(resource, method).observe(seconds)
+            self.count_answer(resource, method, status, seconds)
+
+    def count_answer(
+        self, resource: str, method: str, status: int, seconds: float
+    ) -> None:
+        """As `answered`. resource: the type, as the label has it."""
+        self._successful.labels(resource, method, str(status)).inc()
+        self._seconds.labels(resource, method).observe(seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
         """Count a request without an answer: refused, reset, timed out."""
         resource = resource_type(path)
         if resource:
-            self._failed.labels(resource, method).inc()
-            self._seconds.labels(resource, method).observe(seconds)
+            self.count_failure(resource, method, seconds)
+
+    def count_failure(self, resource: str, method: str, seconds: float) -> None:
+        """As `unanswered`. resource: the type, as the label has it."""
+        self._failed.labels(resource, method).inc()
+        self._seconds.labels(resource, method).observe(seconds)
 
     def troubled(self, path: str) -> None:
         """A status could not be read (L15); path: the monitor URL's path."""

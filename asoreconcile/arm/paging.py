@@ -20,10 +20,14 @@ MAX_BYTES = 256 * 1024 * 1024
 
 @attrs.define
 class Paging:
-    """One list as far as it was read. url: of the page to read next, "" at the end."""
+    """One list as far as it was read. url: of the page to read next, "" at the end.
+
+    link: the member of a page that names the next one; Microsoft Graph has another.
+    """
 
     endpoint: Endpoint
     url: str
+    link: str = "nextLink"
     pages: int = 0
     entries: int = 0
     size_bytes: int = 0
@@ -58,11 +62,11 @@ class Paging:
         return value
 
     def _following(self, page: JsonObject, answer: ArmResponse) -> str:
-        following = page.get("nextLink")
+        following = page.get(self.link)
         if not following:
             return ""
         if not isinstance(following, str):
-            raise self._fault(answer, "the list's `nextLink` is no URL")
+            raise self._fault(answer, f"the list's `{self.link}` is no URL")
         following = self.endpoint.resolved(following)
         if following == self.url or following in self._seen:
             message = f"the list leads in a circle after {self.pages + 1} pages"

@@ -26,7 +26,7 @@ from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.endpoint import Endpoint
 from asoreconcile.arm.errors import ArmTransportError, Sent, parse_fault
 from asoreconcile.arm.ids import subscription_of
-from asoreconcile.arm.metrics import ArmMetrics, resource_type
+from asoreconcile.arm.metrics import AzureRequestMetrics, resource_type
 from asoreconcile.arm.request_headers import check_headers
 from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.transport import (
@@ -58,7 +58,7 @@ class ArmPipeline:
         *,
         scope: str,
         clock: Clock,
-        metrics: ArmMetrics | None,
+        metrics: AzureRequestMetrics | None,
         budget: Budget | None,
         user_agent: str,
         transport: HttpTransport[Any, Any] | None,

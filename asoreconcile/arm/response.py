@@ -12,8 +12,14 @@ import attrs
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 
-# What only ARM says. Further ids are set by us where an answer has none.
-_MARKS = ("x-ms-request-id", "azure-asyncoperation", "operation-location")
+# What only ARM says, and Microsoft Graph ("request-id"). Further ids are set by us
+# where an answer has none.
+_MARKS = (
+    "x-ms-request-id",
+    "request-id",
+    "azure-asyncoperation",
+    "operation-location",
+)
 PERHAPS_A_PROXY = ": see whether a proxy answers in Azure's place"
 
 

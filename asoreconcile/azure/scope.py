@@ -14,6 +14,7 @@ from asoreconcile import reconcile_context
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.condition_error import ConditionError
+from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.lro_store import AnnotationLroStore
 from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
@@ -32,6 +33,7 @@ from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.storage_codec import SingleVersionCodec, StorageCodec
 from asoreconcile.clock import Clock
+from asoreconcile.graph.client import GraphClient
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
@@ -40,18 +42,28 @@ from asoreconcile.middleware.context import ReconcileContext
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, annotations
 
 
+def no_graph() -> GraphClient:
+    """Of a connection to ARM alone."""
+    raise CredentialError("this connection has no way to Microsoft Graph")
+
+
 @attrs.frozen
 class Connection:
     """A way into ARM for one object: a client, and whose credential it uses.
 
     source: `namespace/name` of the Secret that the credential came from.
     content: a hash of what was in it; "" for the operator's settings.
+    graph: the client of Microsoft Graph with the same credential; made on first use.
+    Raises ConditionError `CredentialError` where Graph's address is not known.
     """
 
     client: ArmClient
     subscription_id: str
     source: str
     content: str = ""
+    graph: Callable[[], GraphClient] = attrs.field(
+        default=no_graph, eq=False, repr=False
+    )
 
     def require_subscription_of(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error) for another one: R8.6.

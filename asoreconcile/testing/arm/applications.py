@@ -11,7 +11,7 @@ ARM_AUDIENCES = frozenset(
     {"https://management.core.windows.net", "https://management.azure.com"}
 )
 # Other resources of Azure, which tokens are given out for but ARM does not take.
-_OTHER_AUDIENCES = frozenset(
+OTHER_AUDIENCES = frozenset(
     {
         "https://graph.microsoft.com",
         "https://ossrdbms-aad.database.windows.net",
@@ -72,8 +72,10 @@ def check_secret(application: Application, form: dict[str, str]) -> None:
         )
 
 
-def audience_of(scope: str) -> str:
-    """The audience of a scope, without a final slash. Raises SignInError."""
+def audience_of(scope: str, also: frozenset[str] = frozenset()) -> str:
+    """The audience of a scope, without a final slash. also: further ones that there
+    are. Raises SignInError.
+    """
     resource, default, rest = scope.rpartition("/.default")
     if not default or rest:
         raise SignInError(
@@ -84,7 +86,7 @@ def audience_of(scope: str) -> str:
             "flows must have a resource identifier followed by /.default.",
         )
     audience = resource.rstrip("/").lower()
-    if audience not in ARM_AUDIENCES | _OTHER_AUDIENCES:
+    if audience not in ARM_AUDIENCES | OTHER_AUDIENCES | also:
         raise SignInError(
             400,
             "invalid_resource",

@@ -52,6 +52,7 @@ class Cloud(Server):
         authority = certificate_authority()
         self.ca_pem: bytes = authority.pem
         certificate = authority.issue(["127.0.0.1", "localhost"])
+        self._certificate = certificate
         self._arm = HttpsServer(self.serve, certificate=certificate, port=port)
         self._public_url = public_url
         self._tokens = HttpsServer(

@@ -57,6 +57,8 @@ class Entra:
         self._applications: dict[str, Application] = {}
         self._grants: dict[str, Grant] = {}
         self.url = ""
+        # Of servers here that are no part of Azure's known ones.
+        self.audiences: frozenset[str] = frozenset()
         self.register(Application(application.client_id, application.client_secret))
 
     def register(self, application: Application) -> None:
@@ -157,7 +159,7 @@ class Entra:
             )
         application = self._application(form["client_id"])
         self._check_credential(application, form, tenant)
-        audience = audience_of(form["scope"])
+        audience = audience_of(form["scope"], self.audiences)
         token = self.issue(application.client_id, audience=audience, tenant_id=tenant)
         return answer(
             200,

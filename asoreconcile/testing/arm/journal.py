@@ -10,7 +10,12 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import Request
 
 Purpose = Literal["read", "write", "action", "poll"]
-_PURPOSES: dict[str, Purpose] = {"PUT": "write", "DELETE": "write", "POST": "action"}
+_PURPOSES: dict[str, Purpose] = {
+    "PUT": "write",
+    "PATCH": "write",
+    "DELETE": "write",
+    "POST": "action",
+}
 _MONITORS = ("/operations/", "/operationresults/")
 
 

@@ -7,7 +7,7 @@ with a secret header. Azure's clients find it by the variables in `environment`.
 import secrets
 import time
 
-from asoreconcile.testing.arm.applications import ARM_AUDIENCES
+from asoreconcile.testing.arm.applications import ARM_AUDIENCES, OTHER_AUDIENCES
 from asoreconcile.testing.arm.entra import Entra
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.faults import Faults
@@ -80,7 +80,8 @@ class Machine(Server):
 
     def _token(self, request: Request) -> Response:
         audience = request.query.get("resource", "").rstrip("/").lower()
-        if audience not in ARM_AUDIENCES:
+        known = ARM_AUDIENCES | OTHER_AUDIENCES | self._entra.audiences
+        if audience not in known:
             return _refused(400, "The resource is not known")
         asked = request.query.get("client_id", "")
         client_id = self._identities.get(asked.lower()) if asked else self._own

@@ -8,8 +8,11 @@ Generic over all resource types, with each provider's way to answer (`styles`). 
 makes things go wrong, `journal` shows what was asked.
 """
 
+import re
 import threading
 import uuid
+
+import attrs
 
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject, dig
@@ -36,7 +39,10 @@ from asoreconcile.testing.arm.tenants import Tenants
 from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.graph import GraphServer
 from asoreconcile.testing.http import Request, Response
+
+_GROUP = re.compile(r"/v1\.0/groups/([0-9a-fA-F-]{36})")
 
 
 class ArmServer(Cloud):
@@ -58,8 +64,10 @@ class ArmServer(Cloud):
         throttle: bool = False,
         page_size: int = 0,
         public_url: str = "",
+        graph_port: int = 0,
     ) -> None:
-        """port, token_port: 0 is any free one. latency: seconds before each answer.
+        """port, token_port, graph_port: 0 is any free one. latency: seconds before each
+        answer.
         lro: seconds each long-running operation takes. retry_after: seconds, instead
         of the ones each provider asks for. control_token: opens `/_control/`.
         read_lag: seconds for which reads show what was there before a write.
@@ -106,7 +114,30 @@ class ArmServer(Cloud):
         )
         self.providers = self._estate.providers
         self._gateway = Gateway(self._estate)
+        self.graph = GraphServer(
+            certificate=self._certificate,
+            clock=clock,
+            grant=lambda request: self.entra.grant(bearer_token(request)),
+            tenant_id=self.tenant_id,
+            knows=self._is_identity,
+            note=self._note_graph,
+            port=graph_port,
+            page_size=page_size,
+        )
+        self.graph.faults.latency_seconds = latency
+        self.entra.audiences = self.graph.audiences
         self._control = Control(control_token, self)
+
+    def start(self) -> None:
+        super().start()
+        self.graph.start()
+
+    def close(self) -> None:
+        self.graph.close()
+        super().close()
+
+    def settings(self) -> dict[str, str]:
+        return {**super().settings(), "ASORECONCILE_GRAPH_ENDPOINT": self.graph.url}
 
     def deny(self, resource: str, name: str = "Allowed resources") -> None:
         """Let a policy refuse writes of resources whose id matches a pattern."""
@@ -211,3 +242,25 @@ class ArmServer(Cloud):
                 monitored=look.operation.address.id if look else "",
             )
             self.journal.append(entry)
+
+    def _is_identity(self, object_id: str) -> bool:
+        """Whether a resource's managed identity is this object of the directory."""
+        with self._lock:
+            return any(object_id in _principals(r.body) for r in self._resources)
+
+    def _note_graph(self, request: Request, status: int) -> None:
+        """Journal a request of Microsoft Graph, as one about its group."""
+        found = _GROUP.match(request.path)
+        group = found[1] if found else ""
+        at = self._clock.monotonic()
+        with self._lock:
+            entry = exchange(request, status=status, at=at, monitored="")
+            self.journal.append(attrs.evolve(entry, resource=group or entry.resource))
+
+
+def _principals(body: JsonObject) -> set[str]:
+    """The object ids of the identities that a resource is, or has."""
+    identity = body.get("identity") or {}
+    assigned = dig(body, "identity.userAssignedIdentities") or {}
+    holders = (body.get("properties") or {}, identity, *assigned.values())
+    return {str(h.get("principalId") or "").lower() for h in holders if h} - {""}

@@ -115,7 +115,8 @@ def clock():
 
 @pytest.fixture
 def connections(cluster, made, clock):
-    def connect(source, name):
+    def connect(source, name, *, entra_app_id):
+        del entra_app_id
         cluster.connecting()
         made.append(source)
         client = f"client {len(made)}"
@@ -222,7 +223,7 @@ def test_no_global_credential_is_an_error_of_who_needs_it(cluster, made):
     connections = CredentialResolver(
         cluster,
         cluster,
-        connect=lambda source, name: Connection("c", source.subscription_id, name),
+        connect=lambda source, name, **_: Connection("c", source.subscription_id, name),
         rules=SecretRules(),
         settings=GlobalConnection(None),
         seen=lambda _group_kind: "",

@@ -24,6 +24,7 @@ COMPLETE = {
     "AZURE_CLIENT_ID": "c",
     "AZURE_CLIENT_SECRET": "secret",
 }
+APP = "11111111-2222-3333-4444-555555555555"
 A_FILE = "an identity's file"
 CERTIFICATE = pem(rsa_key()).decode()
 
@@ -103,11 +104,17 @@ HONOURED = {
         7,
     ),
     "DEFAULT_RECONCILE_POLICY": ("skip", {}, get("default_policy"), Policy.SKIP),
+    "ENTRA_APP_ID": (APP, {}, get("entra_app_id"), APP),
 }
 # What does nothing in ASO's controller either: the start says so, and goes on.
-SAID = {"ENTRA_APP_ID": "has no effect", "AUTH_MODE": "credential Secrets only"}
+SAID = {"AUTH_MODE": "credential Secrets only"}
 # What ASO does not have; the file's name is Azure's own.
 OWN = {
+    "ASORECONCILE_GRAPH_ENDPOINT": (
+        "https://dod-graph.microsoft.us",
+        get("graph_endpoint"),
+        "https://dod-graph.microsoft.us",
+    ),
     "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
     "ASORECONCILE_SYNC_MODE": ("compare", get("sync_mode"), SyncMode.COMPARE),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),

@@ -1,0 +1,227 @@
+"""The client of Microsoft Graph: one request a call, an answer or an exception.
+
+ARM's pipeline carries it: the same TLS, proxies, limits, fence and sign-in, with tokens
+of Graph's own audience that go to Graph's host alone. Never waits, retries nothing but
+one 401. Facts: Microsoft's reference of the group resource, v1.0.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from azure.core.credentials import TokenCredential
+from azure.core.pipeline.transport import HttpTransport
+
+from asoreconcile.arm.budget import Budget
+from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.errors import ArmError, parse_fault, protocol_fault, stated_object
+from asoreconcile.arm.metrics import AzureRequestMetrics
+from asoreconcile.arm.paging import Paging
+from asoreconcile.arm.pipeline import NO_HEADERS, ArmPipeline
+from asoreconcile.arm.response import ArmResponse
+from asoreconcile.clock import Clock
+from asoreconcile.graph.cloud import graph_scope
+from asoreconcile.objects import JsonObject
+
+GroupLink = Literal["members", "owners"]
+
+_ROOT = "/v1.0"
+_SELECTED = (
+    "id,displayName,mailNickname,mail,description,groupTypes,securityEnabled,"
+    "mailEnabled,isAssignableToRole,uniqueName,onPremisesSyncEnabled"
+)
+_PAGE = "999"  # Graph's most for members and groups
+_NEXT_LINK = "@odata.nextLink"
+_ABSENT = "Request_ResourceNotFound"
+_BAD_REQUEST = "Request_BadRequest"
+# Graph has no code of its own for a reference that is there already.
+_THERE_ALREADY = "already exist"
+
+
+class GraphClient:
+    """Requests to one Graph host as one identity. Thread-safe; share it.
+
+    endpoint: `https://graph.microsoft.com`, the only host that gets the token.
+    budget: holds back what was throttled; one a principal.
+    transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
+
+    Every method blocks for one request (lists: one a page), as long as ARM's do at
+    most, and raises ArmError for what Graph refuses, ArmTransportError without an
+    answer, ThrottledError, CredentialError or ForeignHostError when nothing was sent.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        credential: TokenCredential,
+        *,
+        clock: Clock,
+        metrics: AzureRequestMetrics | None = None,
+        budget: Budget | None = None,
+        user_agent: str = "",
+        transport: HttpTransport[Any, Any] | None = None,
+        connections: int = 8,
+    ) -> None:
+        self.endpoint = Endpoint(endpoint)
+        self._clock = clock
+        self._pipeline = ArmPipeline(
+            self.endpoint,
+            credential,
+            scope=graph_scope(self.endpoint.url),
+            clock=clock,
+            metrics=metrics,
+            budget=budget,
+            user_agent=user_agent,
+            transport=transport,
+            connections=connections,
+            auxiliary_tenants=(),
+        )
+
+    def group(self, group_id: str) -> JsonObject | None:
+        """A group by its object id; None when Graph says that there is none."""
+        return self._one(f"{_ROOT}/groups/{group_id}")
+
+    def group_named(self, unique_name: str) -> JsonObject | None:
+        """A group by its `uniqueName`; None when Graph says that there is none."""
+        return self._one(_named(unique_name))
+
+    def groups_shown_as(self, display_name: str) -> list[JsonObject]:
+        """All groups of a display name, as Graph compares it: without case."""
+        quoted = display_name.replace("'", "''")
+        query = {
+            "$filter": f"displayName eq '{quoted}'",
+            "$select": _SELECTED,
+            "$top": _PAGE,
+        }
+        return list(self._list(f"{_ROOT}/groups", query))
+
+    def create_group(self, unique_name: str, body: JsonObject) -> JsonObject | None:
+        """Create a group unless one of this `uniqueName` is there.
+
+        So a repeated request, or one whose answer was lost, makes no second group.
+        body: as Graph's group. Returns the group, or None where one was there: it has
+        the properties of the body then, and `group_named` reads it.
+        """
+        url = self.endpoint.address(_named(unique_name))
+        answer = self._send(
+            "PATCH", url, body=body, headers={"Prefer": "create-if-missing"}
+        )
+        if answer.status == 204:
+            return None
+        created = stated_object(answer, method="PATCH", url=url)
+        if not created.get("id"):
+            message = "Graph answered the creation of a group without its id"
+            raise protocol_fault(answer, message, method="PATCH", url=url)
+        return created
+
+    def update_group(self, group_id: str, changes: JsonObject) -> None:
+        """Write the properties that differ."""
+        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
+        self._send("PATCH", url, body=changes)
+
+    def delete_group(self, group_id: str) -> None:
+        """Delete; a group that is not there is deleted."""
+        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
+        self._unless_absent("DELETE", url)
+
+    def linked(self, group_id: str, link: GroupLink) -> list[str]:
+        """Object ids of a group's members or owners, in lower case, in Graph's order.
+
+        A list that cannot be read to its end is an error: never a shorter list.
+        """
+        path = f"{_ROOT}/groups/{group_id}/{link}"
+        entries = self._list(path, {"$select": "id", "$top": _PAGE})
+        ids = (str(entry.get("id") or "").lower() for entry in entries)
+        return list(dict.fromkeys(id_ for id_ in ids if id_))
+
+    def add(self, group_id: str, link: GroupLink, object_id: str) -> None:
+        """Add a member or owner; one that is there already stays.
+
+        ArmError 404 when Graph has no such object, or not yet such a group.
+        """
+        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}/{link}/$ref")
+        try:
+            self._send("POST", url, body={"@odata.id": self.reference(object_id)})
+        except ArmError as error:
+            if not _is_there_already(error):
+                raise
+
+    def remove(self, group_id: str, link: GroupLink, object_id: str) -> None:
+        """Take a member or owner out; one that is not there is out."""
+        path = f"{_ROOT}/groups/{group_id}/{link}/{object_id}/$ref"
+        self._unless_absent("DELETE", self.endpoint.address(path))
+
+    def reference(self, object_id: str) -> str:
+        """How a request names an object of the directory."""
+        return self.endpoint.address(f"{_ROOT}/directoryObjects/{object_id}")
+
+    def close(self) -> None:
+        """Close all connections; the client cannot be used after it."""
+        self._pipeline.close()
+
+    def _one(self, path: str) -> JsonObject | None:
+        url = self.endpoint.address(path, query={"$select": _SELECTED})
+        answer = self._unless_absent("GET", url)
+        if answer is None:
+            return None
+        return stated_object(answer, method="GET", url=url)
+
+    def _list(self, path: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
+        url = self.endpoint.address(path, query=query)
+        paging = Paging(self.endpoint, url, link=_NEXT_LINK)
+        while paging.url:
+            yield from paging.turn(self._send("GET", paging.url))
+
+    def _unless_absent(self, method: str, url: str) -> ArmResponse | None:
+        """The answer; None where Graph says that there is no such thing."""
+        try:
+            return self._send(method, url)
+        except ArmError as error:
+            if is_absent(error):
+                return None
+            raise
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> ArmResponse:
+        request_id = str(uuid.uuid4())
+        answer = self._pipeline.send(
+            method,
+            url,
+            body=body,
+            # Graph's logs have the request by this id, and its answer repeats it.
+            headers={"client-request-id": request_id, **headers},
+            client_request_id=request_id,
+        )
+        if answer.status >= 300 or answer.is_foreign:
+            raise parse_fault(answer, method=method, url=url, now=self._clock.now())
+        return answer
+
+
+def is_absent(error: ArmError) -> bool:
+    """Whether Graph itself says that it has no such object; a 404 of anything between
+    us is none of its words.
+    """
+    return error.is_not_found and _ABSENT in (error.code, *error.codes)
+
+
+def bound(references: Sequence[str], link: GroupLink) -> JsonObject:
+    """What a creation says of owners or members: `references` are the client's."""
+    return {f"{link}@odata.bind": list(references)} if references else {}
+
+
+def _named(unique_name: str) -> str:
+    return f"{_ROOT}/groups(uniqueName='{unique_name}')"
+
+
+def _is_there_already(error: ArmError) -> bool:
+    return (
+        error.status == 400
+        and error.code == _BAD_REQUEST
+        and _THERE_ALREADY in error.message
+    )

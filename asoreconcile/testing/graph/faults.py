@@ -1,0 +1,60 @@
+"""What goes wrong at Microsoft Graph on demand, in its own words."""
+
+from datetime import UTC, datetime
+
+from asoreconcile.testing.fault_injection import InjectedFault
+from asoreconcile.testing.faults import Faults
+from asoreconcile.testing.graph.answers import GraphRefusal
+from asoreconcile.testing.http import Request, Response
+
+_CODES = {
+    401: "InvalidAuthenticationToken",
+    403: "Authorization_RequestDenied",
+    429: "TooManyRequests",
+    503: "ServiceUnavailable",
+    504: "GatewayTimeout",
+}
+
+
+class GraphFaults(Faults):
+    """Faults with Graph's words."""
+
+    def refuse(
+        self,
+        method: str,
+        path: str,
+        status: int,
+        code: str = "",
+        *,
+        message: str = "Made to fail by the test server.",
+        retry_after: int | None = None,
+        times: int = 1,
+    ) -> None:
+        """Answer an error instead of what Graph would. code: "" is the status' own."""
+        refusal = _refusal(status, code, message, retry_after)
+        self.respond(method, path, refusal.response(_now()), times=times)
+
+    def throttle(
+        self, method: str, path: str, *, retry_after: int, times: int = 1
+    ) -> None:
+        """Answer 429 with Retry-After seconds."""
+        message = "Too many requests"
+        self.refuse(
+            method, path, 429, message=message, retry_after=retry_after, times=times
+        )
+
+    def refused(self, mishap: InjectedFault, request: Request) -> Response:
+        refusal = _refusal(mishap.status, "", mishap.message, mishap.retry_after)
+        return refusal.response(_now(), request.headers.get("client-request-id", ""))
+
+
+def _refusal(
+    status: int, code: str, message: str, retry_after: int | None
+) -> GraphRefusal:
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    named = code or _CODES.get(status, "UnknownError")
+    return GraphRefusal(status, named, message, headers=headers)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,117 @@
+"""The properties of a group: which there are, and which values Graph refuses."""
+
+import uuid
+from datetime import datetime
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.graph.answers import bad_request
+
+REQUIRED = ("displayName", "mailEnabled", "mailNickname", "securityEnabled")
+IMMUTABLE = ("id", "isAssignableToRole", "uniqueName", "securityIdentifier")
+_TYPES = frozenset({"DynamicMembership", "Unified"})
+_NOT_IN_NICKNAMES = frozenset('@()\\[]";:<>, ')
+_MAX_NAME, _MAX_NICKNAME = 256, 64
+_WRITABLE = frozenset(
+    {
+        *REQUIRED,
+        "description",
+        "groupTypes",
+        "isAssignableToRole",
+        "membershipRule",
+        "membershipRuleProcessingState",
+        "uniqueName",
+        "visibility",
+    }
+)
+
+
+def new_group(
+    body: JsonObject, *, unique_name: str | None, now: datetime
+) -> JsonObject:
+    """A group as Graph shows it after its creation. A Microsoft 365 group has mail,
+    whatever the request says.
+    """
+    id_ = str(uuid.uuid4())
+    is_unified = "Unified" in (body.get("groupTypes") or ())
+    nickname = body["mailNickname"]
+    return {
+        "id": id_,
+        "deletedDateTime": None,
+        "classification": None,
+        "createdDateTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "creationOptions": [],
+        "description": body.get("description"),
+        "displayName": body["displayName"],
+        "expirationDateTime": None,
+        "groupTypes": list(body.get("groupTypes") or ()),
+        "isAssignableToRole": body.get("isAssignableToRole"),
+        "mail": f"{nickname}@simulated.onmicrosoft.com" if is_unified else None,
+        "mailEnabled": is_unified or bool(body["mailEnabled"]),
+        "mailNickname": nickname,
+        "membershipRule": body.get("membershipRule"),
+        "membershipRuleProcessingState": body.get("membershipRuleProcessingState"),
+        "onPremisesSyncEnabled": None,
+        "proxyAddresses": [],
+        "renewedDateTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "securityEnabled": bool(body["securityEnabled"]),
+        "securityIdentifier": f"S-1-12-1-{uuid.UUID(id_).int % 10**10}",
+        "theme": None,
+        "uniqueName": unique_name or body.get("uniqueName"),
+        "visibility": "Public" if is_unified else None,
+        "onPremisesProvisioningErrors": [],
+    }
+
+
+def check_created(body: JsonObject) -> None:
+    """Raises GraphRefusal 400."""
+    for name in REQUIRED:
+        if body.get(name) in (None, ""):
+            raise bad_request(
+                f"A value is required for property '{name}' of resource 'Group'."
+            )
+    _check_values(body)
+
+
+def check_updated(present: JsonObject, changes: JsonObject) -> None:
+    """Raises GraphRefusal 400."""
+    _check_values(changes)
+    for name in IMMUTABLE:
+        if name in changes and changes[name] != present[name]:
+            raise bad_request(f"Property '{name}' is read-only and cannot be set.")
+    types = changes.get("groupTypes")
+    if types is not None and ("Unified" in types) != (
+        "Unified" in present["groupTypes"]
+    ):
+        raise bad_request("The groupTypes value of an existing group cannot change.")
+
+
+def _check_values(body: JsonObject) -> None:
+    for name in body:
+        if name not in _WRITABLE and "@odata" not in name and name not in IMMUTABLE:
+            raise bad_request(f"Invalid property '{name}'.")
+    if "displayName" in body:
+        _check_length(body, "displayName", _MAX_NAME)
+    if "mailNickname" in body:
+        _check_length(body, "mailNickname", _MAX_NICKNAME)
+        if not _NOT_IN_NICKNAMES.isdisjoint(str(body["mailNickname"])):
+            raise bad_request(
+                "Invalid value specified for property 'mailNickname' of resource "
+                "'Group'."
+            )
+    types = body.get("groupTypes") or ()
+    if not _TYPES.issuperset(types):
+        raise bad_request(
+            "Invalid value specified for property 'groupTypes' of resource 'Group'."
+        )
+    if "DynamicMembership" in types and not body.get("membershipRule"):
+        raise bad_request(
+            "A value is required for property 'membershipRule' of resource 'Group'."
+        )
+
+
+def _check_length(body: JsonObject, name: str, most: int) -> None:
+    text = body[name]
+    if not isinstance(text, str) or not text or len(text) > most:
+        raise bad_request(
+            f"Invalid value specified for property '{name}' of resource 'Group'."
+        )

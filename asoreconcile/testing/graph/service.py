@@ -1,0 +1,185 @@
+"""The endpoints of Microsoft Graph that an operator of groups asks, v1.0.
+
+    GET, POST                /groups                     $filter, $select, $top
+    GET, PATCH               /groups(uniqueName='NAME')  Prefer: create-if-missing
+    GET, PATCH, DELETE       /groups/ID
+    GET                      /groups/ID/members          pages by @odata.nextLink
+    POST                     /groups/ID/members/$ref
+    DELETE                   /groups/ID/members/ID/$ref
+
+and the same of owners. As documented in Microsoft's reference; POST makes a second
+group of the same name, as there.
+"""
+
+import re
+import urllib.parse
+from collections.abc import Sequence
+from typing import Any, cast
+
+from asoreconcile import jsontext
+from asoreconcile.objects import JsonObject
+from asoreconcile.testing.graph.answers import (
+    GraphRefusal,
+    answer,
+    bad_request,
+    entity,
+    not_found,
+)
+from asoreconcile.testing.graph.directory import Directory, Group, GroupRelation
+from asoreconcile.testing.http import Request, Response
+
+_PATH = re.compile(
+    r"^/v1\.0/groups(?:\(uniqueName='(?P<name>[^']*)'\)|/(?P<id>[^/()]+)"
+    r"(?:/(?P<link>members|owners)(?:/(?P<object>[^/$]+))?(?P<ref>/\$ref)?)?)?$"
+)
+_FILTER = re.compile(r"^(displayName|mailNickname|uniqueName) eq '((?:[^']|'')*)'$")
+_SKIP = "$skiptoken"
+_DEFAULT_PAGE, _MOST = 100, 999
+
+
+class GraphService:
+    """The caller holds the server's lock."""
+
+    def __init__(self, directory: Directory, *, page_size: int) -> None:
+        """page_size: entries on a page at most; 0 is as many as are asked for."""
+        self.url = ""
+        self._directory = directory
+        self._page_size = page_size
+
+    def handle(self, request: Request) -> Response:
+        """Raises GraphRefusal."""
+        match = _PATH.match(request.path)
+        if match is None:
+            segment = request.path.rpartition("/")[2]
+            raise bad_request(f"Resource not found for the segment '{segment}'.")
+        if match["name"] is not None:
+            return self._named(request, match["name"])
+        if match["id"] is None:
+            return self._collection(request)
+        if match["link"] is None:
+            return self._group(request, self._directory.find(match["id"]))
+        group = self._directory.find(match["id"])
+        link = cast("GroupRelation", match["link"])
+        return self._linked(request, group, link, match["object"] or "", match["ref"])
+
+    def _collection(self, request: Request) -> Response:
+        if request.method == "POST":
+            group = self._directory.create(_body(request))
+            return self._shown(201, group, request)
+        _only(request, "GET")
+        found = self._filtered(request.query.get("$filter", ""))
+        shown = [_selected(group.properties, request) for group in found]
+        return self._page("groups", shown, request)
+
+    def _filtered(self, filter_: str) -> list[Group]:
+        match = _FILTER.match(filter_)
+        if filter_ and match is None:
+            raise bad_request(f"Invalid filter clause: {filter_}")
+        groups = list(self._directory.groups())
+        if match is None:
+            return groups
+        name, value = match[1], match[2].replace("''", "'").lower()
+        return [g for g in groups if str(g.properties[name] or "").lower() == value]
+
+    def _named(self, request: Request, name: str) -> Response:
+        if request.method == "GET":
+            group = self._directory.named(name)
+            if group is None:
+                raise not_found(name)
+            return self._shown(200, group, request)
+        _only(request, "PATCH")
+        body = _body(request)
+        creates = "create-if-missing" in request.headers.get("prefer", "")
+        group = self._directory.named(name, as_writer=creates)
+        if group is not None:
+            self._directory.update(group, body)
+            return answer(204)
+        if not creates:
+            raise not_found(name)
+        made = self._directory.create(body, unique_name=name)
+        return self._shown(201, made, request)
+
+    def _group(self, request: Request, group: Group) -> Response:
+        if request.method == "GET":
+            return self._shown(200, group, request)
+        if request.method == "PATCH":
+            self._directory.update(group, _body(request))
+        else:
+            _only(request, "DELETE")
+            self._directory.delete(group)
+        return answer(204)
+
+    def _linked(
+        self,
+        request: Request,
+        group: Group,
+        link: GroupRelation,
+        object_id: str,
+        ref: str,
+    ) -> Response:
+        if not ref and not object_id:
+            _only(request, "GET")
+            ids = group.linked(link)
+            shown = [{"@odata.type": _TYPE, "id": id_} for id_ in ids]
+            return self._page("directoryObjects", shown, request)
+        if ref and object_id:
+            _only(request, "DELETE")
+            self._directory.take_out(group, link, object_id)
+            return answer(204)
+        _only(request, "POST")
+        reference = _body(request).get("@odata.id")
+        self._directory.add(group, link, str(reference or ""))
+        return answer(204)
+
+    def _shown(self, status: int, group: Group, request: Request) -> Response:
+        body = _selected(group.properties, request)
+        return answer(status, entity(self.url, "groups", body))
+
+    def _page(
+        self, set_: str, entries: Sequence[JsonObject], request: Request
+    ) -> Response:
+        asked = request.query.get("$top", str(_DEFAULT_PAGE))
+        if not asked.isdigit() or not 1 <= int(asked) <= _MOST:
+            raise bad_request(f"Invalid page size specified: '{asked}'.")
+        size = min(int(asked), self._page_size or int(asked))
+        begin = int(request.query.get(_SKIP, "0"))
+        page: dict[str, Any] = {
+            "@odata.context": f"{self.url}/v1.0/$metadata#{set_}",
+            "value": list(entries[begin : begin + size]),
+        }
+        if begin + size < len(entries):
+            query = {**request.query, _SKIP: str(begin + size)}
+            path, _, _ = request.target.partition("?")
+            more = urllib.parse.urlencode(query, safe="$")
+            page["@odata.nextLink"] = f"{self.url}{path}?{more}"
+        return answer(200, page)
+
+
+_TYPE = "#microsoft.graph.directoryObject"
+
+
+def _selected(properties: JsonObject, request: Request) -> JsonObject:
+    names = request.query.get("$select", "")
+    if not names:
+        return dict(properties)
+    unknown = [name for name in names.split(",") if name not in properties]
+    if unknown:
+        raise bad_request(f"Could not find a property named '{unknown[0]}'.")
+    return {name: properties[name] for name in names.split(",")}
+
+
+def _body(request: Request) -> JsonObject:
+    try:
+        body = jsontext.loads(request.body)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise bad_request("Unable to read JSON request payload.")
+    return body
+
+
+def _only(request: Request, method: str) -> None:
+    if request.method != method:
+        raise GraphRefusal(
+            405, "Request_BadRequest", "Specified HTTP method is not allowed."
+        )

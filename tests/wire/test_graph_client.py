@@ -1,0 +1,327 @@
+"""The client of Microsoft Graph, over HTTPS against the simulator's."""
+
+import pytest
+from azure.core.credentials import AccessToken
+from prometheus_client import CollectorRegistry
+
+from asoreconcile.arm.bearer import ForeignHostError
+from asoreconcile.arm.budget import Budget, ThrottledError
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.arm.metrics import ArmMetrics
+from asoreconcile.arm.transport import ArmTransport
+from asoreconcile.graph.client import GraphClient, is_absent
+from asoreconcile.graph.metrics import GraphMetrics
+from asoreconcile.runtime.leaderelection.fence import NotLeadingError
+from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.http import Response
+
+NOBODY = "00000000-0000-0000-0000-000000000001"
+BODY = {
+    "displayName": "Shop's team",
+    "mailNickname": "shop",
+    "mailEnabled": False,
+    "securityEnabled": True,
+    "groupTypes": [],
+}
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def azure(clock, tmp_path, monkeypatch):
+    with ArmServer(clock=clock, page_size=3) as server:
+        server.write_ca(tmp_path / "ca.pem")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+        yield server
+
+
+@pytest.fixture
+def graph(azure):
+    return azure.graph
+
+
+class SignedIn:
+    """Signs in for whatever scope is asked, as azure-identity does."""
+
+    def __init__(self, azure):
+        self.azure, self.scopes = azure, []
+
+    def get_token(self, *scopes, **_options):
+        self.scopes += scopes
+        audience = scopes[0].removesuffix("/.default").lower()
+        token = self.azure.entra.issue(self.azure.client_id, audience=audience)
+        return AccessToken(token, 1 << 40)
+
+
+@pytest.fixture
+def identity(azure):
+    return SignedIn(azure)
+
+
+@pytest.fixture
+def make(azure, identity, clock):
+    made = []
+
+    def make(**options):
+        client = GraphClient(azure.graph.url, identity, clock=clock, **options)
+        made.append(client)
+        return client
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture
+def client(make):
+    return make()
+
+
+def test_a_group_is_created_once_whoever_asks_again(client, graph):
+    made = client.create_group("mark", BODY)
+    assert made["displayName"] == "Shop's team"
+    assert client.create_group("mark", {**BODY, "description": "new"}) is None
+    (group,) = graph.groups().values()
+    assert (group["uniqueName"], group["description"]) == ("mark", "new")
+
+
+def test_a_lost_answer_of_a_creation_makes_no_second_group(client, graph):
+    graph.faults.drop("PATCH", "uniqueName", phase="after")
+    with pytest.raises(ArmTransportError) as lost:
+        client.create_group("mark", BODY)
+    assert lost.value.sent == "maybe"
+    assert client.create_group("mark", BODY) is None
+    assert client.group_named("mark")["id"] in graph.groups()
+    assert len(graph.groups()) == 1
+
+
+def test_a_group_is_read_by_id_and_by_name(client, graph):
+    id_ = client.create_group("mark", BODY)["id"]
+    assert client.group(id_) == client.group_named("mark")
+    assert client.group(id_)["mailNickname"] == "shop"
+    assert client.group(NOBODY) is None
+    assert client.group_named("another") is None
+
+
+def test_groups_are_found_by_display_name_without_case_and_with_quotes(client, graph):
+    ids = {graph.seed(displayName="Shop's team", mailNickname=f"n{n}") for n in "abcd"}
+    graph.seed(displayName="Shop")
+    found = client.groups_shown_as("shop's TEAM")
+    assert {group["id"] for group in found} == ids
+    assert client.groups_shown_as("nobody' or displayName eq 'Shop") == []
+
+
+def test_only_the_changes_are_written(client, graph, azure):
+    id_ = graph.seed(displayName="Shop", description="old")
+    client.update_group(id_, {"description": "new"})
+    (sent,) = azure.requests("PATCH")
+    assert sent.body == {"description": "new"}
+    assert graph.groups()[id_]["description"] == "new"
+
+
+def test_a_deleted_group_can_be_deleted_again(client, graph):
+    id_ = graph.seed(displayName="Shop")
+    client.delete_group(id_)
+    client.delete_group(id_)
+    assert not graph.groups()
+
+
+@pytest.mark.parametrize("link", ["members", "owners"])
+def test_links_are_listed_over_pages_added_and_removed(client, graph, azure, link):
+    id_ = graph.seed(displayName="Shop")
+    people = [graph.add_object() for _ in range(7)]
+    for person in people:
+        client.add(id_, link, person)
+    client.add(id_, link, people[0])  # is there already
+    assert client.linked(id_, link) == people
+    assert len([e for e in azure.requests("GET", link) if e.status == 200]) == 3
+    client.remove(id_, link, people[0])
+    client.remove(id_, link, people[0])  # is out already
+    assert client.linked(id_, link) == people[1:]
+
+
+def test_a_member_that_is_no_object_is_refused_in_graphs_words(client, graph):
+    id_ = graph.seed(displayName="Shop")
+    with pytest.raises(ArmError, match=NOBODY) as refused:
+        client.add(id_, "members", NOBODY)
+    assert is_absent(refused.value)
+    assert refused.value.request_id
+
+
+def test_a_refusal_other_than_being_there_already_is_raised(client, graph):
+    id_ = graph.seed(displayName="Shop")
+    owner = graph.add_object()
+    client.add(id_, "owners", owner)
+    with pytest.raises(ArmError, match="at least one owner"):
+        client.remove(id_, "owners", owner)
+
+
+def test_the_next_page_is_read_from_graphs_host_only(client, graph, azure):
+    foreign = {"value": [], "@odata.nextLink": "https://example.com/v1.0/groups"}
+    id_ = graph.seed(displayName="Shop")
+    graph.faults.respond("GET", "members", Response(200, _json(foreign)))
+    with pytest.raises(ForeignHostError):
+        client.linked(id_, "members")
+
+
+def test_a_list_that_leads_in_a_circle_is_an_error(client, graph):
+    id_ = graph.seed(displayName="Shop")
+    link = f"{graph.url}/v1.0/groups/{id_}/members?$select=id&$top=999"
+    circle = {"value": [], "@odata.nextLink": link}
+    graph.faults.respond("GET", "members", Response(200, _json(circle)), times=3)
+    with pytest.raises(ArmError, match="circle"):
+        client.linked(id_, "members")
+
+
+def test_the_token_is_of_graphs_audience(client, graph, identity):
+    client.group(NOBODY)
+    assert identity.scopes == [f"{graph.url}/.default"]
+
+
+def test_graph_takes_no_token_of_arms_and_arm_none_of_graphs(azure, graph, clock):
+    class Wrong(SignedIn):
+        def get_token(self, *_scopes, **_options):
+            return super().get_token(f"{self.audience}/.default")
+
+    wrong = Wrong(azure)
+    wrong.audience = "https://management.azure.com"
+    client = GraphClient(graph.url, wrong, clock=clock)
+    with pytest.raises(ArmError, match="Invalid audience") as refused:
+        client.group(NOBODY)
+    assert refused.value.status == 401
+    client.close()
+    wrong.audience = "https://graph.microsoft.com"
+    arm = ArmClient(azure.url, wrong, scope="s", clock=clock)
+    with pytest.raises(ArmError) as refused:
+        arm.get(f"/subscriptions/{azure.subscription_id}", "2020-01-01")
+    assert refused.value.status == 401
+    arm.close()
+
+
+def test_an_expired_token_is_replaced_once(client, graph, azure, identity):
+    client.group(NOBODY)
+    azure.entra.revoke_all()
+    assert client.group(NOBODY) is None
+    assert len(identity.scopes) == 2
+
+
+def test_a_throttling_holds_back_the_same_for_as_long_as_graph_says(
+    make, graph, clock, azure
+):
+    client = make(budget=Budget(clock, jitter=lambda: 0.0))
+    id_ = graph.seed(displayName="Shop")
+    graph.faults.throttle("GET", id_, retry_after=17)
+    with pytest.raises(ArmError) as throttled:
+        client.group(id_)
+    assert throttled.value.retry_after_seconds == 17
+    with pytest.raises(ThrottledError) as held:
+        client.group(id_)
+    assert 10 < held.value.after_seconds <= 18
+    assert len(azure.requests("GET", id_)) == 1
+    clock.advance(20)
+    assert client.group(id_)["id"] == id_
+
+
+def test_a_404_of_a_proxy_is_no_word_of_graphs(client, graph):
+    page = Response(404, b"<html>gone</html>", {"Content-Type": "text/html"})
+    graph.faults.respond("GET", NOBODY, page)
+    with pytest.raises(ArmError) as refused:
+        client.group(NOBODY)
+    assert not is_absent(refused.value)
+    empty = Response(404, b"", {})
+    graph.faults.respond("DELETE", NOBODY, empty)
+    with pytest.raises(ArmError):
+        client.delete_group(NOBODY)
+
+
+def test_a_page_in_place_of_a_success_is_an_error(client, graph):
+    page = Response(200, b"<html>sign in</html>", {"Content-Type": "text/html"})
+    for method in ("GET", "PATCH", "DELETE"):
+        graph.faults.respond(method, "", page)
+    for call in (
+        lambda: client.group(NOBODY),
+        lambda: client.update_group(NOBODY, {}),
+        lambda: client.delete_group(NOBODY),
+    ):
+        with pytest.raises(ArmError):
+            call()
+
+
+def test_a_creation_without_an_id_is_an_error(client, graph):
+    graph.faults.respond("PATCH", "uniqueName", Response(201, b"{}"))
+    with pytest.raises(ArmError, match="without its id"):
+        client.create_group("mark", BODY)
+
+
+def test_le5_who_leads_no_more_sends_no_write(make, graph, azure):
+    def stopped():
+        raise NotLeadingError("leads no more")
+
+    transport = ArmTransport(url=graph.url, before_write=stopped)
+    client = make(transport=transport)
+    id_ = graph.seed(displayName="Shop")
+    assert client.group(id_)
+    writes = (
+        lambda: client.create_group("mark", BODY),
+        lambda: client.update_group(id_, {"description": "x"}),
+        lambda: client.delete_group(id_),
+        lambda: client.add(id_, "members", graph.add_object()),
+        lambda: client.remove(id_, "members", NOBODY),
+    )
+    for write in writes:
+        with pytest.raises(NotLeadingError):
+            write()
+    assert {entry.method for entry in azure.journal} == {"GET"}
+
+
+def test_requests_are_counted_by_what_they_are_about(make, graph):
+    registry = CollectorRegistry()
+    client = make(metrics=GraphMetrics(ArmMetrics(registry)))
+    id_ = graph.seed(displayName="Shop")
+    client.group(id_)
+    client.group_named("mark")
+    client.linked(id_, "owners")
+    graph.faults.drop("GET", id_, times=2)
+    with pytest.raises(ArmTransportError):
+        client.group(id_)
+
+    def count(name, **labels):
+        return registry.get_sample_value(name, labels)
+
+    of = "azure_successful_requests_total"
+    groups, owners = "Microsoft.Graph/groups", "Microsoft.Graph/groups/owners"
+    assert count(of, resource=groups, requestType="GET", responseCode="200") == 1
+    assert count(of, resource=groups, requestType="GET", responseCode="404") == 1
+    assert count(of, resource=owners, requestType="GET", responseCode="200") == 1
+    failed = "azure_failed_requests_total"
+    assert count(failed, resource=groups, requestType="GET") == 1
+
+
+def test_support_finds_a_request_by_the_id_that_its_error_has(client, graph, azure):
+    azure.graph.deny(azure.client_id)
+    with pytest.raises(ArmError, match="Insufficient privileges") as refused:
+        client.group(NOBODY)
+    (sent,) = azure.requests("GET", NOBODY)
+    assert sent.headers["client-request-id"] == refused.value.client_request_id
+    assert refused.value.code == "Authorization_RequestDenied"
+
+
+def test_a_new_group_is_read_later_and_not_made_twice(client, graph, clock):
+    graph.lag(30.0)
+    id_ = client.create_group("mark", BODY)["id"]
+    assert client.group(id_) is None
+    assert client.group_named("mark") is None
+    assert client.create_group("mark", BODY) is None
+    clock.advance(31)
+    assert client.group(id_)["id"] == id_
+
+
+def _json(body):
+    import json
+
+    return json.dumps(body).encode()
