@@ -74,16 +74,19 @@ class BarReporter:
         self._task = shown.add_task("", total=0)
 
     def found(self, count: int) -> None:
+        """Make the bar longer."""
         self._counts.found += count
         self._shown.update(self._task, total=self._counts.found)
 
     def outcome(self, outcome: ImportOutcome) -> None:
+        """Fill the bar by one, and count what failed beside it."""
         self._counts.add(outcome)
         self._shown.update(
             self._task, completed=self._counts.done, description=self._counts.failed()
         )
 
     def waiting(self, seconds: float, why: str) -> None:
+        """Say beside the bar what is waited for, until the next outcome."""
         text = f"waiting {seconds:.0f} s: {why}"
         self._shown.update(self._task, description=text)
 
@@ -98,9 +101,11 @@ class LineReporter:
         self._next_wait = clock.monotonic()
 
     def found(self, count: int) -> None:
+        """Count what is to be read; says nothing."""
         self._counts.found += count
 
     def outcome(self, outcome: ImportOutcome) -> None:
+        """Count one, and print a line to stderr if the last one is ten seconds old."""
         self._counts.add(outcome)
         now = self._clock.monotonic()
         if now >= self._next:
@@ -108,6 +113,7 @@ class LineReporter:
             click.echo(f"{self._read()} {self._counts.failed()}".rstrip(), err=True)
 
     def waiting(self, seconds: float, why: str) -> None:
+        """Print a line to stderr, unless one like it was printed ten seconds ago."""
         now = self._clock.monotonic()
         if now >= self._next_wait:
             self._next_wait = now + _LINE_EVERY_SECONDS

@@ -38,15 +38,20 @@ class LazyGroup(QuietGroup):
         *rest: Any,
         **settings: Any,
     ) -> Any:
+        """Run the program, called `kubectl NAME` in its texts where it runs as a
+        plug-in.
+        """
         called = PurePath(sys.argv[0]).name
         if prog_name is None and args is None and called.startswith(_PLUGIN):
             prog_name = called.removesuffix(".exe").replace("-", " ", 1)
         return super().main(args, prog_name, *rest, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names of the subcommands; none of them is imported for it."""
         return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one subcommand; None for a name that there is not."""
         if cmd_name not in self._lazy:
             return None
         module, _, attribute = self._lazy[cmd_name][0].partition(":")
@@ -64,6 +69,9 @@ class LazyGroup(QuietGroup):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
+        """Write the list in `--help` from the texts given, without importing
+        anything.
+        """
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
 

@@ -215,8 +215,10 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
             response.http_response.headers.get("WWW-Authenticate", "")
         )
         newer = self._tokens.replace(token, claims=claims)
+        # Nothing newer is to be had: sent again, it would be refused again.
         if newer.token == token.token:
             return response
+        # Unread: its connection goes back to the pool, and is free for the second try.
         response.http_response.internal_response.close()
         http.headers["Authorization"] = _shown(newer)
         return self.next.send(request)

@@ -22,6 +22,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import RetryError
 
 _PREFIX = "x-ms-ratelimit-remaining-"
+# Each resource that was refused has a gate: idle ones are swept out beyond this.
 _FEW_GATES = 256
 
 
@@ -110,6 +111,7 @@ class Budget:
         with self._lock:
             now = self._clock.monotonic()
             if left is not None:
+                # Before a refusal closes it: the reading was made before that.
                 self._gate(bucket.arms).read(now, left)
             if fault is None:
                 self._let_through(bucket, now)

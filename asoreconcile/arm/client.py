@@ -181,6 +181,7 @@ class ArmClient:
         except ThrottledError as closed:
             return Pending(token, closed.after_seconds, progress)
         except ArmTransportError as error:
+            # Not an exception: trouble while asking says nothing of the operation (D3).
             outcome = unanswered(token, error, progress=progress)
         if isinstance(outcome, Pending) and outcome.trouble is not None:
             self._pace.report(token, outcome)

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 CORRELATION_ID = "x-ms-correlation-request-id"
 CLIENT_REQUEST_ID = "x-ms-client-request-id"
 
+# A context variable, so that what a reconcile starts on other threads carries it where
+# the context is taken along.
 _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 

@@ -225,6 +225,7 @@ def identity_options(
     options: dict[str, Any] = {
         "authority": cloud.authority_host,
         "disable_instance_discovery": not cloud.is_listed_authority,
+        # The queue tries again later; azure-identity would hold a worker meanwhile.
         "retry_total": 0,
         "connection_timeout": _CONNECT_TIMEOUT_SECONDS,
         "read_timeout": _READ_TIMEOUT_SECONDS,

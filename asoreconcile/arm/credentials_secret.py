@@ -212,6 +212,7 @@ class _Reader:
         if key in self._data:
             return f"{key} (it is empty)"
         strangers = sorted(self._data.keys() - _KNOWN)
+        # Names alone, and only those that no credential has: never a value.
         similar = difflib.get_close_matches(key, strangers, n=1, cutoff=0.8)
         return f"{key} (is {similar[0]} a misspelling of it?)" if similar else key
 

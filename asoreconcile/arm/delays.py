@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 
 from asoreconcile.arm.response import parsed_date
 
+# Shorter asks for nothing but load, and longer than ten minutes loses sight of an
+# operation whose server has only misjudged it.
 MIN_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 600.0
 _MAX_OWN_DELAY_SECONDS = 30.0

@@ -100,6 +100,7 @@ class Endpoint:
             return False
         if parts.scheme.lower() != "https" or parts.username is not None:
             return False
+        # Libraries read such a URL differently: one's path is another one's host.
         if not url.isascii() or any(char in url for char in "\r\n\t\\ "):
             return False
         return authority == home or authority in self.also

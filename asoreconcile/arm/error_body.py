@@ -14,8 +14,10 @@ from asoreconcile.arm.response import ArmResponse, BrokenBodyError
 
 UNKNOWN_CODE = "UnknownError"
 NO_MESSAGE = "There was an unknown deployment error"
+# What Azure or a proxy says is stored in conditions and logs: all of it has bounds.
 _MAX_CODE_LENGTH = 256
 _MAX_MESSAGE_LENGTH = 16_384
+# Azure nests three or four; a body made to be deep must not end in a RecursionError.
 _MAX_DEPTH = 8
 
 

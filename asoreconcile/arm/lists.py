@@ -20,6 +20,7 @@ from asoreconcile.arm.ids import RESOURCES
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
+# Of Microsoft.Resources itself: the first that states when a resource was changed.
 _HEADERS_API_VERSION = "2021-04-01"
 _EXPANDED = "createdTime,changedTime,provisioningState"
 _TYPE = re.compile(r"[A-Za-z0-9.]+(/[A-Za-z0-9-]+)+")

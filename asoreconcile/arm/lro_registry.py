@@ -41,6 +41,8 @@ class LroRegistry:
             now = self._clock.monotonic()
             self._sweep(now)
             open_ = self._due.setdefault(subscription.lower(), {})
+            # Counted before its delay is known: it is one of those that share the
+            # reads.
             open_[id_] = now
             delay = stretched(
                 delay_seconds, open_operations=len(open_), reads_left=reads_left

@@ -53,6 +53,8 @@ def parse_initial_response(
     A refusal (status 300 and more) is Failed, and so is what Azure did not say; a
     DELETE answered 404 is Done (V5).
     """
+    # A proxy's 404 says nothing of Azure: the object would let go of what is still
+    # there.
     if method == "DELETE" and answer.status == 404 and not answer.is_foreign:
         return OperationDone()
     if answer.status >= 300:

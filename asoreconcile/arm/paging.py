@@ -13,6 +13,8 @@ from asoreconcile.arm.errors import ArmError, protocol_fault, stated_object
 from asoreconcile.arm.response import ArmResponse
 from asoreconcile.objects import JsonObject
 
+# Far beyond what Azure lists in one place: a list that is longer does not end, and
+# would fill memory until the process dies.
 MAX_PAGES = 1000
 MAX_ENTRIES = 200_000
 MAX_BYTES = 256 * 1024 * 1024

@@ -108,6 +108,7 @@ class ArmPipeline:
             answer = self._measured(request, path)
         finally:
             self._budget.leave(bucket)
+        # Only a 429 is read here: what else an answer means is for who asked.
         fault = parse_fault(answer) if answer.status == 429 else None
         self._budget.observe(bucket, answer.headers, fault)
         return answer
@@ -183,7 +184,7 @@ class ArmPipeline:
 
 def _out_of_time(request: HttpRequest) -> ArmTransportError:
     return ArmTransportError(
-        "not sent: the pass has used up its time",
+        "not sent: the reconcile has used up its time",
         sent="no",
         method=request.method,
         url=request.url,

@@ -93,6 +93,7 @@ class _Poll:
         status = self.answer.status
         if is_transient_status(status):
             return self._trouble(self._fault())
+        # A page of something in between: the monitor itself has said nothing.
         if status >= 400 and self.answer.is_foreign:
             return self._trouble(self._fault())
         if status in (404, 410):

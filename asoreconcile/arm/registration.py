@@ -49,6 +49,8 @@ class Registrations:
             now = self._clock.monotonic()
             if now < self._not_before.get(key, now):
                 return False
+            # Before the request, and under the lock: hundreds of objects are refused at
+            # once.
             self._not_before[key] = now + _AGAIN_SECONDS
         log = _log.bind(subscription=subscription, namespace=namespace)
         log.info("Registering resource provider")

@@ -94,6 +94,7 @@ def loads(text: str, *, type_name: str = "") -> Token:
     try:
         document = jsontext.loads(text)
     except jsontext.JSONDecodeError:
+        # Not chained: the decoder's error quotes the text, and monitors are signed.
         raise TokenError("the poller token is not JSON") from None
     if not isinstance(document, dict):
         raise TokenError("the poller token is not a JSON object")

@@ -172,6 +172,7 @@ class Actions:
 
     def _put(self, put: Put) -> Decision:
         scope = self._scope
+        # As late as can be: for an object that went meanwhile nothing may be made (D2).
         scope.patcher.confirm()
         for effect in begin.credential_used(
             scope.connection.source, before=scope.memory.credential
@@ -276,6 +277,7 @@ class Actions:
     def _read(self, action: Read) -> Decision:
         scope = self._scope
         scope.require_subscription(scope.arm_id)
+        # Before the read: the id is in an annotation, which anybody may have edited.
         require_own(scope)
         before = status(scope.obj)
         observed = observed_status(scope, action.body)
@@ -356,6 +358,7 @@ class Actions:
         scope.log.info("Deleting resource", armId=scope.arm_id)
         answer: requests.DeleteResult | ArmError
         try:
+            # A PUT of the parent that carries this child must not make it again.
             with scope.operator.turns.writing(scope.arm_id):
                 answer = chain(requests.DeleteRequest(ctx=scope.context, obj=scope.obj))
         except ArmError as error:

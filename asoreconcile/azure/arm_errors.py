@@ -122,6 +122,7 @@ def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionErr
 def _classified(
     scope: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
 ) -> ConditionError:
+    # First: Azure quotes values that it was sent, and the line below logs its words.
     scope.references.know_secrets(inputs_of(scope.version, spec(scope.obj)))
     scope.log.error(
         _MESSAGES[action],

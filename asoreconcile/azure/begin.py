@@ -96,6 +96,7 @@ def before_put(facts: PutFacts) -> Decision:
     """PUT, unless Azure has accepted the same already (D15) or has it (D11)."""
     show = SetReady(reconciling(facts.generation), reason_aware=True)
     accepted = facts.accepted
+    # The retry of a reconcile that failed after its PUT: it goes on where that failed.
     if accepted is not None and accepted.digest == facts.put.digest:
         accepted = attrs.evolve(accepted, generation=facts.generation)
         return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
@@ -112,7 +113,8 @@ class PutAnswer:
     answer: Azure's, or its refusal. stored: the object's annotations. before: its
     status. inputs: which Secrets and ConfigMaps the body was made of. rests_on: the
     ETag that the PUT went out under. was_absent: a read before the PUT found nothing.
-    overtaken: PUTs in a row that somebody else's write had overtaken before.
+    precondition_failures: PUTs in a row before this one that Azure refused because
+    somebody else had written.
     """
 
     put: Put

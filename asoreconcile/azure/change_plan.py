@@ -160,6 +160,7 @@ def compared(
 ) -> PlannedChange:
     """The plan with what a PUT of a body would change of what Azure has. Pure."""
     location, stated = body.get("location"), have.get("location")
+    # First, and alone: every other difference is of no use to know then.
     if location and stated and not is_same(location, stated):
         change = FieldChange("location", "cannot be changed", location, stated)
         return attrs.evolve(

@@ -166,6 +166,8 @@ def _replaces(old: JsonObject, new: ReadyCondition, *, reason_aware: bool) -> bo
 
 
 def _priority(status: str, severity: str) -> int:
+    # Only the order counts: what is final or wrong stands over what is under way, and
+    # that over what is not known.
     if status == "True":
         return 5
     if status == "False":

@@ -81,6 +81,8 @@ class _Walk:
             if theirs is not None:
                 seen.add(theirs)
             found = None if theirs is None else have[theirs]
+            # In a free map an empty value says something: a tag without one is still a
+            # tag.
             if found is None:
                 yield from _absent(at, value, is_free=is_free and theirs is None)
             else:
@@ -112,6 +114,7 @@ class _Walk:
             yield from self.elements(path, want, have)
             return
         mine, theirs = (Counter(_text(one) for one in some) for some in (want, have))
+        # Which of theirs the hidden one is nobody can tell, so nothing is told of any.
         if HIDDEN in mine:
             return
         for text in (mine - theirs).elements():

@@ -29,6 +29,7 @@ from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.objects import JsonObject, dig
 
 PERSISTENT = "PersistentDrift"
+# More would be a fight: a PUT with each sync, and each time somebody undoes it.
 _MOST_REPAIRS = 3
 _SHOWN_PATHS = 10
 _AT_REST = frozenset({"succeeded", "failed", "canceled", "cancelled"})
@@ -39,8 +40,8 @@ class SyncFacts:
     """What is known at the sync of a resource in order that is looked at first.
 
     mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: what is kept of
-    the last one. have: the resource; None where it is not there, or another PUT was
-    the last. found: how it differs. drifts: what was tried before.
+    the last one. have: the resource; None where it is not there, or another PUT was the
+    last. found: how it differs. repair_attempts: what was put for before.
     """
 
     mode: SyncMode
@@ -57,6 +58,7 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
     Fails with `PersistentDrift` when somebody undoes each PUT.
     """
     observed, have = facts.observed, facts.have
+    # Another body than the one put last: an edit, which needs no comparison.
     if observed is not None and observed.put != facts.put:
         return Decision((UpdateMemory(repair_attempts=RepairAttempts()),), put)
     if have is None:

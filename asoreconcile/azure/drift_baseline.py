@@ -17,6 +17,8 @@ from asoreconcile.azure.differences import Difference
 from asoreconcile.objects import JsonObject
 
 OBSERVED = OWN_PREFIX + "observed"
+# Cut, as the annotation is stored and watched with every object; two that collide would
+# cost one PUT too few, until the spec or Azure changes again.
 _PUT_DIGITS = 32
 _DIFFERENCE_DIGITS = 12
 # Elements without an identity are named by their position, which means nothing.

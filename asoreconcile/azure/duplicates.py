@@ -65,6 +65,8 @@ def _oldest(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
 
 def _age(obj: JsonObject) -> tuple[str, str]:
     """Smaller is older."""
+    # The server states whole seconds: of two that were applied together the uid
+    # decides, for both of them alike.
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 

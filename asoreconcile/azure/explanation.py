@@ -38,6 +38,7 @@ from asoreconcile.objects import (
 )
 
 _SHOWN_EVENTS = 5
+# Owners that name each other would never end.
 _MOST_OWNERS = 20
 
 ADVICE = {

@@ -71,6 +71,7 @@ def export(scope: ReconcileScope, current: JsonObject) -> None:
                 failures.append(error)  # the other targets are still tried
     if failures:
         raise refused("; ".join(str(error) for error in failures))
+    # Only when all were written: the record would keep the others from being tried.
     if written:
         scope.patcher.annotate({EXPORTED: note(current, written)})
 

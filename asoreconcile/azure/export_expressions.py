@@ -29,6 +29,7 @@ from asoreconcile.objects import JsonObject, dig, key_of
 SECRET_EXPRESSIONS = "secretExpressions"  # noqa: S105 - the field's name
 CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
 
+# What Kubernetes takes as a key of a Secret, and as the value of a label.
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
 

@@ -124,6 +124,7 @@ def _written(
         )
     if _holds(present, wanted):
         return present
+    # Only into this object: one that took its place meanwhile may not be ours.
     wanted["metadata"]["uid"] = uid_of(present)
     answer = client.patch(
         resource,
@@ -131,6 +132,7 @@ def _written(
         wanted,
         kind="apply",
         field_manager=FIELD_MANAGER,
+        # Over other managers of fields: whose the object is was found out by its owner.
         force=True,
     )
     surplus = (answer.get("data") or {}).keys() - wanted["data"].keys()

@@ -42,7 +42,7 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
             return None
         case DeadlineError():
             return ConditionError(
-                "the pass has used up its time; the next one begins anew",
+                "the reconcile has used up its time; the next one begins anew",
                 reason="UnknownError",
             )
         case _:

@@ -45,6 +45,8 @@ def plain(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    # Azure drops the length of a single address (10.0.0.4/32), the slash at the end of
+    # an address or id, and the final dot of a DNS name, or adds them.
     text = _BLANKS.sub("", str(value)).casefold()
     return text.strip("/").removesuffix(".").removesuffix("/32")
 
@@ -81,6 +83,7 @@ def _instant(text: str) -> datetime | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
+    # Providers keep more or fewer digits of a second than they were sent.
     return found.replace(microsecond=0)
 
 

@@ -14,6 +14,7 @@ from asoreconcile.single_flight import SingleFlight
 
 # Shorter than the shortest back-off that a blocked child is tried again with twice.
 _MAX_AGE_SECONDS = 2.0
+# Whole bodies: more owners than this are read again rather than kept.
 _KEPT = 256
 _Key = tuple[str, str, str]
 

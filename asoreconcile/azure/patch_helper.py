@@ -189,6 +189,8 @@ class PatchHelper:
             live = self._client.get(self._resource, self.key)
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error
+        # Also where it has changed: so the next reconcile starts from what was read
+        # here.
         self._cache.record_write(live)
         if uid_of(live) != uid_of(self.obj):
             raise GoneError(f"{self.key} was replaced")

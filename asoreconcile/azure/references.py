@@ -52,7 +52,7 @@ class ReferenceResolver:
     def __init__(
         self, namespace: str, *, client: Getter, objects: Objects, read_set: ReadSet
     ) -> None:
-        """glances: collects each Secret and ConfigMap that is read."""
+        """read_set: collects each Secret and ConfigMap that is read."""
         self._namespace = namespace
         self._client = client
         self._objects = objects

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.memory import ObjectMemory
 
+# ASO's, as its users know them (4d).
 _CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
 _VERY_SLOW_SECONDS = 3600.0
 _JITTER = 0.25
@@ -31,6 +32,7 @@ class RequeueBackoff:
 
     def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
         """Seconds until the next try after one more failure. Rules: R4.1, D19."""
+        # It waits for a person: there is nothing to count up towards.
         if error.severity == "Error":
             self.succeeded(memory)
             return max(error.after_seconds, self.very_slow())

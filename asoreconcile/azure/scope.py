@@ -120,13 +120,12 @@ class ServedKinds(Objects, Protocol):
 class SharedDependencies:
     """What all kinds share.
 
-    namespace_annotations: namespace name -> its annotations, from the cache.
-    namespace: the operator's own, the mark on its objects.
-    is_credential: whether some object names a Secret as its credential.
-    namesakes: an ARM id -> the objects that may stand for it, each with its version:
-    those claimed for it, and those unclaimed that are called so. Raises RetryError
-    while some are not listed yet.
-    waiting: objects that wait for an older one of the same id.
+    namespace_annotations: namespace name -> its annotations, from the cache. namespace:
+    the operator's own, the mark on its objects. is_credential: whether some object
+    names a Secret as its credential. objects_with_arm_id: an ARM id -> the objects that
+    may stand for it, each with its version: those claimed for it, and those unclaimed
+    that are called so. Raises RetryError while some are not listed yet. waiting:
+    objects that wait for an older one of the same id.
     """
 
     clock: Clock

@@ -17,6 +17,7 @@ from asoreconcile.arm import ids
 from asoreconcile.azure.decisions import AT_ONCE_SECONDS
 from asoreconcile.errors import RetryError
 
+# About as long as a PUT takes; the operation that follows it holds up nobody.
 _BUSY_SECONDS = 1.0
 
 
@@ -88,6 +89,7 @@ class Turns:
                 raise RetryError(
                     "the parent is being written", after_seconds=_BUSY_SECONDS
                 )
+            # What they have read of their children is about to be untrue.
             for reading in readings:
                 reading.is_stale = True
             self._writes.update(parents)

@@ -25,6 +25,7 @@ def report_unreadable(
     TransportError when that cannot be written now.
     """
     claimed_by = annotations(known).get(OPERATOR_NAMESPACE)
+    # Another operator may be able to read it: only its own may say that it cannot be.
     if claimed_by and claimed_by != operator.namespace:
         return
     before = status(known).get("conditions") or []

@@ -9,6 +9,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.validation import rule_problems
 
+# A person mends a few at a time, and a condition is stored with every object.
 _MAX_TOLD = 10
 
 

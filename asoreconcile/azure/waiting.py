@@ -23,6 +23,8 @@ class Waiting:
     def note(self, younger: ObjectReference, older: ObjectReference) -> None:
         """Record that one object waits for another, one at a time."""
         with self._lock:
+            # The older one may be another than before: an object waits for one at a
+            # time.
             self._drop(younger)
             self._older[younger] = older
             self._younger[older].add(younger)

@@ -96,6 +96,7 @@ def _one(value: Any, own: JsonObject, schema: JsonObject, written: Any) -> Cast 
     ):
         return Cast(written)
     made = _shown(value, own, schema)
+    # Only what the way back would not give again is kept beside it.
     same = _shown(made, schema, own) == value
     return Cast(made) if same else Cast(made, value)
 

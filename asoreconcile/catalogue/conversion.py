@@ -122,6 +122,7 @@ def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
     if target.fixed_name is not None:
         return  # such a version has no field for another
     name = azure_name(source, obj)
+    # A name that is drawn is another one with each call: there is none to keep.
     drawn = name != azure_name(source, obj)
     if not name or drawn or name == azure_name(target, made):
         return
@@ -180,6 +181,8 @@ class _Way:
 
 @lru_cache(maxsize=1024)
 def _way(source: Form, target: Form, part: str, *, lenient: bool) -> _Way:
+    # Kept, as a projection learns where two schemas are alike and is quick from then
+    # on.
     renamed = field_renames(source.version, target.version) if part == "spec" else {}
     projection = Projection(
         renamed,

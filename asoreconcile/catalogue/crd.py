@@ -51,6 +51,7 @@ def crd(
         (form(kind, name) for name in wanted),
         key=lambda f: (f.stored, version_order(f.version.gvk.version)),
     )
+    # A preview is stored only where nothing else is served: its form may still change.
     if not storage:
         names = [f.name for f in served]
         storage = kind.storage if kind.storage in names else newest(names)

@@ -295,6 +295,8 @@ class Catalogue:
                 f"{kind} has no version {gvk.version!r}{near}"
                 f" (it has {', '.join(kind.versions)})"
             )
+        # One thread reads a group's file, and the others wait instead of reading it
+        # too.
         with self._lock:
             made = self._make(kind, gvk)
             return self._versions.setdefault(gvk, made)

@@ -17,6 +17,7 @@ _NAMED_BY_UUID = frozenset(
         GroupKind("documentdb.azure.com", "SqlRoleAssignment"),
     }
 )
+# It has no field for a naming convention, and all its versions are seeded as old ones.
 _WITHOUT_CONVENTION = GroupKind("documentdb.azure.com", "SqlRoleAssignment")
 _HEX = "[0-9a-fA-F]"
 _DASHED = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"

@@ -14,6 +14,7 @@ import attrs
 from asoreconcile.catalogue.suggestions import closest
 from asoreconcile.objects import JsonObject
 
+# More names than that nobody reads; the nearest one is told by itself.
 _MAX_LISTED = 12
 
 

@@ -117,6 +117,8 @@ class ResourceImporter:
         with ThreadPoolExecutor(max(self._options.workers, 1)) as pool:
             while waiting or running:
                 fresh = {task.key: task for task in waiting if task.key not in seen}
+                # A resource may be named, and listed by its group as well: it is read
+                # once.
                 seen |= fresh.keys()
                 tasks = fresh.values()
                 self._reporter.found(sum(isinstance(t, ResourceTask) for t in tasks))

@@ -65,6 +65,7 @@ class PatientReads:
 
         def give_up(state: tenacity.RetryCallState) -> bool:
             nonlocal failures
+            # ARM's throttling is no failure: it ends, and an import has time.
             failures += not _is_throttled(_error_of(state))
             return failures >= _ATTEMPTS
 
