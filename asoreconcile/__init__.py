@@ -120,6 +120,7 @@ if TYPE_CHECKING:
         generation_changed,
         labelled,
     )
+    from asoreconcile.runtime.readiness import NotReadyError
     from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
     from asoreconcile.runtime.runnable import (
         Runnable,
@@ -220,6 +221,7 @@ __all__ = [
     "NotCachedError",
     "NotFoundError",
     "NotLeadingError",
+    "NotReadyError",
     "ObjectKey",
     "Predicate",
     "RateLimiter",
@@ -336,6 +338,7 @@ _HOMES = {
     "runtime.manager": "Elector LeadershipLostError Manager ManagerError",
     "runtime.options": "ClientOptions ControllerOptions",
     "runtime.predicates": "Predicate concerns generation_changed labelled",
+    "runtime.readiness": "NotReadyError",
     "runtime.reconciler": "Reconcile Reconciler Request Result",
     "runtime.runnable": (
         "Runnable RunnableFunc RunnableGroup RunnableHooks WarmUpRunnable"

@@ -19,6 +19,7 @@ from asoreconcile.catalogue.kinds import (
 )
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.validation import rule_problems
+from asoreconcile.controllers.dropped_fields import dropped_fields
 from asoreconcile.objects import (
     GroupVersionKind,
     JsonObject,
@@ -47,26 +48,28 @@ class Admission:
 
         What does not touch the spec may always be, and so may anything on the way out:
         an object that broke a rule before the rule was there must stay manageable.
-        Rules: R10.1, R10.2.
+        Fields that were dropped on the way are warned of. Rules: R10.1, R10.2.
         """
         obj, old = request.obj, request.old
         version = self._version(request.gvk)
         if obj is None or version is None or request.subresource or is_deleting(obj):
             return Allowed()
+        warnings = dropped_fields(self._catalogue, obj, old)
         problems: list[Problem] = []
         if old is not None:
             if spec(old) == spec(obj):
-                return Allowed()
+                return Allowed(warnings)
             claimed = _is_claimed(version, obj)
             problems += change_problems(version, old, obj, claimed=claimed)
         for check in self._checks:
             problems += check(version, obj)
         if not problems:
-            return Allowed()
+            return Allowed(warnings)
         told = [str(problem) for problem in problems[:_MAX_TOLD]]
         if len(problems) > _MAX_TOLD:
             told.append(f"and {len(problems) - _MAX_TOLD} more")
-        return Denied("; ".join(told), code=422, reason="Invalid")
+        message = "; ".join(told)
+        return Denied(message, code=422, reason="Invalid", warnings=warnings)
 
     def mutate(self, request: AdmissionRequest) -> JsonObject | Denied:
         """The object with its defaults. Rules: R10.1, R10.3, R10.4."""

@@ -38,7 +38,7 @@ from asoreconcile.azure.default_delete import is_absent
 from asoreconcile.azure.drift_reads import facts_of_sync, learned, note_of_put
 from asoreconcile.azure.duplicates import holder, require_sole
 from asoreconcile.azure.effects import apply
-from asoreconcile.azure.export import export
+from asoreconcile.azure.export import checked_expressions, export
 from asoreconcile.azure.identity import identify, is_own
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.prechecks import run_prechecks
@@ -143,8 +143,11 @@ class Actions:
         if decided := begin.resumed(accepted, now=now, build=build):
             return decided
         require_valid(scope)
-        owner = scope.owner()
         obj = scope.obj
+        if not status(obj).get("id"):
+            # Nothing is made in Azure that its author still has to mend.
+            checked_expressions(scope, obj)
+        owner = scope.owner()
         references = owner_references(obj)
         if decided := claim.restored_owner(labels(obj), references, owner):
             return decided

@@ -50,6 +50,7 @@ from asoreconcile.runtime.metrics_authorization import (
 )
 from asoreconcile.runtime.options import ClientOptions, ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.readiness import wait_until_ready
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup
 from asoreconcile.runtime.sources import Watch
@@ -350,6 +351,12 @@ class Application:
             ended.wait()
         if codes != [0]:
             raise RuntimeError(f"{self.name} ended badly: {self.manager.failure!r}")
+
+    def wait_until_ready(self, timeout_seconds: float = 30.0) -> None:
+        """Block until all runs and `/readyz` would say so, in real seconds; a standby
+        is ready too. Raises NotReadyError, which says what is missing.
+        """
+        wait_until_ready(self.manager, self.readyz, timeout_seconds)
 
     def stop(self) -> None:
         """Ask `run` to end. Does not wait."""

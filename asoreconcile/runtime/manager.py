@@ -101,6 +101,9 @@ class Manager:
         self._deadline = 0.0
         self._lost = False
         self._over = threading.Event()
+        self.started = threading.Event()
+        """Set once all that may start has been started: everything, or all but what
+        waits for the lease or the caches."""
         self.failure: BaseException | None = None
         """Why it stopped, if not because it was asked to."""
 
@@ -191,13 +194,16 @@ class Manager:
                 return
         self._warm_up()
         if self._elector is None:
-            self._start_group(RunnableGroup.LEADER)
+            if not self._start_group(RunnableGroup.LEADER):
+                return
         elif not self._stop.is_set():
             try:
                 self._elector.start(elected=self._on_elected, lost=self._on_lost)
             except Exception as error:  # noqa: BLE001 - becomes the manager's failure
                 _log.exception("Leader election failed to start")
                 self._fail(error)
+                return
+        self.started.set()
 
     def _start_group(self, group: RunnableGroup) -> bool:
         """Start what a group holds, and let later additions start at once.

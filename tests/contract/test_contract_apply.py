@@ -361,3 +361,122 @@ def test_kubectls_note_of_what_was_applied_follows_its_server_side_apply(
     noted = applied["metadata"]["annotations"][note]
     assert noted.endswith("\n")
     assert json.loads(noted) == stated
+
+
+def deployment(image: str, **pod: object) -> Json:
+    container = {
+        "name": "main",
+        "image": image,
+        "env": [
+            {"name": "A", "value": "1"},
+            {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        ],
+        "ports": [{"containerPort": 80}],
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "a"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {
+                "metadata": {"labels": {"app": "a"}},
+                "spec": {
+                    "containers": [container],
+                    "volumes": [{"name": "scratch", "emptyDir": {}}],
+                    **pod,
+                },
+            },
+        },
+    }
+
+
+def test_a_container_s_fields_are_owned_one_by_one(server: Server, namespace: str):
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/a"
+    made = server.apply(path, deployment("one:1"), "me").expect(201).json
+    pod = managed(made, "me")["fieldsV1"]["f:spec"]["f:template"]["f:spec"]
+    assert pod == {
+        "f:containers": {
+            'k:{"name":"main"}': {
+                ".": {},
+                "f:name": {},
+                "f:image": {},
+                "f:env": {
+                    'k:{"name":"A"}': {".": {}, "f:name": {}, "f:value": {}},
+                    'k:{"name":"B"}': {
+                        ".": {},
+                        "f:name": {},
+                        "f:valueFrom": {"f:secretKeyRef": {}},
+                    },
+                },
+                "f:ports": {
+                    'k:{"containerPort":80,"protocol":"TCP"}': {
+                        ".": {},
+                        "f:containerPort": {},
+                    }
+                },
+                "f:volumeMounts": {
+                    'k:{"mountPath":"/tmp"}': {
+                        ".": {},
+                        "f:mountPath": {},
+                        "f:name": {},
+                    }
+                },
+            }
+        },
+        "f:volumes": {
+            'k:{"name":"scratch"}': {".": {}, "f:emptyDir": {}, "f:name": {}}
+        },
+    }
+    change = {"name": "main", "image": "two:1"}
+    patch = {"spec": {"template": {"spec": {"containers": [change]}}}}
+    strategic = "application/strategic-merge-patch+json"
+    server.patch(path, patch, strategic, fieldManager="hand").expect(200)
+    refused = server.apply(path, deployment("one:1"), "me").refused(409, "Conflict")
+    (cause,) = refused["details"]["causes"]
+    assert cause["field"] == '.spec.template.spec.containers[name="main"].image'
+    assert cause["message"] == 'conflict with "hand" using apps/v1'
+    server.apply(path, deployment("two:1"), "me").expect(200)
+    sidecar = {"name": "beside", "image": "side:1"}
+    other = deployment("two:1")
+    other["spec"]["template"]["spec"] = {"containers": [sidecar]}
+    both = server.apply(path, other, "other").expect(200).json
+    names = [c["name"] for c in both["spec"]["template"]["spec"]["containers"]]
+    assert names == ["main", "beside"]
+
+
+def test_a_webhook_s_fields_are_owned_one_by_one(server: Server, namespace: str):
+    base = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    path = f"{base}/{namespace}"
+    webhook = {
+        "name": "one.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://127.0.0.1:1/none"},
+        "namespaceSelector": {"matchLabels": {"nobody": "has"}},
+        "matchConditions": [{"name": "never", "expression": "false"}],
+        "failurePolicy": "Ignore",
+    }
+    wanted = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": namespace},
+        "webhooks": [webhook],
+    }
+    try:
+        server.apply(path, wanted, "me").expect(201)
+        bundle = {"path": "/webhooks/0/clientConfig/caBundle", "value": "Y2E="}
+        patch = [{"op": "add", **bundle}]
+        told = server.patch(path, patch, JSON_PATCH, fieldManager="teller").json
+        owned = managed(told, "teller")["fieldsV1"]["f:webhooks"]
+        assert owned == {
+            'k:{"name":"one.example.com"}': {"f:clientConfig": {"f:caBundle": {}}}
+        }
+        (mine,) = managed(told, "me")["fieldsV1"]["f:webhooks"].values()
+        assert mine["f:namespaceSelector"] == {}
+        assert list(mine["f:matchConditions"]) == ['k:{"name":"never"}']
+        kept = server.apply(path, wanted, "me").expect(200).json
+        assert kept["webhooks"][0]["clientConfig"]["caBundle"] == "Y2E="
+    finally:
+        server.delete(path)

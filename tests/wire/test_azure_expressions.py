@@ -176,20 +176,39 @@ def failing(world, **operator_spec):
          "spec.operatorSpec.configMapExpressions[0].value: gives int"),
         ("configMapExpressions", into("c", "'text'"), "[0].key: is required"),
         ("configMapExpressions", into("c", "self.spec.tags", "k"), "[0].key: remove it"),
-        ("configMapExpressions", into("c", "secret.key1", "k"), "use secretExpressions"),
         ("secretExpressions", into("s", "'a'", "k", labels={"l": "self.spec.tags"}),
          "[0].labels[l]: gives a map, must give a string"),
         ("secretExpressions", into("s", "secret.map(k, secret[k])[0]", "k"),
          "write secret.<name>"),
     ],
 )  # fmt: skip
-def test_wrong_expressions_are_named_before_any_key_is_asked_for(
+def test_wrong_expressions_are_named_before_azure_is_asked_for_anything(
     world, field, entry, message
 ):
+    """Neither for the resource nor for a key of it."""
+    before = len(world.requests("PUT"))
     shown, result = failing(world, **{field: [entry]})
     assert message in shown
     assert result.requeue_after_seconds == 3600.0
     assert world.requests("POST") == []
+    assert len(world.requests("PUT")) == before
+
+
+def test_a_config_map_is_given_no_secret(world):
+    """Which may be asked for, so that this is seen once it is evaluated."""
+    shown, _ = failing(world, configMapExpressions=[into("c", "secret.key1", "k")])
+    assert "use secretExpressions" in shown
+    assert world.requests("POST") == []
+
+
+def test_a_resource_that_is_there_is_kept_in_line_beside_a_wrong_expression(world):
+    """It may have come from an operator whose engine takes more than ours."""
+    world.settled(account())
+    before = len(world.requests("PUT"))
+    entry = into("c", "self.spec.locaton", "k")
+    shown, _ = failing(world, configMapExpressions=[entry])
+    assert "did you mean" in shown
+    assert len(world.requests("PUT")) == before + 1
 
 
 def test_all_mistakes_are_told_at_once_and_nothing_is_written(world):

@@ -18,6 +18,7 @@ from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crds import CrdInstaller, manifest
+from asoreconcile.controllers.dropped_fields import LAST_APPLIED
 from asoreconcile.controllers.webhooks import (
     WebhookOptions,
     WebhookOptionsError,
@@ -232,6 +233,69 @@ def test_everything_wrong_is_told_at_once(ask):
     assert "spec.owner: set either armId or the owner's name, not both" in message
     assert "spec.ddosProtectionPlan.reference: set group and kind too" in message
     assert "spec.tags.forbidden: is forbidden" in message
+
+
+def applied(obj, written):
+    """As kubectl's client-side apply leaves an object whose manifest said more."""
+    notes = {LAST_APPLIED: json.dumps(written)}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": notes}}
+
+
+def test_a_field_that_was_dropped_is_warned_of_with_the_nearest_spelling(ask):
+    written = vnet(addresSpace={}, dhcpOptions={"dnsServer": []})
+    new = applied(vnet(dhcpOptions={}), written)
+    request = review(new, vnet(dhcpOptions={}))
+
+    response = ask("/validate", "AdmissionReview", request)
+
+    assert response["allowed"] is True, "though the spec is what it was"
+    assert response["warnings"] == [
+        "spec.addresSpace was dropped: unknown field; did you mean 'addressSpace'?",
+        "spec.dhcpOptions.dnsServer was dropped: unknown field; did you mean 'dnsServers'?",
+    ]
+    same = {**copy_json(new), "spec": {**new["spec"], "location": "eastus"}}
+    assert "warnings" not in ask("/validate", "AdmissionReview", review(same, new))
+
+
+def test_dropped_fields_are_told_beside_a_refusal(ask):
+    written = vnet(addresSpace={}, tags={"forbidden": "x"})
+    bad = applied(vnet(tags={"forbidden": "x"}), written)
+
+    response = ask("/validate", "AdmissionReview", review(bad))
+
+    assert response["allowed"] is False
+    assert len(response["warnings"]) == 1
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        "no JSON",
+        "[]",
+        '{"spec": 7}',
+        '{"apiVersion": "network.azure.com/v1", "kind": "VirtualNetwork"}',
+        '{"apiVersion": "v1", "kind": "Secret", "spec": {"x": 1}}',
+        json.dumps(
+            vnet("v20250301", addressSpace={"addressPrefixes": ["10.0.0.0/16"]})
+        ),
+    ],
+)
+def test_a_note_that_says_nothing_of_dropped_fields_is_let_in(ask, noted):
+    obj = vnet()
+    obj["metadata"]["annotations"] = {LAST_APPLIED: noted}
+
+    response = ask("/validate", "AdmissionReview", review(obj))
+
+    assert (response["allowed"], response.get("warnings")) == (True, None)
+
+
+def test_no_more_warnings_are_told_than_anybody_reads(ask):
+    written = vnet(**{f"field{n}" * 60: 1 for n in range(30)})
+
+    response = ask("/validate", "AdmissionReview", review(applied(vnet(), written)))
+
+    assert len(response["warnings"]) == 10
+    assert max(map(len, response["warnings"])) == 250
 
 
 def test_r10_1_a_name_in_azure_stays(ask):

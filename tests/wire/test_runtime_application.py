@@ -26,10 +26,12 @@ from asoreconcile.kube.resources import (
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
+from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions, LeaseTiming
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import labelled
+from asoreconcile.runtime.readiness import NotReadyError
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup
 from asoreconcile.serving.listener import ListenError
@@ -125,6 +127,46 @@ def test_mg1_a_task_may_read_the_cache_from_its_first_line(application, group):
     app.manager.add(RunnableFunc("reader", read, clock=app.clock), group=group)
     with app.running():
         assert found.get(timeout=20)["metadata"]["name"] == "one"
+
+
+def test_mg7_it_is_waited_for_until_it_is_ready(application):
+    """Readiness as `/readyz` says it, caches and own checks included."""
+    app, ready = application.make(), threading.Event()
+    create(app, CONFIG_MAPS, "default", "one")
+    config_maps = app.informer(CONFIG_MAPS)
+    app.readyz.add("mine", lambda: CheckResult(ready.is_set(), ("on its way",)))
+    with app.running() as running:
+        with pytest.raises(NotReadyError, match=r"(?s)\[-\]mine failed.*on its way"):
+            running.wait_until_ready(timeout_seconds=0.1)
+        ready.set()
+        running.wait_until_ready()
+        assert config_maps.get(ONE) is not None
+
+
+def test_nobody_waits_for_an_application_that_ends(application):
+    app = application.make()
+    with pytest.raises(NotReadyError, match="does it run"):
+        app.wait_until_ready(timeout_seconds=0.01)
+    app.readyz.add("never", lambda: CheckResult(ok=False))
+    codes = application.start(app)
+    app.manager.started.wait(20)
+    threading.Timer(0.05, app.stop).start()
+    with pytest.raises(NotReadyError, match="stopped before it was ready"):
+        app.wait_until_ready()
+    assert codes.get(timeout=20) == 0
+
+
+def test_what_failed_to_start_is_said_to_who_waits(application):
+    app = application.make()
+    app.manager.add(
+        RunnableFunc("broken", lambda _: 1 / 0, clock=app.clock),
+        group=RunnableGroup.OTHERS,
+    )
+    app.readyz.add("never", lambda: CheckResult(ok=False))
+    codes = application.start(app)
+    with pytest.raises(NotReadyError, match="because of ZeroDivisionError"):
+        app.wait_until_ready()
+    assert codes.get(timeout=20) == 1
 
 
 def test_it_runs_for_a_block(application):

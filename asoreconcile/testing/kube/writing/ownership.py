@@ -3,7 +3,8 @@
 from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.fields.apply import Owner
-from asoreconcile.testing.kube.fields.fieldsets import KNOWN, META, Path, item_step
+from asoreconcile.testing.kube.fields.builtinlists import ATOMIC, BY_KIND, keyed, known
+from asoreconcile.testing.kube.fields.fieldsets import META, Path, item_step
 from asoreconcile.testing.kube.kinds.resources import CRDS, Resource
 from asoreconcile.testing.kube.wire.status import StatusError
 
@@ -34,26 +35,14 @@ _EMPTY: frozenset[Path] = frozenset(
         "deprecatedLastTimestamp",
     )
 )
-_ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}
-_CONDITIONS: JsonObject = {
-    "x-kubernetes-list-type": "map",
-    "x-kubernetes-list-map-keys": ["type"],
-    "items": KNOWN,
-}
-_BUILT_IN: JsonObject = {
-    "properties": {
-        "metadata": META,
-        "involvedObject": _ATOMIC,
-        "regarding": _ATOMIC,
-        "related": _ATOMIC,
-        "roleRef": _ATOMIC,
-        "status": {
-            "properties": {"conditions": _CONDITIONS},
-            "additionalProperties": KNOWN,
-        },
-    },
-    "additionalProperties": KNOWN,
-}
+_BUILT_IN = known(
+    metadata=META,
+    involvedObject=ATOMIC,
+    regarding=ATOMIC,
+    related=ATOMIC,
+    roleRef=ATOMIC,
+    status=known(conditions=keyed("type")),
+)
 
 
 def owner_of(
@@ -76,7 +65,8 @@ def owner_of(
 
 def _schema(resource: Resource) -> JsonObject:
     if resource.schema is None:
-        return _BUILT_IN
+        more = BY_KIND.get(resource.kind, {})
+        return {**_BUILT_IN, "properties": {**_BUILT_IN["properties"], **more}}
     properties = resource.schema.get("properties") or {}
     return {**resource.schema, "properties": {**properties, "metadata": META}}
 
@@ -116,8 +106,8 @@ def _wrong(part: JsonObject, value: object, at: str) -> list[str]:
         return [f"{at}: expected {wanted}, got {schema.kind_of(value)}"]
     if isinstance(value, dict):
         for name, inner in value.items():
-            if isinstance(known := (part.get("properties") or {}).get(name), dict):
-                found += _wrong(known, inner, f"{at}.{name}")
+            if isinstance(field := (part.get("properties") or {}).get(name), dict):
+                found += _wrong(field, inner, f"{at}.{name}")
     elif isinstance(value, list):
         sort = part.get("x-kubernetes-list-type")
         if sort == "map":

@@ -1,0 +1,53 @@
+"""Fields that somebody wrote, and that the API server dropped before we were asked.
+
+kubectl has an unknown field refused, in the API server's words; no webhook is called.
+With `--validate=warn` or `=false` the field is dropped, and what is left of it is in
+the annotation that kubectl's client-side apply keeps the whole manifest in. Of a write
+that leaves no such note, as Helm's or a program's, nobody can tell here.
+"""
+
+from asoreconcile import jsontext
+from asoreconcile.catalogue.kinds import (
+    Catalogue,
+    NotInCatalogueError,
+    UnknownVersionError,
+)
+from asoreconcile.catalogue.problems import schema_problems
+from asoreconcile.objects import JsonObject, annotations, gvk_of, spec
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_MAX_TOLD = 10
+_MAX_LENGTH = 250  # API servers cut a warning off at 256 bytes
+
+
+def dropped_fields(
+    catalogue: Catalogue, obj: JsonObject, old: JsonObject | None
+) -> tuple[str, ...]:
+    """A warning for each field that a write by kubectl lost, with what was meant.
+
+    old: what the object replaces; what was applied to it before is not told again.
+    Pure. Looks at the spec alone, in the version that was written.
+    """
+    noted = annotations(obj).get(LAST_APPLIED)
+    if not noted or noted == annotations(old or {}).get(LAST_APPLIED):
+        return ()
+    written = _manifest(noted)
+    try:
+        schema = catalogue.version(gvk_of(written)).spec_schema
+    except (NotInCatalogueError, UnknownVersionError):
+        return ()
+    told = [
+        f"{problem.path} was dropped: {problem.message}"[:_MAX_LENGTH]
+        for problem in schema_problems(schema, spec(written), "spec")
+        if problem.is_unknown
+    ]
+    return tuple(told[:_MAX_TOLD])
+
+
+def _manifest(text: str) -> JsonObject:
+    """{} for what is no JSON object: anybody may write the annotation."""
+    try:
+        found = jsontext.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
