@@ -1,19 +1,20 @@
-"""The Azure objects of a cluster, and the ConfigMaps beside them, read once."""
+"""The Azure objects of a cluster, and what is beside them, read once."""
 
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.discovery import discover
 from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import JsonObject, key_of
+from asoreconcile.objects import JsonObject, ObjectKey, key_of
 
 
 def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
     """All objects of our kinds, at the version that the cluster prefers.
 
-    With them the ConfigMaps of their namespaces, which they may name, but no Secret.
+    With them their Namespaces and the ConfigMaps there, which they may name, but no
+    Secret.
     Blocking. Raises KubeConfigError, ApiError, TransportError.
     """
     client = KubeClient(load(kubeconfig), user_agent="asoctl")
@@ -24,6 +25,7 @@ def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
             # At a version that people write, whatever form the cluster keeps.
             found += client.list_all(resource_of(builtin().version(version.gvk)))
         for namespace in sorted({key_of(obj).namespace for obj in found}):
+            found.append(client.get(NAMESPACES, ObjectKey("", namespace)))
             found += client.list_all(Selection(CONFIG_MAPS, namespace=namespace))
         return found
     finally:

@@ -1,26 +1,33 @@
 """`asoctl plan`: what applying manifests would change in Azure."""
 
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from asoreconcile import jsontext
-from asoreconcile.azure.change_plan import FieldChange, PlannedChange, planned_changes
+from asoreconcile.azure.change_plan import Planner
+from asoreconcile.azure.patient_reads import PatientReads
+from asoreconcile.azure.planned_change import FieldChange, PlannedChange
 from asoreconcile.catalogue.kinds import NotInCatalogueError, UnknownVersionError
 from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
 from asoreconcile.catalogue.resolution import Resolution
+from asoreconcile.clock import SystemClock
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.azure_login import signed_in_client
 from asoreconcile.cmd.cluster_objects import azure_objects
 from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.middleware.chain import Extensions
 from asoreconcile.objects import JsonObject, gvk_of, metadata
 
 _CHANGES, _ERRORS = 2, 1
 _MAX_TEXT = 100
+_LONG_SECONDS = 2.0
 
 
 @click.command()
@@ -43,10 +50,11 @@ def plan(
 ) -> None:
     """Show what the operator would change in Azure for each manifest.
 
-    Each resource is read once; nothing is written. A change is shown by field with the
-    rule that makes it one. Values of Secrets are neither read nor compared. What Azure
-    never shows, such as passwords, is not compared either, and said. Signs in as
-    `asoctl import azure-resource` does.
+    Each resource is read, and what its extensions look at; nothing is written. A change
+    is shown by field with the rule that makes it one; json has the whole bodies, too.
+    Values of Secrets are neither read nor compared. What Azure never shows, such as
+    passwords, is not compared either, and said. Signs in as `asoctl import
+    azure-resource` does, whatever credential the operator takes for an object.
 
     \b
     Example:
@@ -59,21 +67,15 @@ def plan(
         raise click.UsageError("use either --filename or --cluster")
     try:
         objects = azure_objects() if cluster else _objects(read_manifests(paths))
+        if not any(gvk_of(obj).group in builtin().groups() for obj in objects):
+            raise click.ClickException("there is no Azure resource among these")
         resolution = Resolution(
             builtin(),
             objects,
             answers=answers_in(resolve),
             subscription_id=subscription,
         )
-        ours = [obj for obj in objects if gvk_of(obj).group in builtin().groups()]
-        if not ours:
-            raise click.ClickException("there is no Azure resource among these")
-        with signed_in_client() as client:
-            changes = [
-                *planned_changes(
-                    ours, catalogue=builtin(), resolution=resolution, client=client
-                )
-            ]
+        changes = _changes(objects, resolution, subscription)
     except (NotInCatalogueError, UnknownVersionError, ManifestError) as error:
         raise click.UsageError(str(error)) from error
     except AsoreconcileError as error:
@@ -85,15 +87,45 @@ def plan(
     sys.exit(0 if actions == {"no change"} else _CHANGES)
 
 
+def _changes(
+    objects: Sequence[JsonObject], resolution: Resolution, subscription: str
+) -> list[PlannedChange]:
+    clock = SystemClock()
+    extensions = Extensions.compose(
+        builtin_sets(), kinds=[kind.group_kind for kind in builtin().kinds()]
+    )
+    with signed_in_client() as client:
+        planner = Planner(
+            catalogue=builtin(),
+            objects=tuple(objects),
+            resolution=resolution,
+            reads=PatientReads(
+                client, clock=clock, stop=threading.Event(), on_wait=_say_wait
+            ),
+            extensions=extensions,
+            clock=clock,
+            subscription_id=subscription,
+        )
+        return [*planner.changes()]
+
+
+def _say_wait(seconds: float, why: str) -> None:
+    if seconds >= _LONG_SECONDS:
+        click.echo(f"waiting {seconds:.0f} s: {why}", err=True)
+
+
 def _objects(manifests: Iterable[Manifest]) -> list[JsonObject]:
     """As kubectl would apply them: to the namespace `default` where they name none."""
     return [
-        {
-            **manifest.obj,
-            "metadata": {"namespace": "default", **metadata(manifest.obj)},
-        }
+        manifest.obj if manifest.obj.get("kind") == "Namespace" else _placed(manifest)
         for manifest in manifests
     ]
+
+
+def _placed(manifest: Manifest) -> JsonObject:
+    meta = metadata(manifest.obj)
+    placed = {**meta, "namespace": meta.get("namespace") or "default"}
+    return {**manifest.obj, "metadata": placed}
 
 
 def _print(changes: Sequence[PlannedChange], output: str) -> None:

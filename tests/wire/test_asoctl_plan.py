@@ -1,6 +1,7 @@
 """`asoctl plan`: what would change in the simulator's Azure, from files and a cluster."""
 
 import json
+from contextlib import closing
 
 import pytest
 import yaml
@@ -136,8 +137,111 @@ def test_an_object_that_is_only_to_be_looked_at_is_not_read(azure):
     _, made = planned(group(), skipped)
     assert (made["action"], made["why"]) == (
         "no change",
-        "its reconcile policy is skip",
+        "the reconcile policy of the object is skip",
     )
+
+
+def test_the_policy_of_a_namespace_counts_too(azure):
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "default",
+            "annotations": {"serviceoperator.azure.com/reconcile-policy": "skip"},
+        },
+    }
+    managed = network("other")
+    managed["metadata"]["annotations"] = {
+        "serviceoperator.azure.com/reconcile-policy": "manage"
+    }
+    first, second = planned(namespace, group(tags={"a": "b"}), managed)
+    assert first["why"] == "the reconcile policy of the namespace is skip"
+    assert second["action"] == "create"
+
+
+def test_children_that_a_put_carries_are_in_the_body_and_no_change(azure):
+    """As the operator sends it: without them Azure would delete the subnets."""
+    net = next(i for i in azure.resources() if "virtualnetworks" in i.lower())
+    subnet = {"properties": {"addressPrefix": "10.0.1.0/24"}}
+    azure.seed(f"{net}/subnets/web", subnet)
+    _, made = planned(group(), network())
+    assert made["action"] == "no change"
+    (sent,) = made["sent"]["properties"]["subnets"]
+    assert sent["name"] == "web"
+    assert made["found"]["name"] == "net"
+
+
+def test_what_the_operator_would_do_first_is_said_and_not_done(azure):
+    deleted = (
+        f"/subscriptions/{azure.subscription_id}/providers/Microsoft.KeyVault"
+        "/locations/westeurope/deletedVaults/shop"
+    )
+    arm_id = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg/providers"
+    azure.seed(f"{arm_id}/Microsoft.KeyVault/vaults/shop", {"location": "westeurope"})
+    with closing(azure.session()) as session:
+        session.delete(f"{arm_id}/Microsoft.KeyVault/vaults/shop")
+    azure.journal.clear()
+
+    def vault(mode):
+        return {
+            "apiVersion": "keyvault.azure.com/v1api20230701",
+            "kind": "Vault",
+            "metadata": {"name": "shop"},
+            "spec": {
+                "owner": {"name": "rg"},
+                "location": "westeurope",
+                "properties": {
+                    "tenantId": VAULT_TENANT,
+                    "sku": {"family": "A", "name": "standard"},
+                    "createMode": mode,
+                },
+            },
+        }
+
+    _, made = planned(group(), vault("purgeThenCreate"))
+    assert made["action"] == "cannot tell"
+    assert made["why"] == f"the operator would POST {deleted}/purge first"
+    _, recovered = planned(group(), vault("createOrRecover"))
+    assert recovered["sent"]["properties"]["createMode"] == "recover"
+    assert {exchange.method for exchange in azure.journal} == {"GET"}
+
+
+def test_an_owner_that_is_missing_is_named(azure):
+    azure.remove(next(i for i in azure.resources() if i.endswith("/rg")))
+    owned = network()
+    made = {one["name"]: one for one in planned(group(), owned)}
+    assert made["rg"]["owner"] == ""
+    assert made["net"]["owner"] == "ResourceGroup default/rg"
+    assert made["net"]["why"].endswith("its owner ResourceGroup default/rg comes first")
+    gone = f"/subscriptions/{azure.subscription_id}/resourceGroups/gone"
+    (alone,) = planned(network(owner={"armId": gone}))
+    assert f"nor its owner {gone}, which is not among these" in alone["why"]
+
+
+def test_a_throttled_plan_waits_and_says_so(azure):
+    body = {"error": {"code": "TooManyRequests", "message": "slow"}}
+    azure.faults.answer(
+        "GET",
+        "/virtualNetworks/",
+        429,
+        headers={"Retry-After": "2"},
+        body=body,
+        times=1,
+    )
+    done = plan(group(), network())
+    assert done.exit_code == 0, done.output
+    assert "waiting 2 s" in done.stderr
+
+
+def test_a_read_never_brings_a_registration_about(azure):
+    code = "MissingSubscriptionRegistration"
+    message = "The subscription is not registered to use namespace 'Microsoft.Network'"
+    body = {"error": {"code": code, "message": message}}
+    azure.faults.answer("GET", "/virtualNetworks/", 409, body=body, times=9)
+    _, made = planned(group(), network())
+    assert made["action"] == "cannot tell"
+    assert code in made["why"]
+    assert {exchange.method for exchange in azure.journal} == {"GET"}
 
 
 def test_what_nobody_can_tell_is_said_with_the_reason(azure):
@@ -173,6 +277,41 @@ def test_values_of_secrets_are_neither_needed_nor_shown(azure):
     )
     _, made = planned(group(), server)
     assert [c["path"] for c in made["changes"]] == ["properties/administratorLogin"]
+    assert made["sent"]["properties"]["administratorLoginPassword"] == "***"
+
+
+def test_what_azure_shows_of_a_secret_is_not_shown(azure):
+    """Azure's own list has an entry more, with a value that the kind takes from one."""
+    arm_id = (
+        f"/subscriptions/{azure.subscription_id}/resourceGroups/rg/providers"
+        "/Microsoft.App/containerApps/web"
+    )
+    secrets = [{"name": "a", "value": "hunter2"}, {"name": "b", "value": "hunter3"}]
+    azure.seed(
+        arm_id,
+        {
+            "location": "westeurope",
+            "properties": {"configuration": {"secrets": secrets}},
+        },
+    )
+    app = {
+        "apiVersion": "app.azure.com/v1api20240301",
+        "kind": "ContainerApp",
+        "metadata": {"name": "web"},
+        "spec": {
+            "owner": {"name": "rg"},
+            "location": "westeurope",
+            "configuration": {
+                "secrets": [{"name": "a", "value": {"name": "s", "key": "a"}}]
+            },
+        },
+    }
+    done = plan(group(), app, arguments=["-o", "json"])
+    made = json.loads(done.stdout.splitlines()[-1])
+    (extra,) = [c for c in made["changes"] if c["rule"].startswith("the list has it")]
+    assert extra["have"] == {"name": "b", "value": "***"}
+    assert "hunter" not in done.stdout
+    assert "hunter" not in plan(group(), app).stdout
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import attrs
 
 from asoreconcile.arm import ids
 from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.patient_reads import PatientReads, ReadClient
 from asoreconcile.azure.resource_import import failures
 from asoreconcile.azure.resource_import.child_types import RESOURCE_GROUPS, ChildTypes
 from asoreconcile.azure.resource_import.manifests import ImportedManifest, manifests_of
 from asoreconcile.azure.resource_import.options import ImportOptions
-from asoreconcile.azure.resource_import.reads import PatientReads, ReadClient
 from asoreconcile.azure.resource_import.report import (
     ImportOutcome,
     ImportReport,

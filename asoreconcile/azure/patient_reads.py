@@ -1,7 +1,10 @@
-"""Reads of an import: each waits for its turn, and is repeated when that may help."""
+"""Reads for people, who wait: each takes its turn, and is repeated when that may help.
+
+For commands; a reconcile never waits.
+"""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 import tenacity
@@ -20,10 +23,13 @@ _BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
 
 
 class ReadClient(Lister, Protocol):
-    """What an import asks of `arm.client.ArmClient`."""
+    """What is asked of `arm.client.ArmClient`."""
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
         """The resource's body. Blocking; raises ArmError, ArmTransportError."""
+
+    def head(self, arm_id: str, api_version: str) -> bool:
+        """Whether there is such a resource. As `get`."""
 
 
 class PatientReads:
@@ -52,9 +58,17 @@ class PatientReads:
         """Raises ArmError, ArmTransportError, StoppedError."""
         return self._patiently(lambda: self._client.get(arm_id, api_version))
 
-    def entries(self, path: str, api_version: str) -> list[JsonObject]:
+    def entries(
+        self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
+    ) -> list[JsonObject]:
         """All entries of a list, of all its pages. Raises as `get`."""
-        return self._patiently(lambda: [*self._client.list(path, api_version)])
+        return self._patiently(
+            lambda: [*self._client.list(path, api_version, query=query)]
+        )
+
+    def head(self, arm_id: str, api_version: str) -> bool:
+        """Whether there is such a resource. Raises as `get`."""
+        return self._patiently(lambda: self._client.head(arm_id, api_version))
 
     def headers(self, group_id: str) -> list[Header]:
         """What a resource group holds, by one list. Raises as `get`."""
@@ -90,7 +104,7 @@ class PatientReads:
 
     def _require_running(self) -> None:
         if self._stop.is_set():
-            raise StoppedError("the import was stopped")
+            raise StoppedError("stopped before all was read")
 
 
 def _error_of(state: tenacity.RetryCallState) -> BaseException | None:

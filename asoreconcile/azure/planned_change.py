@@ -1,0 +1,189 @@
+"""What a PUT would change of what Azure has, by field and with the rule. Pure.
+
+No value of a Secret is in it: those of a body are stood in for by `***` before, and
+what Azure shows under the name of a secret field is hidden.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import attrs
+
+from asoreconcile.azure.differences import (
+    HIDDEN,
+    Difference,
+    DifferenceKind,
+    differences,
+)
+from asoreconcile.azure.normalization import is_same
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.status import status_of
+from asoreconcile.catalogue.tables import Table
+from asoreconcile.objects import GroupKind, JsonObject
+from asoreconcile.redaction import HIDDEN as STARS
+
+ChangeAction = Literal["no change", "create", "update", "replace needed", "cannot tell"]
+
+_STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
+_RULES: Mapping[DifferenceKind, str] = {
+    "absent": "Azure does not have it",
+    "value": "Azure has another value",
+    "shape": "Azure has another type of value",
+    "list-missing": "the list lacks it",
+    "list-extra": "the list has it and the manifest does not",
+    "map-extra": "the map has it and the manifest does not",
+}
+
+
+@attrs.frozen
+class FieldChange:
+    """path: in the ARM body. rule: why it counts as a change.
+
+    want, have: None where there is no value on that side.
+    """
+
+    path: str
+    rule: str
+    want: Any = None
+    have: Any = None
+
+
+@attrs.frozen
+class PlannedChange:
+    """What would happen to the resource of one object.
+
+    why: for everything but an update, in words. owner: whom the resource hangs off,
+    `Kind namespace/name` or an ARM id. write_only: paths that Azure never shows, so
+    that they were not compared. sent: the body of the PUT; found: what Azure has; both
+    without secrets, None where they are not known.
+    """
+
+    kind: GroupKind
+    namespace: str
+    name: str
+    action: ChangeAction
+    arm_id: str = ""
+    api_version: str = ""
+    owner: str = ""
+    why: str = ""
+    changes: tuple[FieldChange, ...] = ()
+    write_only: tuple[str, ...] = ()
+    sent: JsonObject | None = attrs.field(default=None, repr=False)
+    found: JsonObject | None = attrs.field(default=None, repr=False)
+
+    def to_json(self) -> JsonObject:
+        return {
+            "kind": str(self.kind),
+            "namespace": self.namespace,
+            "name": self.name,
+            "action": self.action,
+            "armId": self.arm_id,
+            "apiVersion": self.api_version,
+            "owner": self.owner,
+            "why": self.why,
+            "changes": [attrs.asdict(change) for change in self.changes],
+            "writeOnly": [*self.write_only],
+            "sent": self.sent,
+            "found": self.found,
+        }
+
+
+def compared(
+    plan: PlannedChange,
+    version: KindVersion,
+    body: JsonObject,
+    have: JsonObject,
+    *,
+    children: frozenset[str],
+) -> PlannedChange:
+    """The plan with what a PUT of a body would change of what Azure has.
+
+    body: with `differences.HIDDEN` for secrets. children: see `differences`.
+    """
+    secrets = secret_names(version.table)
+    plan = attrs.evolve(
+        plan, sent=shown(body, secrets), found=shown(have, secrets, theirs=True)
+    )
+    location, stated = body.get("location"), have.get("location")
+    if location and stated and not is_same(location, stated):
+        change = FieldChange("location", "cannot be changed", location, stated)
+        return attrs.evolve(
+            plan,
+            action="replace needed",
+            why="a resource stays where it was made: delete it, or mend the manifest",
+            changes=(change,),
+        )
+    found = differences(body, have, children=children)
+    write_only = [d for d in found if d.kind == "absent" and _never_shown(version, d)]
+    changes = tuple(_change(d, secrets) for d in found if d not in write_only)
+    return attrs.evolve(
+        plan,
+        action="update" if changes else "no change",
+        changes=changes,
+        write_only=tuple(d.path for d in write_only),
+    )
+
+
+def secret_names(table: Table) -> frozenset[str]:
+    """Names of the body's fields that come from Secrets, in lower case."""
+    return frozenset(_secret_names(table, set()))
+
+
+def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
+    """A copy of a JSON value that may be printed. theirs: from Azure, where whatever is
+    called like a secret is taken for one.
+    """
+    if value == HIDDEN:
+        return STARS
+    if isinstance(value, dict):
+        return {
+            name: STARS
+            if theirs and name.lower() in secrets
+            else shown(inner, secrets, theirs=theirs)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [shown(inner, secrets, theirs=theirs) for inner in value]
+    return value
+
+
+def _secret_names(table: Table, seen: set[int]) -> Iterator[str]:
+    if id(table) in seen:
+        return
+    seen.add(id(table))
+    for field in table.fields:
+        if field.conversion in ("secret", "secret-map"):
+            yield field.path[-1].lower()
+        if field.table is not None:
+            yield from _secret_names(field.table, seen)
+
+
+def _change(found: Difference, secrets: frozenset[str]) -> FieldChange:
+    name = found.path.partition("[")[0].rpartition("/")[2].lower()
+    have = STARS if name in secrets else shown(found.have, secrets, theirs=True)
+    want = shown(found.want, secrets)
+    return FieldChange(found.path, _RULES[found.kind], want, have)
+
+
+def _never_shown(version: KindVersion, found: Difference) -> bool:
+    """Whether the kind's status, which is what Azure may answer, has no such field."""
+    body = found.want
+    for match in reversed([*_STEP.finditer(found.path)]):
+        name, element = match.groups()
+        if element is None:
+            body = {name: body}
+        else:
+            identity = {"name": element} if isinstance(body, dict) else {}
+            body = [{**identity, **body}] if isinstance(body, dict) else [body]
+    return not _holds(status_of(version, body), found.want)
+
+
+def _holds(value: Any, wanted: Any) -> bool:
+    if value == wanted:
+        return True
+    if isinstance(value, dict):
+        return any(_holds(inner, wanted) for inner in value.values())
+    if isinstance(value, list):
+        return any(_holds(inner, wanted) for inner in value)
+    return False
