@@ -14,6 +14,9 @@ from asoreconcile.clock import Clock, SystemClock
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+LONG_SECONDS = 2.0
+"""Waits below this are the pace that Azure's read budget sets, and not worth a word."""
+
 _LINE_EVERY_SECONDS = 10.0
 
 
@@ -89,6 +92,8 @@ class BarReporter:
 
     def waiting(self, seconds: float, why: str) -> None:
         """Show it until a resource was read. Any thread."""
+        if seconds < LONG_SECONDS:
+            return  # the usual pace
         """Say beside the bar what is waited for, until the next outcome."""
         text = f"waiting {seconds:.0f} s: {why}"
         self._shown.update(self._task, description=text)

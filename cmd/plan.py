@@ -18,6 +18,7 @@ from asoreconcile.clock import SystemClock
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.azure_login import signed_in_client
 from asoreconcile.cmd.cluster_objects import azure_objects
+from asoreconcile.cmd.import_progress import LONG_SECONDS
 from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoreconcileError
@@ -27,7 +28,6 @@ from asoreconcile.objects import JsonObject, gvk_of, metadata
 
 _CHANGES, _ERRORS = 2, 1
 _MAX_TEXT = 100
-_LONG_SECONDS = 2.0
 
 
 @click.command()
@@ -110,7 +110,7 @@ def _changes(
 
 
 def _say_wait(seconds: float, why: str) -> None:
-    if seconds >= _LONG_SECONDS:
+    if seconds >= LONG_SECONDS:
         click.echo(f"waiting {seconds:.0f} s: {why}", err=True)
 
 

@@ -8,13 +8,19 @@ from typing import Never
 import click
 
 from asoreconcile import jsontext
+from asoreconcile.azure.export_expressions import ExportExpressions
+from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.manifests import ManifestError, read_manifests
+from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.render import RenderedRequest, RenderError
 from asoreconcile.catalogue.render import render as rendered
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.expressions.api import shared
+from asoreconcile.expressions.process import EngineMissingError
+from asoreconcile.objects import JsonObject
 
 
 @click.command()
@@ -55,7 +61,8 @@ def render(
         --subscription 00000000-0000-0000-0000-000000000000
 
     Exit code 1 when anything is wrong with the manifests: every problem is listed, with
-    file and line, and nothing is printed. What only Azure knows, such as child
+    file and line, and nothing is printed. Expressions (CEL) are checked against the
+    types of the kind. What only Azure knows, such as child
     resources that a PUT has to keep, is not part of the body.
     """  # noqa: D301 -- click wants the character
     answers = answers_in(resolve)
@@ -66,7 +73,10 @@ def render(
             answers=answers,
             subscription_id=subscription,
             show_secrets=show_secrets,
+            more_problems=expression_problems,
         )
+    except EngineMissingError as error:
+        _fail([f"these manifests have expressions: {error}"])
     except (ManifestError, RenderError) as error:
         _fail(error.problems)
     for manifest in result.skipped:
@@ -75,6 +85,14 @@ def render(
     if not result.requests:
         _fail(["there is no Azure resource in these manifests"])
     click.echo(_text(result.requests, output), nl=False)
+
+
+def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:
+    """What is wrong with the expressions of an object, as the operator checks them.
+
+    Raises EngineMissingError, EngineBusyError where there are some.
+    """
+    return ExportExpressions(shared(), version, obj).problems()
 
 
 def _text(requests: Iterable[RenderedRequest], output: str) -> str:

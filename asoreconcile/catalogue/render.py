@@ -5,7 +5,7 @@ answer (child resources that a PUT has to keep) is not part of it.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -19,6 +19,7 @@ from asoreconcile.catalogue.kinds import (
 )
 from asoreconcile.catalogue.manifests import Manifest
 from asoreconcile.catalogue.payload import to_arm
+from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.resolution import Answers, Resolution
 from asoreconcile.catalogue.suggestions import hint
 from asoreconcile.catalogue.validation import name_problems, problems
@@ -37,7 +38,12 @@ from asoreconcile.objects import (
 _POLICY = "serviceoperator.azure.com/reconcile-policy"
 _POLICIES = ("manage", "skip", "detach-on-delete")
 _CREDENTIAL = "serviceoperator.azure.com/credential-from"
+Checks = Callable[[KindVersion, JsonObject], Sequence[Problem]]
 _INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
+
+
+def _no_problems(_version: KindVersion, _obj: JsonObject) -> Sequence[Problem]:
+    return ()
 
 
 @attrs.frozen
@@ -84,13 +90,16 @@ def render(
     answers: Answers | None = None,
     subscription_id: str = "",
     show_secrets: bool = False,
+    more_problems: Checks = _no_problems,
 ) -> Rendered:
     """The requests that the manifests of one call stand for.
 
     answers: what the manifests name and do not define. subscription_id: where resource
     groups are. show_secrets: True has the values of Secrets in the bodies; else `***`
-    stands for each. Raises RenderError with the problems of all manifests at once;
-    nothing is rendered then. Reads no file and changes no manifest.
+    stands for each. more_problems: what else is wrong with an object, by who knows more
+    than the catalogue; what it raises ends the call.
+    Raises RenderError with the problems of all manifests at once; nothing is rendered
+    then. Reads no file and changes no manifest.
     """
     placed = [attrs.evolve(m, obj=_with_namespace(m.obj)) for m in manifests]
     resolution = Resolution(
@@ -111,7 +120,11 @@ def render(
             skipped.append(manifest)
             continue
         texts, request = _one(
-            catalogue, resolution, manifest.obj, show_secrets=show_secrets
+            catalogue,
+            resolution,
+            manifest.obj,
+            show_secrets=show_secrets,
+            more_problems=more_problems,
         )
         found += [f"{_label(manifest)}: {text}" for text in texts]
         requests += [request] if request else []
@@ -161,6 +174,7 @@ def _one(
     obj: JsonObject,
     *,
     show_secrets: bool,
+    more_problems: Checks,
 ) -> tuple[list[str], RenderedRequest | None]:
     try:
         version = catalogue.version(gvk_of(obj))
@@ -169,7 +183,8 @@ def _one(
     if not version.is_arm:
         return ["this kind is no ARM resource: there is nothing to send"], None
     wrong = problems(version, obj)
-    texts = [str(problem) for problem in (*wrong, *name_problems(version, obj))]
+    more = more_problems(version, obj)
+    texts = [str(found) for found in (*wrong, *name_problems(version, obj), *more)]
     texts += _annotated(obj, resolution)
     texts += _unresolved(version, obj, resolution, {problem.path for problem in wrong})
     try:

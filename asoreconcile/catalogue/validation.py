@@ -20,6 +20,7 @@ from asoreconcile.objects import JsonObject, dig, metadata
 _PARTS = ("group", "kind", "name")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME_LENGTH = 253
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESOURCE_GROUP = "Microsoft.Resources/resourceGroups"
 
 
@@ -51,13 +52,20 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
 def name_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
     """What is wrong with an object's names; [] when nothing is.
 
-    For who has manifests and no API server: Kubernetes' rule for names, and Azure's for
-    a name that is the Azure name as well.
+    For who has manifests and no API server: Kubernetes' rules for names and namespaces,
+    and Azure's for a name that is the Azure name as well.
     """
     name = str(metadata(obj).get("name") or "")
-    if not name:
-        return []
     found = []
+    namespace = metadata(obj).get("namespace")
+    if namespace and not _NAMESPACE.fullmatch(str(namespace)):
+        message = (
+            f"{namespace!r} is no namespace that Kubernetes takes: at most 63 "
+            "lower-case letters, digits and '-', a letter or digit at both ends"
+        )
+        found.append(Problem("metadata.namespace", message))
+    if not name:
+        return found
     if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
         message = (
             f"{name!r} is no name that Kubernetes takes: lower-case letters, digits, "

@@ -1,6 +1,7 @@
 """Every command teaches how it is used."""
 
 import itertools
+import os
 import re
 import shlex
 import subprocess
@@ -68,11 +69,23 @@ def test_an_unknown_option_is_bad_usage(path, command):
     [
         "from asoreconcile.cmd.asoreconcile import main; main(['kinds', 'crd'])",
         "from asoreconcile.cmd.asoreconcile import main; main(['kinds', 'list'])",
+        "from asoreconcile.cmd.asoctl import main; main(['render', '-f', 'many.yaml'])",
+        (
+            "from asoreconcile.cmd.asoctl import main; "
+            "main(['convert', '-f', 'many.yaml', '--to', 'newest'])"
+        ),
     ],
 )
-def test_a_reader_that_has_seen_enough_is_no_failure(command):
+def test_a_reader_that_has_seen_enough_is_no_failure(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", "s")
+    group = MANIFESTS["group.yaml"]
+    many = "---".join(group.replace("rg", f"rg{n}") for n in range(2000))
+    (tmp_path / "many.yaml").write_text(many)
     with subprocess.Popen(
-        [sys.executable, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
     ) as process:
         process.stdout.readline()
         process.stdout.close()
@@ -131,3 +144,32 @@ def test_an_example_is_taken_as_it_stands(words, tmp_path, monkeypatch):
 
 def test_every_leaf_but_few_has_an_example_that_runs():
     assert len(EXAMPLES) >= 12, EXAMPLES
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("name", ["asoctl", "asoreconcile"])
+def test_a_shell_is_told_how_to_complete(name, shell):
+    command = f"from asoreconcile.cmd.{name} import main; main(prog_name={name!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", command],
+        env={**os.environ, f"_{name.upper()}_COMPLETE": f"{shell}_source"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"_{name.upper()}_COMPLETE={shell}_complete" in done.stdout
+    asked = subprocess.run(
+        [sys.executable, "-c", command],
+        env={
+            **os.environ,
+            f"_{name.upper()}_COMPLETE": f"{shell}_complete",
+            "COMP_WORDS": f"{name} ",
+            "COMP_CWORD": "" if shell == "fish" else "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    known = {"asoctl": "render", "asoreconcile": "sandbox"}[name]
+    assert known in asked.stdout

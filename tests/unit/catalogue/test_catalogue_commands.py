@@ -152,6 +152,44 @@ def test_render_exits_1_for_manifests_that_are_wrong(stdin, message):
     assert result.stdout == ""
 
 
+EXPRESSIONS = """apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: rg}
+spec:
+  location: westus
+  operatorSpec:
+    configMapExpressions:
+    - {name: out, key: id, value: %s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("self.status.id", ""),
+        (
+            "self.status.idd",
+            (
+                "configMapExpressions[0].value: at 1:12: undefined field 'idd'; did you "
+                "mean 'id'?"
+            ),
+        ),
+        ("self.spec.location + 1", "configMapExpressions[0].value: "),
+        ("'self.status.id +'", "configMapExpressions[0].value: "),
+        ("'{\"a\": self.status.id}'", "configMapExpressions[0].key: remove it"),
+    ],
+)
+def test_render_checks_the_paths_of_expressions_and_their_types(value, message):
+    pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
+    text = EXPRESSIONS % value
+    result = run(render, "-f", "-", "--subscription", SUB, stdin=text)
+    assert result.exit_code == (1 if message else 0), result.output
+    assert f"-:1: ResourceGroup rg: spec.operatorSpec.{message}" in result.stderr or (
+        not message
+    )
+    assert bool(result.stdout) == (not message)
+
+
 def test_render_exits_1_for_answers_that_are_wrong(tmp_path):
     answers = tmp_path / "answers.json"
     answers.write_text('{"reference": {}}')

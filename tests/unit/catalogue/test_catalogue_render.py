@@ -259,6 +259,10 @@ def noted(note):
             "metadata.name: 'My_Net' is no name that Kubernetes takes",
         ),
         (
+            VNET.replace("name: vnet", "name: vnet, namespace: Shop_1"),
+            "metadata.namespace: 'Shop_1' is no namespace that Kubernetes takes",
+        ),
+        (
             VNET.replace("name: rg", "name: vnet"),
             "'vnet' is not among the manifests ('vnet' is a VirtualNetwork)",
         ),
