@@ -4,50 +4,51 @@ Everything runs on the parts of one `Application`; kinds start and stop in `life
 as the CRD watcher says. Nothing here decides anything about a resource.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
+import attrs
+
+from asoreconcile.arm.credentials import CredentialSource
 from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.dependency_index import DependencyIndex
 from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET
-from asoreconcile.azure.scope import SharedDependencies
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.catalogue.kinds import Catalogue
 from asoreconcile.catalogue.reserved import SETTINGS_SECRET
-from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
 from asoreconcile.controllers.credential_watcher import (
     CredentialWatcher,
-    NamedCredentials,
     is_change,
 )
 from asoreconcile.controllers.event_mapping import EventMapping
-from asoreconcile.controllers.external_kinds import (
-    ExternalDependencies,
-    external_resources,
-)
 from asoreconcile.controllers.kind_builder import KindBuilder
 from asoreconcile.controllers.kind_registry import KindRegistry
 from asoreconcile.controllers.lifecycle import Lifecycle
-from asoreconcile.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.controllers.rate_limiter import retries, throttle_for
 from asoreconcile.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.deferred import Deferred
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
-from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.default_handlers import DefaultHandlers
-from asoreconcile.middleware.discovery import load_sets
 from asoreconcile.middleware.metrics import ExtensionMetrics
+from asoreconcile.objects import GroupKind, JsonObject
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.runnable import RunnableGroup
-from asoreconcile.version import __version__
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.scope import (
+        Connection,
+        ConnectionResolver,
+        SharedDependencies,
+    )
+    from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+    from asoreconcile.non_arm.resource import ExternalResource
 
 # A reconcile asks Azure a handful of times, for 90 s of silence each at the worst (D9).
 _RECONCILE_SECONDS = 300.0
@@ -78,16 +79,16 @@ class AzureControllers:
         self._catalogue = catalogue
         self._kinds = kinds
         self._waiting = Waiting()
-        self._connect = ArmClientFactory(
-            clock=app.clock,
-            metrics=ArmMetrics(app.registry),
-            user_agent=settings.user_agent_suffix,
-            connections=_BUSY_KINDS * settings.max_concurrent_reconciles,
-            before_write=app.fence,
-            graph_endpoint=settings.graph_endpoint,
-        )
+        self._arm_metrics = ArmMetrics(app.registry)
+        self._extension_metrics = ExtensionMetrics(app.registry)
+        self._factory = Deferred(self._make_factory)
+        self._settings_connection = Deferred(self._connect_settings)
         self._resolver = self._make_resolver()
-        self._external = external_resources(ExternalDependencies(app.clock, app.fence))
+        self._external = Deferred(self._make_external)
+        names = tuple(dict.fromkeys((*extension_names, *settings.extensions)))
+        operator = Deferred(lambda: self._make_dependencies(names))
+        if names:
+            operator()  # a set of others that cannot be used ends the start
         mapping = EventMapping(kinds, DependencyIndex(), self._waiting)
         builder = KindBuilder(
             app=app,
@@ -97,7 +98,8 @@ class AzureControllers:
                 deadline_seconds=_RECONCILE_SECONDS,
                 throttle=throttle_for(settings.rate_limit, app.clock),
             ),
-            operator=self._make_dependencies(extension_names),
+            catalogue=catalogue,
+            operator=operator,
             wakeups=mapping,
             webhooks=webhooks,
             external=self._external,
@@ -119,8 +121,9 @@ class AzureControllers:
 
     def close(self) -> None:
         """Close the connections to Azure, once nothing runs any more."""
-        self._connect.close()
-        for resource in self._external.values():
+        if factory := self._factory.made():
+            factory.close()
+        for resource in (self._external.made() or {}).values():
             resource.close()
 
     def _watch_others(self, mapping: EventMapping) -> None:
@@ -146,53 +149,76 @@ class AzureControllers:
             self._app.informer(SECRETS, metadata_only=True),
             connect=self._connect,
             rules=self._settings.credentials,
-            settings=_global_connection(self._settings, self._connect),
+            settings=_Later(self._settings_connection),
             seen=self._kinds.seen,
             clock=self._app.clock,
         )
 
+    # What reconciles is loaded with the first object, not at the start: a replica that
+    # does not lead, and one of webhooks, never need it (half of all modules).
+
+    def _connect(
+        self, source: CredentialSource, name: str, *, entra_app_id: str = ""
+    ) -> "Connection":
+        return self._factory()(source, name, entra_app_id=entra_app_id)
+
+    def _make_factory(self) -> "ArmClientFactory":
+        from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+
+        return ArmClientFactory(
+            clock=self._app.clock,
+            metrics=self._arm_metrics,
+            user_agent=self._settings.user_agent_suffix,
+            connections=_BUSY_KINDS * self._settings.max_concurrent_reconciles,
+            before_write=self._app.fence,
+            graph_endpoint=self._settings.graph_endpoint,
+        )
+
+    def _make_external(self) -> "Mapping[GroupKind, ExternalResource]":
+        from asoreconcile.controllers.external_kinds import (
+            ExternalDependencies,
+            external_resources,
+        )
+
+        shared = ExternalDependencies(self._app.clock, self._app.fence)
+        return external_resources(shared)
+
+    def _connect_settings(self) -> "ConnectionResolver":
+        settings = self._settings
+        if settings.credential is None:
+            return GlobalConnection(None)
+        source = f"{settings.pod_namespace}/{SETTINGS_SECRET}"
+        app = settings.entra_app_id
+        made = self._connect(settings.credential, source, entra_app_id=app)
+        return GlobalConnection(
+            made.client,
+            subscription_id=made.subscription_id,
+            source=source,
+            graph=made.graph,
+        )
+
     def _make_dependencies(
         self, extension_names: tuple[str, ...]
-    ) -> SharedDependencies:
-        app, settings, kinds = self._app, self._settings, self._kinds
-        names = tuple(dict.fromkeys((*extension_names, *settings.extensions)))
-        return SharedDependencies(
-            clock=app.clock,
-            client=app.client,
+    ) -> "SharedDependencies":
+        from asoreconcile.controllers.dependencies import shared_dependencies
+
+        return shared_dependencies(
+            self._app,
+            self._settings,
+            extension_names=extension_names,
             catalogue=self._catalogue,
-            objects=kinds,
+            kinds=self._kinds,
             connections=self._resolver,
-            extensions=Extensions.compose(
-                (*builtin_sets(), *load_sets(names)),
-                terminals=DefaultHandlers(delete=delete_resource),
-                kinds=[kind.group_kind for kind in self._catalogue.kinds()],
-                metrics=ExtensionMetrics(app.registry),
-            ),
-            recorder=app.recorder,
-            namespace_annotations=NamespaceAnnotations(
-                app.informer(NAMESPACES, metadata_only=True)
-            ),
-            namespace=settings.pod_namespace,
-            default_policy=settings.default_policy,
-            sync_mode=settings.sync_mode,
-            is_credential=NamedCredentials(kinds),
-            objects_with_arm_id=kinds.objects_with_arm_id,
+            metrics=self._extension_metrics,
             waiting=self._waiting,
-            build=f"asoreconcile-{__version__}",
         )
 
 
-def _global_connection(
-    settings: Settings, connect: ArmClientFactory
-) -> GlobalConnection:
-    if settings.credential is None:
-        return GlobalConnection(None)
-    source = f"{settings.pod_namespace}/{SETTINGS_SECRET}"
-    app = settings.entra_app_id
-    made = connect(settings.credential, source, entra_app_id=app)
-    return GlobalConnection(
-        made.client,
-        subscription_id=made.subscription_id,
-        source=source,
-        graph=made.graph,
-    )
+@attrs.frozen
+class _Later:
+    """A `ConnectionResolver` that is made with the first question."""
+
+    made: "Deferred[ConnectionResolver]"
+
+    def for_object(self, obj: JsonObject) -> "Connection":
+        return self.made().for_object(obj)

@@ -10,11 +10,10 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import CredentialError, CredentialSource
 from asoreconcile.arm.credentials_secret import (
     SecretRules,
@@ -23,12 +22,10 @@ from asoreconcile.arm.credentials_secret import (
     secret_values,
 )
 from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
-from asoreconcile.azure.scope import Connection, ConnectionResolver, no_graph
 from asoreconcile.cache.entry import Entry
 from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.shared_reads import SharedReads
-from asoreconcile.graph.client import GraphClient
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.objects import (
@@ -43,6 +40,11 @@ from asoreconcile.objects import (
 )
 from asoreconcile.redaction import know
 
+if TYPE_CHECKING:
+    from asoreconcile.arm.client import ArmClient
+    from asoreconcile.azure.scope import Connection, ConnectionResolver
+    from asoreconcile.graph.client import GraphClient
+
 _AZURE_GROUPS = ".azure.com"
 
 
@@ -51,7 +53,7 @@ class Connect(Protocol):
 
     def __call__(
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""
-    ) -> Connection: ...
+    ) -> "Connection": ...
 
 
 class SecretReader(Protocol):
@@ -81,22 +83,27 @@ class GlobalConnection:
 
     def __init__(
         self,
-        client: ArmClient | None,
+        client: "ArmClient | None",
         *,
         subscription_id: str = "",
         source: str = "",
-        graph: Callable[[], GraphClient] = no_graph,
+        graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
         """client: None when the settings name no subscription."""
+        from asoreconcile.azure.scope import Connection, no_graph
+
         self._connection = (
             None
             if client is None
             else Connection(
-                client, subscription_id=subscription_id, source=source, graph=graph
+                client,
+                subscription_id=subscription_id,
+                source=source,
+                graph=graph or no_graph,
             )
         )
 
-    def for_object(self, obj: JsonObject) -> Connection:
+    def for_object(self, obj: JsonObject) -> "Connection":
         """The one connection there is.
 
         Raises CredentialError, with what to set, without one.
@@ -118,7 +125,7 @@ class _Kept:
     uid: str
     resource_version: str
     digest: str
-    connection: Connection
+    connection: "Connection"
 
 
 class CredentialResolver:
@@ -131,7 +138,7 @@ class CredentialResolver:
         *,
         connect: Connect,
         rules: SecretRules,
-        settings: ConnectionResolver,
+        settings: "ConnectionResolver",
         seen: Callable[[GroupKind], str],
         clock: Clock,
     ) -> None:
@@ -149,7 +156,7 @@ class CredentialResolver:
         # Else an object could be created in another subscription than its Secret's.
         self._reads = SharedReads(self._read_now, seen=seen, clock=clock)
 
-    def for_object(self, obj: JsonObject) -> Connection:
+    def for_object(self, obj: JsonObject) -> "Connection":
         """The connection that an object is to use.
 
         A Secret that one of our objects exports is no credential: its author would
@@ -190,7 +197,7 @@ class CredentialResolver:
             return ""
         return content_digest(secret.get("data") or {})
 
-    def _known(self, key: ObjectKey, *, named: bool) -> Connection | None:
+    def _known(self, key: ObjectKey, *, named: bool) -> "Connection | None":
         """What the cache says; None when the Secret does not exist.
 
         That is taken from the API server alone where the Secret must exist (named), and
@@ -204,14 +211,14 @@ class CredentialResolver:
                 return kept.connection
         return self._read_now(key)
 
-    def _read_now(self, key: ObjectKey) -> Connection | None:
+    def _read_now(self, key: ObjectKey) -> "Connection | None":
         secret = self._read(key)
         if secret is None or is_export(secret):
             self.forget(key)
             return None
         return self._made(key, secret)
 
-    def _made(self, key: ObjectKey, secret: JsonObject) -> Connection:
+    def _made(self, key: ObjectKey, secret: JsonObject) -> "Connection":
         """The connection for a Secret's content, made again only if that changed."""
         data = secret.get("data") or {}
         digest = content_digest(data)
@@ -233,7 +240,7 @@ class CredentialResolver:
             )
         return connection
 
-    def _new(self, key: ObjectKey, data: Mapping[str, str]) -> Connection:
+    def _new(self, key: ObjectKey, data: Mapping[str, str]) -> "Connection":
         decoded = {name: base64.b64decode(value) for name, value in data.items()}
         for value in secret_values(decoded):
             know(value, namespace=key.namespace)

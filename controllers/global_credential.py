@@ -5,6 +5,7 @@ client secret, then the machine's managed identity: the first that the settings 
 (operations section 1).
 """
 
+from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.credentials import (
     ClientSecret,
     CloudConfig,
@@ -56,8 +57,9 @@ def global_credential(
     source = _source(reader, cloud, token_file, notices, by_workload=by_workload)
     if not reader.problems:
         try:
+            ca_bundle()
             source.credential()
-        except CredentialError as error:
+        except (CertificateBundleError, CredentialError) as error:
             reader.problems.append(str(error))
     return source
 

@@ -1,17 +1,17 @@
 """One kind put together: cache, reconciler and queue, and who gets its changes."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 
+from asoreconcile.azure.memory import ObjectMemories
 from asoreconcile.azure.read_set import InFlightReads
-from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.catalogue.storage_codec import codec_of
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.storage_codec import StorageCodec, codec_of
 from asoreconcile.controllers.azure_ids import index_azure_ids
 from asoreconcile.controllers.credential_watcher import index_credentials
 from asoreconcile.controllers.event_mapping import EventMapping
@@ -24,13 +24,16 @@ from asoreconcile.controllers.kind_registry import (
 from asoreconcile.controllers.rate_limiter import retries
 from asoreconcile.controllers.ready_metrics import index_not_ready
 from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.non_arm.reconciler import ExternalReconciler
-from asoreconcile.non_arm.resource import ExternalResource
+from asoreconcile.deferred import Deferred
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
-from asoreconcile.runtime.reconciler import Reconciler
+from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.runtime.sources import Watch
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.scope import SharedDependencies
+    from asoreconcile.non_arm.resource import ExternalResource
 
 
 @attrs.frozen
@@ -38,21 +41,23 @@ class KindBuilder:
     """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them).
 
     options: of each kind's controller, but for the limiter, which is its own.
+    operator: asked for with the first object of any kind.
     external: of the kinds without ARM.
     """
 
     app: Application
     sync_period_seconds: float | None
     options: ControllerOptions
-    operator: SharedDependencies
+    catalogue: Catalogue
+    operator: "Callable[[], SharedDependencies]"
     wakeups: EventMapping
     webhooks: Webhooks | None
-    external: Mapping[GroupKind, ExternalResource] = attrs.field(factory=dict)
+    external: "Callable[[], Mapping[GroupKind, ExternalResource]]" = dict
 
     def build(self, version: KindVersion) -> RunningKind:
         """A kind's informer and controller, neither started."""
         if self.webhooks is not None:
-            self.webhooks.admit(self.operator.catalogue.kind(version.group_kind))
+            self.webhooks.admit(self.catalogue.kind(version.group_kind))
         informer = self.app.informer(resource_of(version))
         try:
             return self._build(version, informer)
@@ -63,7 +68,7 @@ class KindBuilder:
             raise
 
     def _build(self, version: KindVersion, informer: Informer) -> RunningKind:
-        definition = self.operator.catalogue.kind(version.group_kind)
+        definition = self.catalogue.kind(version.group_kind)
         index_credentials(informer)
         form = codec_of(version, definition)
         index_azure_ids(informer, form)
@@ -72,7 +77,40 @@ class KindBuilder:
         def wake(key: ObjectKey) -> None:
             controller.enqueue(key)
 
-        in_flight_reads = InFlightReads(wake)
+        in_flight_reads, memories = InFlightReads(wake), ObjectMemories()
+        reconciler = Deferred(
+            lambda: self._reconciler(version, informer, form, in_flight_reads, memories)
+        )
+
+        def reconcile(request: Request) -> Result:
+            return reconciler().reconcile(request)
+
+        controller = self.app.controller(
+            controller_name(version),
+            reconcile,
+            attrs.evolve(self.options, limiter=retries(self.app.clock)),
+            kind=str(version.group_kind),
+        )
+        # First the index of who names what, then the queue: a worker that finds its
+        # owner missing is already known to wait for it.
+        informer.add_handler(lambda event: self.wakeups.on_azure_object(form, event))
+        controller.watch(Watch(informer, when=needs_reconcile))
+        return RunningKind(
+            version, informer, controller, form, in_flight_reads, memories
+        )
+
+    def _reconciler(
+        self,
+        version: KindVersion,
+        informer: Informer,
+        form: StorageCodec,
+        in_flight_reads: InFlightReads,
+        memories: ObjectMemories,
+    ) -> Reconciler:
+        """Loads what talks to Azure, which a kind without objects does not need."""
+        from asoreconcile.azure.reconciler import ArmReconciler
+        from asoreconcile.azure.scope import KindRuntime
+
         kind = KindRuntime(
             version=version,
             resource=resource_of(version),
@@ -83,30 +121,16 @@ class KindBuilder:
                 uniform=random.uniform,
             ),
             in_flight_reads=in_flight_reads,
+            memories=memories,
             unreadable=lambda: informer.unreadable,
-            recorder=self.operator.recorder.named(controller_name(version)),
+            recorder=self.app.recorder.named(controller_name(version)),
         )
-        controller = self.app.controller(
-            controller_name(version),
-            self._reconciler(kind, informer),
-            attrs.evolve(self.options, limiter=retries(self.app.clock)),
-            kind=str(version.group_kind),
-        )
-        # First the index of who names what, then the queue: a worker that finds its
-        # owner missing is already known to wait for it.
-        informer.add_handler(
-            lambda event: self.wakeups.on_azure_object(kind.form, event)
-        )
-        controller.watch(Watch(informer, when=needs_reconcile))
-        return RunningKind(
-            version, informer, controller, kind.form, in_flight_reads, kind.memories
-        )
+        if version.is_arm:
+            return ArmReconciler(self.operator(), kind, informer)
+        from asoreconcile.non_arm.reconciler import ExternalReconciler
 
-    def _reconciler(self, kind: KindRuntime, informer: Informer) -> Reconciler:
-        if kind.version.is_arm:
-            return ArmReconciler(self.operator, kind, informer)
-        resource = self.external[kind.group_kind]
-        return ExternalReconciler(self.operator, kind, informer, resource)
+        resource = self.external()[version.group_kind]
+        return ExternalReconciler(self.operator(), kind, informer, resource)
 
     def forget(self, kind: RunningKind) -> None:
         """Let go of what else was kept of a kind that has stopped."""

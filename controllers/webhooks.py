@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from asoreconcile.azure.export_expressions import (
+from asoreconcile.azure.export_targets import (
     CONFIG_MAP_EXPRESSIONS,
     SECRET_EXPRESSIONS,
-    ExportExpressions,
 )
 from asoreconcile.catalogue.conversion import KindConversionError, convert
 from asoreconcile.catalogue.kinds import (
@@ -213,6 +212,8 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
         return []
     if not (given.get(SECRET_EXPRESSIONS) or given.get(CONFIG_MAP_EXPRESSIONS)):
         return []
+    from asoreconcile.azure.export_expressions import ExportExpressions
+
     try:
         return ExportExpressions(shared(), version, obj).problems()
     except EngineMissingError as error:

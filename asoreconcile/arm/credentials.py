@@ -1,26 +1,29 @@
 """Our identity in Azure: cloud settings, credential values, and what makes tokens.
 
 A credential is a frozen value, read from settings or a Secret. azure-identity does the
-talking and is imported on first use (0.4 s, 36 MB).
+talking and is imported with the first token (0.4 s, 36 MB).
 Secret members stay out of every repr, message and log. Facts: reconcile-semantics 8.
 """
 
-from typing import Any, NoReturn, Protocol
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
 import certifi
-from azure.core.credentials import AccessToken, TokenCredential
-from azure.core.exceptions import (
-    AzureError,
-    ServiceRequestError,
-    ServiceResponseError,
-)
 
+from asoreconcile.arm.ca_bundle import ca_bundle
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.arm.transport import ArmTransport, ca_bundle
+from asoreconcile.deferred import Deferred
 from asoreconcile.errors import StoppedError, in_chain
 from asoreconcile.redaction import Vault, redact
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken, TokenCredential
+    from azure.core.exceptions import AzureError
+
+    from asoreconcile.arm.transport import ArmTransport
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"
@@ -40,13 +43,14 @@ _LISTED_AUTHORITIES = frozenset(
     }
 )
 ANY_TENANT = "*"
+TENANT = re.compile(r"[A-Za-z0-9.-]+")
 _CONNECT_TIMEOUT_SECONDS = 10
 # Connections to an authority kept open at most: tokens are asked for once an hour.
 _SIGN_INS = 4
 _READ_TIMEOUT_SECONDS = 30
 
 
-SignInTransport = ArmTransport | None
+SignInTransport: TypeAlias = "ArmTransport | None"
 """What a credential asks its authority through; None makes one of its own."""
 
 
@@ -64,8 +68,10 @@ class CredentialError(ConditionError):
         self.is_passing = is_passing
 
 
-def passes(error: AzureError) -> bool:
+def passes(error: "AzureError") -> bool:
     """Whether a failed sign-in may succeed in a moment: no answer, a 429, a 5xx."""
+    from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+
     if isinstance(error, ServiceRequestError | ServiceResponseError):
         return True
     status = getattr(error, "status_code", None) or 0
@@ -135,7 +141,7 @@ class CredentialSource(Protocol):
     def tenant_id(self) -> str:
         """The principal's own tenant; "" for the machine's."""
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
         """What makes tokens of it; raises CredentialError for malformed content.
 
         transport: of `sign_in_transport`, shared by credentials of one authority;
@@ -175,40 +181,48 @@ class ClientSecret(Sealed):
     additional_tenants: tuple[str, ...] = ()
     origin: str = ""
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:
-        """What makes tokens.
-
-        Imports azure-identity, which takes 0.3 s the first time.
-        """
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
+        """What makes tokens. azure-identity is imported with the first of them."""
         return client_secret(self, transport)
 
 
 def client_secret(
     source: ClientSecret, transport: SignInTransport = None
-) -> TokenCredential:
+) -> "TokenCredential":
     """azure-identity's credential for a service principal with a secret.
 
     Makes no request. Its `get_token` blocks, tries once, and raises CredentialError.
     """
-    from azure.identity import ClientSecretCredential
+    check_tenant(source.tenant_id)
 
-    try:
-        credential = ClientSecretCredential(
+    def make() -> "TokenCredential":
+        from azure.identity import ClientSecretCredential
+
+        return ClientSecretCredential(
             source.tenant_id,
             source.client_id,
             source.client_secret,
             additionally_allowed_tenants=list(source.additional_tenants),
             **identity_options(source.cloud, transport),
         )
-    except ValueError as error:
-        message = _vault(source.client_secret).redact(str(error))
-        raise CredentialError(f"the credential is malformed: {message}") from None
+
     who = holder(source.client_id, source.origin)
-    return Explained(credential, source.client_secret, who=who)
+    return Explained(make, source.client_secret, who=who)
 
 
-def sign_in_transport(cloud: CloudConfig) -> ArmTransport:
+def check_tenant(tenant_id: str) -> None:
+    """Raises CredentialError for what cannot be a part of the token endpoint's URL."""
+    if not TENANT.fullmatch(tenant_id):
+        # azure-identity would put it into a URL as it is.
+        raise CredentialError(
+            "AZURE_TENANT_ID is no tenant id: write the tenant's GUID or its domain"
+        )
+
+
+def sign_in_transport(cloud: CloudConfig) -> "ArmTransport":
     """A transport to an authority, for all who sign in there. Close it in the end."""
+    from asoreconcile.arm.transport import ArmTransport
+
     transport = ArmTransport(url=cloud.authority_host, connections=_SIGN_INS)
     transport.connection_config.read_timeout = _READ_TIMEOUT_SECONDS
     return transport
@@ -254,13 +268,19 @@ def _vault(*secrets: str) -> Vault:
 class Explained:
     """A credential whose failures say whose it is and what to do, and no secret.
 
+    make: of azure-identity's credential, asked with the first token: the package takes
+    long to load, and a replica that does not lead signs in nowhere.
     who: `client <id>`, for texts. advice: what to do when no token comes, or "".
     """
 
     def __init__(
-        self, credential: TokenCredential, *secrets: str, who: str, advice: str = ""
+        self,
+        make: "Callable[[], TokenCredential]",
+        *secrets: str,
+        who: str,
+        advice: str = "",
     ) -> None:
-        self._credential = credential
+        self._credential = Deferred(make)
         self._vault = _vault(*secrets)
         self._who = who
         self._advice = advice
@@ -272,16 +292,21 @@ class Explained:
         tenant_id: str | None = None,
         enable_cae: bool = False,
         **options: Any,
-    ) -> AccessToken:
+    ) -> "AccessToken":
         """As azure-identity's; raises CredentialError, or StoppedError once closed."""
+        from azure.core.exceptions import AzureError
+
         try:
-            return self._credential.get_token(
+            return self._credential().get_token(
                 *scopes,
                 claims=claims,
                 tenant_id=tenant_id,
                 enable_cae=enable_cae,
                 **options,
             )
+        except ValueError as error:
+            # Of making it, and not chained: it may quote what it is made of.
+            message, is_passing = self._vault.redact(str(error)), False
         except AzureError as error:
             if stopped := in_chain(error, StoppedError):
                 raise stopped from None

@@ -7,9 +7,9 @@ Azure is asked anything. Facts: reconcile-semantics 8.
 
 import base64
 import binascii
+from typing import TYPE_CHECKING
 
 import attrs
-from azure.core.credentials import TokenCredential
 
 from asoreconcile.arm.credentials import (
     CloudConfig,
@@ -17,9 +17,13 @@ from asoreconcile.arm.credentials import (
     Explained,
     Sealed,
     SignInTransport,
+    check_tenant,
     holder,
     identity_options,
 )
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
 
 _PEM = b"-----BEGIN"
 # Base64 of the first bytes of any PKCS12 file: a DER sequence of two length bytes.
@@ -45,7 +49,7 @@ class ClientCertificate(Sealed):
     additional_tenants: tuple[str, ...] = ()
     origin: str = ""
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
         """What makes tokens.
 
         Raises CredentialError for a certificate that cannot be read.
@@ -55,20 +59,22 @@ class ClientCertificate(Sealed):
 
 def client_certificate(
     source: ClientCertificate, transport: SignInTransport = None
-) -> TokenCredential:
+) -> "TokenCredential":
     """azure-identity's credential for a service principal with a certificate.
 
     Makes no request; raises CredentialError that says what is wrong with the content.
     """
-    from azure.identity import CertificateCredential
-
+    check_tenant(source.tenant_id)
     content, password = _content(source.certificate), source.password
     if _PEM in content and not _is_encrypted(content):
         # A password that the key does not need is no mistake worth stopping for.
         password = ""
     check_certificate(content, password)
-    try:
-        credential = CertificateCredential(
+
+    def make() -> "TokenCredential":
+        from azure.identity import CertificateCredential
+
+        return CertificateCredential(
             source.tenant_id,
             source.client_id,
             certificate_data=content,
@@ -76,14 +82,9 @@ def client_certificate(
             additionally_allowed_tenants=list(source.additional_tenants),
             **identity_options(source.cloud, transport),
         )
-    except ValueError as error:
-        # Not chained: what parsed the content may hold on to it.
-        message = str(error)
-    else:
-        return Explained(
-            credential, source.password, who=holder(source.client_id, source.origin)
-        )
-    raise CredentialError(f"the certificate credential is malformed: {message}")
+
+    who = holder(source.client_id, source.origin)
+    return Explained(make, source.password, who=who)
 
 
 def _content(certificate: bytes) -> bytes:

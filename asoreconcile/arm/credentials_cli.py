@@ -1,13 +1,17 @@
 """The Azure CLI's sign-in, for people's own commands; an operator has none."""
 
+from typing import TYPE_CHECKING
+
 import attrs
-from azure.core.credentials import TokenCredential
 
 from asoreconcile.arm.credentials import (
     CloudConfig,
     Explained,
     SignInTransport,
 )
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
 
 
 @attrs.frozen
@@ -21,16 +25,20 @@ class AzureCli:
     additional_tenants: tuple[str, ...] = ()
     origin: str = "the Azure CLI"
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:  # noqa: ARG002 - it runs a program
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it runs a program
         """azure-identity's credential that runs `az account get-access-token`.
 
         Starts nothing yet. `get_token` blocks, and raises CredentialError where there
         is no `az`, or nobody signed in.
         """
-        from azure.identity import AzureCliCredential
+
+        def make() -> "TokenCredential":
+            from azure.identity import AzureCliCredential
+
+            return AzureCliCredential(tenant_id=self.tenant_id)
 
         return Explained(
-            AzureCliCredential(tenant_id=self.tenant_id),
+            make,
             who="who signed in with az login",
             advice="run `az login`, or set AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, "
             "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",

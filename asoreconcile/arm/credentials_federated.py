@@ -4,27 +4,29 @@ Workload identity (mode 5) shows Entra the token that Kubernetes projects into t
 managed identity (mode 4) asks the machine. Facts: reconcile-semantics 8.
 """
 
-import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
-from azure.core.credentials import TokenCredential
 
 from asoreconcile.arm.credentials import (
     CloudConfig,
     CredentialError,
     Explained,
     SignInTransport,
+    check_tenant,
     holder,
     identity_options,
 )
 from asoreconcile.redaction import know
 
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
 # Where ASO's Deployment projects the service account's token.
 TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
 # Kubernetes' tokens have 1-2 kB; a larger file is something else.
 _MAX_TOKEN_BYTES = 65_536
-TENANT = re.compile(r"[A-Za-z0-9.-]+")
 # The machine's own endpoint answers at once or is not there.
 _MACHINE_TIMEOUT_SECONDS = 5
 
@@ -44,7 +46,7 @@ class WorkloadIdentity:
     token_file: str = TOKEN_FILE
     origin: str = ""
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
         """What makes tokens; the file is not read before the first of them."""
         return workload_identity(self, transport)
 
@@ -71,7 +73,7 @@ class ManagedIdentity:
         """None: an identity of a machine gets tokens of its own tenant alone."""
         return ()
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:  # noqa: ARG002 - it asks no authority
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it asks no authority
         """What makes tokens, from the machine's endpoint: it takes no part in
         `transport`.
         """
@@ -80,52 +82,52 @@ class ManagedIdentity:
 
 def workload_identity(
     source: WorkloadIdentity, transport: SignInTransport = None
-) -> TokenCredential:
+) -> "TokenCredential":
     """azure-identity's credential for a federated token in a file.
 
     Makes no request and reads nothing yet. `get_token` raises CredentialError, also
     when the file is missing or empty.
     """
-    # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
-    from azure.identity import ClientAssertionCredential
-
-    if not TENANT.fullmatch(source.tenant_id):
-        # azure-identity would put it into a URL as it is.
-        raise CredentialError(
-            "AZURE_TENANT_ID is no tenant id: write the tenant's GUID or its domain"
-        )
+    check_tenant(source.tenant_id)
     path = Path(source.token_file)
-    credential = ClientAssertionCredential(
-        source.tenant_id,
-        source.client_id,
-        lambda: _projected(path),
-        additionally_allowed_tenants=list(source.additional_tenants),
-        **identity_options(source.cloud, transport),
-    )
-    return Explained(credential, who=holder(source.client_id, source.origin))
+
+    def make() -> "TokenCredential":
+        # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
+        from azure.identity import ClientAssertionCredential
+
+        return ClientAssertionCredential(
+            source.tenant_id,
+            source.client_id,
+            lambda: _projected(path),
+            additionally_allowed_tenants=list(source.additional_tenants),
+            **identity_options(source.cloud, transport),
+        )
+
+    return Explained(make, who=holder(source.client_id, source.origin))
 
 
-def managed_identity(source: ManagedIdentity) -> TokenCredential:
+def managed_identity(source: ManagedIdentity) -> "TokenCredential":
     """azure-identity's credential for an identity of the machine.
 
     Makes no request. Which endpoint is asked follows from the environment, as the
     platform sets it.
     """
-    from azure.identity import ManagedIdentityCredential
 
-    options = identity_options(source.cloud)
-    options["connection_timeout"] = options["read_timeout"] = _MACHINE_TIMEOUT_SECONDS
-    try:
-        credential = ManagedIdentityCredential(
+    def make() -> "TokenCredential":
+        from azure.identity import ManagedIdentityCredential
+
+        options = identity_options(source.cloud)
+        options["connection_timeout"] = _MACHINE_TIMEOUT_SECONDS
+        options["read_timeout"] = _MACHINE_TIMEOUT_SECONDS
+        return ManagedIdentityCredential(
             client_id=source.client_id or None,
             # Injected variables of workload identity must not take its place.
             _exclude_workload_identity_credential=True,
             **options,
         )
-    except ValueError as error:
-        raise CredentialError(f"the managed identity is malformed: {error}") from None
+
     return Explained(
-        credential,
+        make,
         who=_managed(source),
         advice="assign it to the machine that the operator runs on, or configure a "
         "client secret, a certificate or workload identity",

@@ -14,13 +14,13 @@ import stat
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
-from azure.core.credentials import AccessToken, TokenCredential
 
 from asoreconcile import jsontext
 from asoreconcile.arm.credentials import (
+    TENANT,
     CloudConfig,
     CredentialError,
     Explained,
@@ -31,10 +31,12 @@ from asoreconcile.arm.credentials import (
     sign_in_transport,
 )
 from asoreconcile.arm.credentials_certificate import check_certificate
-from asoreconcile.arm.credentials_federated import TENANT
 from asoreconcile.arm.endpoint import problem_of
 from asoreconcile.log import Logger
 from asoreconcile.tls import Stamp, file_stamp
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken, TokenCredential
 
 _log = Logger(__name__)
 # A certificate with its chain has some 10 kB; a larger file is something else.
@@ -68,7 +70,7 @@ class IdentityFile:
         """None: such an identity gets tokens of its own tenant alone."""
         return ()
 
-    def credential(self, transport: SignInTransport = None) -> TokenCredential:
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
         """Reads the file; raises CredentialError for one that cannot be used.
 
         transport: not used, as the file names an authority of its own.
@@ -92,14 +94,14 @@ class RenewedIdentity:
         self._seen, self._identity = self._read()
         self._credential = self._made(self._identity)
 
-    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+    def get_token(self, *scopes: str, **options: Any) -> "AccessToken":
         """As azure-identity's; raises CredentialError, or StoppedError once closed."""
         return self._current().get_token(*scopes, **options)
 
     def __repr__(self) -> str:
         return repr(self._credential)
 
-    def _current(self) -> TokenCredential:
+    def _current(self) -> "TokenCredential":
         with self._lock:
             try:
                 self._renew()
@@ -191,25 +193,26 @@ class RenewedIdentity:
             raise self._unusable("not_before is no time such as 2017-03-01T14:11:00Z")
         return time
 
-    def _made(self, identity: "_Identity") -> TokenCredential:
-        from azure.identity import CertificateCredential
-
+    def _made(self, identity: "_Identity") -> "TokenCredential":
         cloud = attrs.evolve(self._source.cloud, authority_host=identity.authority)
-        options = identity_options(cloud, sign_in_transport(cloud))
-        # The regions' authorities are not among those that discovery knows, and they
-        # trust the certificate by its chain.
-        options["disable_instance_discovery"] = True
-        return Explained(
-            CertificateCredential(
+
+        def make() -> "TokenCredential":
+            from azure.identity import CertificateCredential
+
+            options = identity_options(cloud, sign_in_transport(cloud))
+            # The regions' authorities are not among those that discovery knows, and
+            # they trust the certificate by its chain.
+            options["disable_instance_discovery"] = True
+            return CertificateCredential(
                 identity.tenant_id,
                 identity.client_id,
                 certificate_data=identity.certificate,
                 send_certificate_chain=True,
                 **options,
-            ),
-            identity.secret,
-            who=holder(identity.client_id, self._source.origin),
-        )
+            )
+
+        who = holder(identity.client_id, self._source.origin)
+        return Explained(make, identity.secret, who=who)
 
     def _unusable(self, problem: str) -> CredentialError:
         return CredentialError(

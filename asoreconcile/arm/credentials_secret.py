@@ -12,6 +12,7 @@ import attrs
 
 from asoreconcile.arm.credentials import (
     ANY_TENANT,
+    TENANT,
     ClientSecret,
     CloudConfig,
     CredentialError,
@@ -19,7 +20,6 @@ from asoreconcile.arm.credentials import (
 )
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import (
-    TENANT,
     TOKEN_FILE,
     ManagedIdentity,
     WorkloadIdentity,

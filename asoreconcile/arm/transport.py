@@ -6,7 +6,6 @@ byte for byte; bodies are read to a size and a time limit.
 Rules: L19, V8, V10, T10.
 """
 
-import os
 import re
 import ssl
 import urllib.request
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import certifi
 import requests
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import HttpRequest, RequestsTransport
@@ -30,6 +28,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from asoreconcile import call_limit
+from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.errors import Sent
 from asoreconcile.call_limit import Call, LimitedTlsConnection
 from asoreconcile.clock import Clock
@@ -49,9 +48,6 @@ _DECODABLE = default_headers()["Accept-Encoding"]
 _MAX_WRAPPERS = 5
 # How urllib3 begins its messages: the repr of a connection or a pool.
 _OWN_OBJECT = re.compile(r"^(?:<[^>]*>|\w+\([^)]*\)): ")
-# requests' two, then OpenSSL's: the first that is set wins.
-_BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-
 _BEFORE_SENDING = (
     NewConnectionError,
     ConnectTimeoutError,
@@ -67,10 +63,6 @@ _SENDING: ContextVar[_Sending | None] = ContextVar("asoreconcile_arm", default=N
 
 class BodyLimitError(AsoreconcileError):
     """An answer too long or too slow to be read."""
-
-
-class CertificateBundleError(AsoreconcileError):
-    """The environment names a CA bundle that cannot be read."""
 
 
 class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily, untyped
@@ -131,20 +123,6 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
 def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
     """The longest that a call may take, connecting and reading included."""
     return call_limit.limited(MAX_CALL_SECONDS, is_read=is_read)
-
-
-def ca_bundle() -> str:
-    """The CA bundle to trust: the environment's, else certifi's. A file or folder.
-
-    Raises CertificateBundleError, naming the variable, for one that does not exist.
-    """
-    for variable in _BUNDLE_VARIABLES:
-        path = os.environ.get(variable)
-        if path:
-            if not Path(path).exists():
-                raise CertificateBundleError(f"{variable}: no such file: {path}")
-            return path
-    return certifi.where()
 
 
 def advice(error: BaseException) -> str:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.export import destinations
+from asoreconcile.azure.export_targets import destinations
 from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET, ObjectReference
 from asoreconcile.azure.owner import owner_target
 from asoreconcile.catalogue.inputs import inputs_of

@@ -12,12 +12,10 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.export_cache import EXPORTED, note, noted_versions
 from asoreconcile.azure.export_expressions import (
-    CONFIG_MAP_EXPRESSIONS,
-    SECRET_EXPRESSIONS,
     ExportExpressionError,
     ExportExpressions,
-    expression_targets,
 )
+from asoreconcile.azure.export_targets import destinations
 from asoreconcile.azure.export_writer import is_owned, merged, refused, write
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.reserved import is_reserved
@@ -200,22 +198,6 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
                 annotations=destination.get("annotations") or {},
             )
         )
-    return found
-
-
-def destinations(obj: JsonObject) -> set[tuple[str, str]]:
-    """(kind, name) of each Secret and ConfigMap that the spec has us write. Pure."""
-    found = set()
-    for kind, field, expressions in (
-        ("Secret", "secrets", SECRET_EXPRESSIONS),
-        ("ConfigMap", "configMaps", CONFIG_MAP_EXPRESSIONS),
-    ):
-        found |= {(kind, name) for name in expression_targets(obj, expressions)}
-        wanted = dig(spec(obj), f"operatorSpec.{field}")
-        if isinstance(wanted, dict):
-            found |= {
-                (kind, str(d["name"])) for d in wanted.values() if d and d.get("name")
-            }
     return found
 
 

@@ -13,6 +13,11 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.export_targets import (
+    CONFIG_MAP_EXPRESSIONS,
+    SECRET_EXPRESSIONS,
+    expressions,
+)
 from asoreconcile.azure.expression_self import completed
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import Problem
@@ -24,10 +29,7 @@ from asoreconcile.expressions.api import (
     Expressions,
 )
 from asoreconcile.middleware.requests import Export
-from asoreconcile.objects import JsonObject, dig, key_of
-
-SECRET_EXPRESSIONS = "secretExpressions"  # noqa: S105 - the field's name
-CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
+from asoreconcile.objects import JsonObject, key_of
 
 # What Kubernetes takes as a key of a Secret, and as the value of a label.
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
@@ -80,11 +82,6 @@ class _Destination:
         yield self.value
         yield from self.labels.values()
         yield from self.annotations.values()
-
-
-def expression_targets(obj: JsonObject, field: str) -> set[str]:
-    """The names of the objects that the expressions of a field write. Pure."""
-    return {one.name for one in _destinations(obj, field) if one.name}
 
 
 class ExportExpressions:
@@ -239,14 +236,7 @@ def _failed(text: _Text, message: str) -> ExportExpressionError:
 
 
 def _destinations(obj: JsonObject, field: str) -> list[_Destination]:
-    listed = dig(obj, f"spec.operatorSpec.{field}")
-    if not isinstance(listed, list):
-        return []
-    return [
-        _destination(f"spec.operatorSpec.{field}[{index}]", one)
-        for index, one in enumerate(listed)
-        if isinstance(one, dict)
-    ]
+    return [_destination(at, one) for at, one in expressions(obj, field)]
 
 
 def _destination(at: str, one: JsonObject) -> _Destination:

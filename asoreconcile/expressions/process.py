@@ -6,19 +6,21 @@ of its own, started with the first expression, killed when an answer is late, an
 replaced when the next request comes.
 """
 
-import multiprocessing
 import os
 import subprocess
 import sys
 import threading
 import time
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from asoreconcile import jsontext
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 DEADLINE_SECONDS = 2.0
 MEMORY_BYTES = 192 * 1024 * 1024
@@ -42,6 +44,8 @@ class _Child:
     """One running process and the channel to it."""
 
     def __init__(self, memory_bytes: int) -> None:
+        import multiprocessing
+
         self.answered = 0
         self.is_late = False
         self._channel, theirs = multiprocessing.Pipe()

@@ -2,9 +2,10 @@
 account.
 
 Order: argument, KUBECONFIG, service account, ~/.kube/config. In a pod two files and two
-variables say it all and are read here; only a kubeconfig loads the `kubernetes` package
-(0.2 s, 15 MB). Proxies and CA bundles of the environment (HTTPS_PROXY,
-REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for other hosts, not for the cluster. Rule: CL-7.
+variables say it all and are read here; only a kubeconfig with an `auth-provider` loads
+the `kubernetes` package (0.2 s, 15 MB). Proxies and CA bundles of the environment
+(HTTPS_PROXY, REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for other hosts, not for the
+cluster. Rule: CL-7.
 """
 
 import os

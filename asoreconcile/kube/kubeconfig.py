@@ -1,34 +1,33 @@
-"""Kubeconfig files, as the `kubernetes` package reads them.
+"""Kubeconfig files: several merged as kubectl does, and the current context of them.
 
-Only `config.load` imports this, and only where there is no service account: the package
-brings pydantic and oauthlib along. What changes while the client runs is ours: token
-files and certificate files as they rotate, and plug-ins (`exec`, `auth-provider`) that
-the package runs without a limit and renews by the clock alone. So is impersonation,
-which it ignores.
+What changes while the client runs is ours: token files and certificate files as they
+rotate, and plug-ins (`exec`, `auth-provider`). Only an `auth-provider` loads the
+`kubernetes` package, which brings pydantic and oauthlib along (`auth_provider`).
+No message quotes an entry: keys and tokens are in them.
 """
 
 import base64
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import attrs
-from kubernetes import client
-from kubernetes.config import kube_config
-from kubernetes.config.kube_config import ConfigNode
+import yaml
 
 from asoreconcile.clock import Clock
+from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
-from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.kube.plugin import Credential, plugin
 from asoreconcile.kube.plugincredential import PluginCredential
 from asoreconcile.kube.tokens import TokenFile
 from asoreconcile.objects import JsonObject
 
 DEFAULT = "~/.kube/config"
+_YAML: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(paths: str, *, clock: Clock) -> ClusterConfig:
@@ -43,39 +42,33 @@ def load(paths: str, *, clock: Clock) -> ClusterConfig:
         raise KubeConfigError(
             f"no cluster configuration in {paths} ({_reason(error)}): set KUBECONFIG, "
             "or run in a cluster"
-        ) from None  # see _reason
+        ) from None  # what is malformed may hold keys
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without the entry it is wrong in.
-
-    The package's messages quote whole entries, tokens and keys included.
-    """
-    text = str(error).partition("{")[0].rstrip("/ ")
-    return text or type(error).__name__
+    """What is wrong, without the entry it is wrong in."""
+    if isinstance(error, AsoreconcileError):
+        return str(error)
+    if isinstance(error, OSError):
+        named = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror or type(error).__name__}{named}"
+    return "not a kubeconfig"
 
 
 def _load(paths: str, *, clock: Clock) -> ClusterConfig:
-    merged = kube_config.KubeConfigMerger(paths)  # type: ignore[no-untyped-call]
-    if merged.config is None:
-        raise KubeConfigError("no such file")
-    # Proxies of the environment are for other hosts; the cluster's is in the file.
-    configuration = _without_proxy()
-    loader = _Loader(  # type: ignore[no-untyped-call]
-        merged.config, config_base_path=None, config_persister=merged.save_changes
-    )
-    loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
-    context, user, cluster = _current(merged.config)
-    url = str(configuration.host).rstrip("/")
+    context, user, cluster = _current(paths)
+    url = cluster.text("server").rstrip("/")
+    if not url:
+        raise KubeConfigError("the cluster names no server")
     secure = urlsplit(url).scheme == "https"
-    certificates = _certificates(configuration, loader.inline) if secure else None
+    certificates = _certificates(user, cluster) if secure else None
     config = ClusterConfig(
         url=url,
         ssl_context=None,
-        authorization=partial(str, _header(configuration)),
-        server_name=configuration.tls_server_name,
-        namespace=str(context.value.get("namespace") or "default"),
-        proxy_url=configuration.proxy or "",
+        authorization=partial(str, _header(user)),
+        server_name=cluster.text("tls-server-name") or None,
+        namespace=context.text("namespace") or "default",
+        proxy_url=cluster.text("proxy-url"),
         impersonation=impersonation(user.value),
     )
     if certificates is not None:
@@ -86,32 +79,25 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
             renew=certificates.renew,
             generation=lambda: certificates.generation,
         )
-    # Read by us and not by the package, because it rotates.
-    if name := user.value.get("tokenFile"):
-        token = TokenFile(user.folder / name, clock=clock)
+    if user.value.get("auth-provider"):
+        # Here: it loads the package.
+        from asoreconcile.kube.auth_provider import ProvidedCredential
+
+        return _with_plugin(config, ProvidedCredential(paths).run, clock)
+    if file := user.path("tokenFile"):
+        token = TokenFile(file, clock=clock)
         return attrs.evolve(
             config, authorization=token.authorization, renew=token.renew
         )
-    if run := _run(user, cluster, partial(_provided, loader, configuration)):
-        return _with_plugin(config, run, clock=clock)
+    # A token goes before a plug-in, as with kubectl.
+    if (run := user.value.get("exec")) and not user.value.get("token"):
+        folders = {"folder": user.folder, "cluster_folder": cluster.folder}
+        return _with_plugin(config, plugin(run, cluster.value, **folders).run, clock)
     return config
 
 
-def _run(
-    user: "_Entry", cluster: "_Entry", provided: Callable[[], Credential]
-) -> Callable[[], Credential] | None:
-    """What makes the user's credential. A token goes before it, as with kubectl."""
-    if user.value.get("auth-provider"):
-        return provided
-    entry = user.value.get("exec")
-    if not entry or user.value.get("token"):
-        return None
-    folders = {"folder": user.folder, "cluster_folder": cluster.folder}
-    return plugin(entry, cluster.value, **folders).run
-
-
 def _with_plugin(
-    config: ClusterConfig, run: Callable[[], Credential], *, clock: Clock
+    config: ClusterConfig, run: Callable[[], Credential], clock: Clock
 ) -> ClusterConfig:
     renewed = PluginCredential(run, clock=clock, context=config.ssl_context)
     of_files = config.generation
@@ -123,54 +109,6 @@ def _with_plugin(
     )
 
 
-def _provided(loader: "_Loader", configuration: client.Configuration) -> Credential:
-    """What the package's own plug-in says, once more. Raises CredentialError."""
-    try:
-        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
-    except Exception as error:  # noqa: BLE001 - of whatever it asks a provider with
-        raise KubeCredentialError(f"auth-provider: {_reason(error)}") from None
-    _, _, token = _header(configuration).partition(" ")
-    return Credential(token=token, expires=getattr(loader, "expiry", None))
-
-
-class _Loader(kube_config.KubeConfigLoader):
-    """The package's, but for two things.
-
-    `exec`: it would wait for a program for ever. And what is in the file itself,
-    keys too: it would write that into temporary files, which a killed process leaves.
-    """
-
-    inline: Mapping[str, bytes] = MappingProxyType({})
-    """Member (`client-key`, ...) -> PEM that the file itself holds."""
-
-    def _load_from_exec_plugin(self) -> None:
-        """`_run` does."""
-
-    def _load_cluster_info(self) -> None:
-        inline: dict[str, bytes] = {}
-        # Not changed in place: the package may write back what it has read.
-        self._cluster = _without_data(self._cluster, inline)
-        self._user = _without_data(self._user, inline)
-        self.inline = {**self.inline, **inline}
-        super()._load_cluster_info()  # type: ignore[no-untyped-call]
-
-
-def _without_data(
-    entry: ConfigNode | None, inline: dict[str, bytes]
-) -> ConfigNode | None:
-    """The entry without PEM of its own, and without the files that this goes before."""
-    if not entry:
-        return entry
-    kept = dict(entry.value)
-    for member in ("certificate-authority", "client-certificate", "client-key"):
-        if f"{member}-data" in kept:
-            text = str(kept.pop(f"{member}-data") or "")
-            kept.pop(member, None)
-            if text:
-                inline[member] = base64.standard_b64decode(text)
-    return ConfigNode(entry.name, kept, entry.path)  # type: ignore[no-untyped-call]
-
-
 @attrs.frozen
 class _Entry:
     """A context, user or cluster, and the folder that its paths start at."""
@@ -178,28 +116,68 @@ class _Entry:
     value: JsonObject = attrs.field(factory=dict, repr=False)
     folder: Path = Path()
 
+    def text(self, member: str) -> str:
+        """A member that is text; "" without it. Raises KubeConfigError."""
+        value = self.value.get(member)
+        if value is not None and not isinstance(value, str):
+            raise KubeConfigError(f"{member} must be text")
+        return value or ""
 
-def _without_proxy() -> client.Configuration:
-    """A configuration that asks for no proxy, whatever the environment says."""
-    configuration = client.Configuration()
-    configuration.proxy = None
-    return configuration
+    def path(self, member: str) -> Path | None:
+        """A member that is a file's path. Raises KubeConfigError."""
+        name = self.text(member)
+        return self.folder / name if name else None
+
+    def pem(self, member: str) -> Path | bytes | None:
+        """A member that is in the file itself (`-data`, which goes first), or a path.
+
+        Raises KubeConfigError.
+        """
+        if text := self.text(f"{member}-data"):
+            try:
+                return base64.b64decode("".join(text.split()), validate=True)
+            except ValueError:
+                raise KubeConfigError(f"{member}-data is no base64") from None
+        return None if f"{member}-data" in self.value else self.path(member)
 
 
-def _current(config: ConfigNode) -> tuple[_Entry, _Entry, _Entry]:
-    """The current context, its user and its cluster."""
-    context = _entry(config, "context", str(config["current-context"]))
-    user = str(context.value.get("user") or "")
-    cluster = str(context.value.get("cluster") or "")
-    return context, _entry(config, "user", user), _entry(config, "cluster", cluster)
+def _current(paths: str) -> tuple[_Entry, _Entry, _Entry]:
+    """The current context, its user and its cluster. Raises KubeConfigError."""
+    files = list(_files(paths))
+    if not files:
+        raise KubeConfigError("no such file")
+    named = (config.get("current-context") for config, _ in files)
+    name = next((str(one) for one in named if one), "")
+    if not name:
+        raise KubeConfigError("no current-context")
+    context = _entry(files, "context", name)
+    if context is None:
+        raise KubeConfigError(f"there is no context {name}")
+    cluster = _entry(files, "cluster", context.text("cluster"))
+    if cluster is None:
+        raise KubeConfigError(f"there is no cluster {context.text('cluster')}")
+    user = _entry(files, "user", context.text("user"))
+    return context, user or _Entry(), cluster
 
 
-def _entry(config: ConfigNode, kind: str, name: str) -> _Entry:
-    entries = config.safe_get(f"{kind}s")  # type: ignore[no-untyped-call]
-    found = entries and config[f"{kind}s"].get_with_name(name, safe=True)
-    if not found:
-        return _Entry()
-    return _Entry(found.value.get(kind) or {}, Path(found.path).absolute().parent)
+def _files(paths: str) -> Iterator[tuple[JsonObject, Path]]:
+    for name in filter(None, paths.split(os.pathsep)):
+        path = Path(name).expanduser().absolute()
+        if not path.exists():
+            continue  # as kubectl: KUBECONFIG may name what is not there yet
+        with path.open("rb") as file:
+            config = yaml.load(file, Loader=_YAML)  # noqa: S506 - a safe one
+        if not isinstance(config, dict):
+            raise KubeConfigError(f"{path} is empty or no kubeconfig")
+        yield config, path.parent
+
+
+def _entry(files: list[tuple[JsonObject, Path]], kind: str, name: str) -> _Entry | None:
+    for config, folder in files:
+        for one in config.get(f"{kind}s") or ():
+            if one["name"] == name:
+                return _Entry(dict(one.get(kind) or {}), folder)
+    return None
 
 
 def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
@@ -220,24 +198,22 @@ def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _certificates(
-    configuration: client.Configuration, inline: Mapping[str, bytes]
-) -> ClientCertificates:
-    def pem(member: str, file: str | None) -> Path | bytes | None:
-        return inline.get(member) or (Path(file) if file else None)
-
-    certificate = pem("client-certificate", configuration.cert_file)
-    key = pem("client-key", configuration.key_file)
+def _certificates(user: _Entry, cluster: _Entry) -> ClientCertificates:
+    certificate = user.pem("client-certificate")
     return ClientCertificates(
-        authority=pem("certificate-authority", configuration.ssl_ca_cert),
-        pair=None if certificate is None else (certificate, key),
+        authority=cluster.pem("certificate-authority"),
+        pair=None if certificate is None else (certificate, user.pem("client-key")),
         # insecure-skip-tls-verify in the file: its owner's decision
-        verify=bool(configuration.verify_ssl),
+        verify=not cluster.value.get("insecure-skip-tls-verify"),
     )
 
 
-def _header(configuration: client.Configuration) -> str:
-    """The `Authorization` header that the package has loaded, or ""."""
-    configuration.refresh_api_key_hook = None  # it would run plug-ins
-    value = configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
-    return str(value or "")
+def _header(user: _Entry) -> str:
+    """The `Authorization` header that the file itself has, or ""."""
+    if token := user.text("token"):
+        return f"Bearer {token}"
+    name, password = user.text("username"), user.text("password")
+    if not (name and password):
+        return ""
+    pair = f"{name}:{password}".encode()
+    return f"Basic {base64.b64encode(pair).decode()}"

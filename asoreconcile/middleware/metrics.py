@@ -1,8 +1,11 @@
 """How often extensions run, how they end and how long they take."""
 
+from typing import TYPE_CHECKING
+
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from asoreconcile.middleware.extension_set import Extension
+if TYPE_CHECKING:
+    from asoreconcile.middleware.extension_set import Extension
 
 _LABELS = ("point", "group", "kind", "extension")
 # Most links only look at a dict; those that ask ARM take as long as a request.
@@ -32,7 +35,7 @@ class ExtensionMetrics:
         )
 
     def observe(
-        self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
+        self, link: "Extension", set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
         """Count one run of an extension. seconds: without those of the links
         below it.

@@ -8,7 +8,6 @@ import ssl
 from pathlib import Path
 from typing import Protocol
 
-from asoreconcile.certificates import Authority
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.log import Logger
 from asoreconcile.retry import Backoff, retry
@@ -111,6 +110,8 @@ class SelfSignedCertificate:
 
     def __init__(self, name: str, *, clock: Clock) -> None:
         """name: of the authority that signs it."""
+        from asoreconcile.certificates import Authority
+
         now = clock.now()
         authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)
         self._context = server_context()

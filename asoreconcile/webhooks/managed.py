@@ -29,6 +29,12 @@ from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.retry import retry
 from asoreconcile.threads import Threads
 from asoreconcile.tls import load_pair
+from asoreconcile.webhooks.bundle import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    CertificateBundle,
+)
 from asoreconcile.webhooks.ca_bundles import (
     Address,
     Trust,
@@ -37,13 +43,6 @@ from asoreconcile.webhooks.ca_bundles import (
 )
 from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.rotation import (
-    AUTHORITY,
-    CERTIFICATE,
-    KEY,
-    CertificateBundle,
-    renewed,
-)
 
 _log = Logger(__name__)
 
@@ -211,6 +210,9 @@ class ManagedCertificates:
         )
 
     def _keep_once(self) -> None:
+        # Here: making certificates takes long to load, and some processes never do.
+        from asoreconcile.webhooks.rotation import renewed
+
         secret = self._read()
         kept = _decoded(secret)
         wanted = renewed(

@@ -1,7 +1,6 @@
 """The webhooks' metric families, by controller-runtime's names. Rules: WH-7, WH-8."""
 
 import attrs
-from cryptography import x509
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 # 1e-8 s times ten, twelve times.
@@ -69,6 +68,9 @@ class WebhookMetrics:
 
     def shows(self, certificate: bytes) -> None:
         """A serving certificate is shown from now on: PEM, its own one first."""
+        # Here: it takes long to load, and few processes show a certificate.
+        from cryptography import x509
+
         end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
         self._certificate_end.set(end.timestamp())
 

@@ -4,7 +4,7 @@ Who asks us trusts the authorities in `ca.crt`. A new authority is published the
 signs only when all have had the time to load it. Pure but for the keys. Rule: WH-7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -19,18 +19,19 @@ from asoreconcile.certificates import (
     load_all,
     load_pair,
 )
-
-AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
-CERTIFICATE, KEY = "tls.crt", "tls.key"
+from asoreconcile.webhooks.bundle import (
+    AUTHORITY,
+    AUTHORITY_KEY,
+    CERTIFICATE,
+    KEY,
+    CertificateBundle,
+)
 
 _AUTHORITY_NAME = "asoreconcile webhooks"
 _AUTHORITY_DAYS = 3650.0
 _CERTIFICATE_DAYS = 365.0
 # As cert-manager: a third of its life is left in which renewing may go wrong.
 _ROTATE_AFTER = 2 / 3
-
-CertificateBundle = Mapping[str, bytes]
-"""The four files above, newest authority first in `ca.crt`; its key in `ca.key`."""
 
 
 def renewed(

@@ -39,6 +39,7 @@ def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
         app=app,
         sync_period_seconds=None,
         options=None,
+        catalogue=None,
         operator=None,
         wakeups=wakeups,
         webhooks=None,

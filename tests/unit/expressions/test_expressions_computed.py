@@ -6,11 +6,13 @@ pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.export_expressions import (
-    CONFIG_MAP_EXPRESSIONS,
     MAX_EXPRESSIONS,
-    SECRET_EXPRESSIONS,
     ExportExpressionError,
     ExportExpressions,
+)
+from asoreconcile.azure.export_targets import (
+    CONFIG_MAP_EXPRESSIONS,
+    SECRET_EXPRESSIONS,
     expression_targets,
 )
 from asoreconcile.controllers.catalogue import builtin

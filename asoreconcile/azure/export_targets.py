@@ -1,0 +1,39 @@
+"""Which Secrets and ConfigMaps an object has us write. Pure, and cheap to load: watches
+ask it of every object.
+"""
+
+from collections.abc import Iterator
+
+from asoreconcile.objects import JsonObject, dig, spec
+
+SECRET_EXPRESSIONS = "secretExpressions"  # noqa: S105 - the field's name
+CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
+
+
+def destinations(obj: JsonObject) -> set[tuple[str, str]]:
+    """(kind, name) of each Secret and ConfigMap that the spec has us write."""
+    found = set()
+    for kind, field, expressions in (
+        ("Secret", "secrets", SECRET_EXPRESSIONS),
+        ("ConfigMap", "configMaps", CONFIG_MAP_EXPRESSIONS),
+    ):
+        found |= {(kind, name) for name in expression_targets(obj, expressions)}
+        wanted = dig(spec(obj), f"operatorSpec.{field}")
+        if isinstance(wanted, dict):
+            found |= {
+                (kind, str(d["name"])) for d in wanted.values() if d and d.get("name")
+            }
+    return found
+
+
+def expression_targets(obj: JsonObject, field: str) -> set[str]:
+    """The names of the objects that the expressions of a field write."""
+    return {str(one["name"]) for _, one in expressions(obj, field) if one.get("name")}
+
+
+def expressions(obj: JsonObject, field: str) -> Iterator[tuple[str, JsonObject]]:
+    """The entries of a field that are objects, and where each is written."""
+    listed = dig(obj, f"spec.operatorSpec.{field}")
+    for index, one in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(one, dict):
+            yield f"spec.operatorSpec.{field}[{index}]", one

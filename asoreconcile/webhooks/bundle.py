@@ -1,0 +1,9 @@
+"""What is kept of a certificate of our own making: four files, as in a Secret."""
+
+from collections.abc import Mapping
+
+AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+
+CertificateBundle = Mapping[str, bytes]
+"""The four files above, newest authority first in `ca.crt`; its key in `ca.key`."""
