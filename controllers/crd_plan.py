@@ -39,7 +39,7 @@ class CrdPlan:
 
 
 @attrs.frozen
-class Wanted:
+class DesiredCrds:
     """What CRDs are to be like.
 
     conversion: who converts; all versions are served then. labels: the user's. build:
@@ -85,7 +85,7 @@ class Wanted:
         )
 
 
-def plan(kind: Kind, live: JsonObject, wanted: Wanted) -> CrdPlan:
+def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     """What to do with the CRD that is there."""
     build = labels(live).get(VERSION_LABEL, "")
     if _is_newer(build, wanted.build):
@@ -116,7 +116,9 @@ def plan(kind: Kind, live: JsonObject, wanted: Wanted) -> CrdPlan:
     return CrdPlan(_onto(live, document))
 
 
-def _adds(kind: Kind, document: JsonObject, live: JsonObject, wanted: Wanted) -> bool:
+def _adds(
+    kind: Kind, document: JsonObject, live: JsonObject, wanted: DesiredCrds
+) -> bool:
     """Whether ours has something that the one that is there lacks."""
     if SPEC_HASH in annotations(live) and _BUILD.fullmatch(
         labels(live).get(VERSION_LABEL, "")

@@ -17,7 +17,7 @@ from asoreconcile.controllers.crd_plan import (
     INJECTED,
     OPERATORS_NAME,
     CrdPlan,
-    Wanted,
+    DesiredCrds,
     called,
     plan,
 )
@@ -73,7 +73,7 @@ def manifest(
     versions are served then. rules: whether the API server runs CEL.
     """
     versions = (version,) if version and conversion is None else ()
-    return Wanted(BUILD, conversion, rules=rules).manifest(kind, versions)
+    return DesiredCrds(BUILD, conversion, rules=rules).manifest(kind, versions)
 
 
 class CrdInstaller:
@@ -91,7 +91,7 @@ class CrdInstaller:
         crd_labels: the user's. is_stopping: asked before each CRD.
         """
         self._client = client
-        self._wanted = Wanted(BUILD, conversion, crd_labels or {})
+        self._wanted = DesiredCrds(BUILD, conversion, crd_labels or {})
         self._is_stopping = is_stopping
         self._is_forbidden = False
 

@@ -27,7 +27,7 @@ from asoreconcile.kube.resources import (
     SECRETS,
 )
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
-from asoreconcile.testing.replay import Asked, Exchange, ReplayServer, Summary
+from asoreconcile.testing.replay import Asked, RecordedExchange, ReplayServer, Summary
 from asoreconcile.testing.replay.script import fewest_requests, script_of
 
 RECORDINGS = "recordings-dev.tar.xz"
@@ -81,7 +81,7 @@ def read_sets(paths: Iterable[Path]) -> Iterator[ReplaySet]:
             )
 
 
-def replay(estate: ReplaySet, exchanges: list[Exchange], folder: Path) -> Run:
+def replay(estate: ReplaySet, exchanges: list[RecordedExchange], folder: Path) -> Run:
     """Apply a set to an operator of its own, see it ready, delete it again. Blocks."""
     began = time.monotonic()
     azure = ReplayServer(exchanges)

@@ -10,11 +10,11 @@ import threading
 
 import orjson
 
-from asoreconcile.testing.http import DropConnection, Response
+from asoreconcile.testing.http import DropConnection, HttpResponse
 from asoreconcile.testing.kube.controls.faults import KubeFaults
 
-_BUSY = Response(429, b'{"reason":"TooManyRequests"}', {"Retry-After": "1"})
-_BROKEN = Response(500, b"{}")
+_BUSY = HttpResponse(429, b'{"reason":"TooManyRequests"}', {"Retry-After": "1"})
+_BROKEN = HttpResponse(500, b"{}")
 _ERRORS = (410, 429, 500)
 _LATENCY_SECONDS = 0.003
 
@@ -59,7 +59,7 @@ class SeededFaults(KubeFaults):
         response = super().around(request, handle)
         if isinstance(response.body, bytes):
             return response
-        return Response(
+        return HttpResponse(
             response.status, self._bad(response.body, dice), response.headers
         )
 

@@ -37,7 +37,7 @@ _REPLACED_SECONDS = 1.0
 
 
 @attrs.frozen
-class Target:
+class ExportTarget:
     """One Secret or ConfigMap to write; values hidden from every repr."""
 
     name: str
@@ -46,7 +46,7 @@ class Target:
     annotations: Mapping[str, str]
 
 
-def merged(resource: ApiResource, exports: Iterable[Export]) -> list[Target]:
+def merged(resource: ApiResource, exports: Iterable[Export]) -> list[ExportTarget]:
     """One target per object name. Raises ConditionError on a collision."""
     by_name: dict[str, list[Export]] = defaultdict(list)
     for one in exports:
@@ -62,7 +62,7 @@ def merged(resource: ApiResource, exports: Iterable[Export]) -> list[Target]:
                 )
             data[one.key] = one.value
         targets.append(
-            Target(
+            ExportTarget(
                 name=name,
                 data=data,
                 labels=_agreed(resource, name, [one.labels for one in group]),
@@ -86,7 +86,7 @@ def _agreed(
     return agreed
 
 
-def write(scope: ReconcileScope, resource: ApiResource, target: Target) -> str:
+def write(scope: ReconcileScope, resource: ApiResource, target: ExportTarget) -> str:
     """Write one target if it differs; its resource version afterwards.
 
     Blocking: a read, and a write if need be. Raises ConditionError for a target that is
@@ -104,7 +104,7 @@ def write(scope: ReconcileScope, resource: ApiResource, target: Target) -> str:
 
 
 def _written(
-    scope: ReconcileScope, resource: ApiResource, target: Target
+    scope: ReconcileScope, resource: ApiResource, target: ExportTarget
 ) -> JsonObject:
     client = scope.operator.client
     key = ObjectKey(scope.key.namespace, target.name)
@@ -144,7 +144,7 @@ def _written(
 
 
 def _manifest(
-    scope: ReconcileScope, resource: ApiResource, target: Target
+    scope: ReconcileScope, resource: ApiResource, target: ExportTarget
 ) -> JsonObject:
     data = dict(target.data)
     if resource is SECRETS:
@@ -198,7 +198,7 @@ def refused(message: str) -> ConditionError:
 
 
 def _invalid(
-    resource: ApiResource, target: Target, error: InvalidError
+    resource: ApiResource, target: ExportTarget, error: InvalidError
 ) -> ConditionError:
     """What the API server refuses; its own words quote values, so only where."""
     fields = {str(cause.get("field")) for cause in error.details.get("causes") or ()}

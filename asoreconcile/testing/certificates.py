@@ -14,7 +14,7 @@ _DAYS = 7
 
 
 @attrs.frozen
-class Authority:
+class ShortLivedAuthority:
     """Signs for a week from now; `pem` is what clients trust."""
 
     _authority: certificates.Authority = attrs.field(repr=False)
@@ -45,12 +45,14 @@ class Authority:
         return self._authority.issue(hosts, now=now, days=_DAYS, client=client)
 
 
-def certificate_authority(name: str = "asoreconcile test authority") -> Authority:
+def certificate_authority(
+    name: str = "asoreconcile test authority",
+) -> ShortLivedAuthority:
     """A new authority."""
     now = datetime.now(UTC)
-    return Authority(certificates.Authority.make(name, now=now, days=_DAYS))
+    return ShortLivedAuthority(certificates.Authority.make(name, now=now, days=_DAYS))
 
 
-def load_authority(pem: bytes, key_pem: bytes) -> Authority:
+def load_authority(pem: bytes, key_pem: bytes) -> ShortLivedAuthority:
     """An authority that was kept. Raises ValueError for what is none."""
-    return Authority(certificates.Authority.load(pem, key_pem))
+    return ShortLivedAuthority(certificates.Authority.load(pem, key_pem))

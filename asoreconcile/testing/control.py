@@ -15,7 +15,7 @@ from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.fault_injection import parse, shown
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 PREFIX = "/_control/"
 _JSON = {"Content-Type": "application/json"}
@@ -29,24 +29,24 @@ class ControlError(Exception):
         self.status = status
 
 
-def is_control(request: Request) -> bool:
+def is_control(request: HttpRequest) -> bool:
     """True for requests below `/_control/`, which are not the played API's."""
     return request.path.startswith(PREFIX)
 
 
-def check_token(request: Request, token: str) -> None:
+def check_token(request: HttpRequest, token: str) -> None:
     """Raises ControlError 403; without a token of its own a server lets nobody in."""
     given = request.headers.get("x-control-token", "").encode()
     if not token or not hmac.compare_digest(given, token.encode()):
         raise ControlError(403, "The control token is missing or wrong.")
 
 
-def answered(status: int, document: Any) -> Response:
+def answered(status: int, document: Any) -> HttpResponse:
     """A JSON response of that status."""
-    return Response(status, jsontext.dumps(document), _JSON)
+    return HttpResponse(status, jsontext.dumps(document), _JSON)
 
 
-def document_of(request: Request) -> JsonObject:
+def document_of(request: HttpRequest) -> JsonObject:
     """The body's object, {} without a body. Raises ControlError 400."""
     try:
         found = jsontext.loads(request.body) if request.body else {}
@@ -57,7 +57,7 @@ def document_of(request: Request) -> JsonObject:
     return found
 
 
-def about_faults(faults: Faults, request: Request) -> Response:
+def about_faults(faults: Faults, request: HttpRequest) -> HttpResponse:
     """Answer a request to `faults`. Raises ControlError."""
     number = request.path.removeprefix(f"{PREFIX}faults").strip("/")
     match request.method, number:

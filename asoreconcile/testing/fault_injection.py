@@ -14,7 +14,7 @@ from typing import Any, Literal
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 
 Drop = Literal["", "before", "after"]
 _MOST_SECONDS = 600.0
@@ -129,7 +129,7 @@ def shown(mishap: InjectedFault) -> JsonObject:
     return attrs.asdict(mishap, filter=lambda field, value: value != field.default)
 
 
-class Plan:
+class FaultPlan:
     """A mishap and its count. Not for several threads at once: the caller locks."""
 
     def __init__(self, mishap: InjectedFault) -> None:
@@ -140,7 +140,7 @@ class Plan:
         # Not for secrets: the same seed shall choose the same requests.
         self._choice = random.Random(mishap.seed)
 
-    def takes(self, request: Request, subject: Subject) -> bool:
+    def takes(self, request: HttpRequest, subject: Subject) -> bool:
         """Whether the mishap befalls this request; counts."""
         mishap = self.mishap
         if mishap.verb not in ("", subject.verb):
@@ -160,9 +160,9 @@ class Plan:
         return True
 
 
-def by_method(request: Request) -> Subject:
+def by_method(request: HttpRequest) -> Subject:
     """A request's subject where nothing is known but HTTP: verb `put`."""
     return Subject(request.method.lower(), "")
 
 
-Describe = Callable[[Request], Subject]
+Describe = Callable[[HttpRequest], Subject]

@@ -18,11 +18,11 @@ import attrs
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.testing.fault_injection import (
     Describe,
+    FaultPlan,
     InjectedFault,
-    Plan,
     by_method,
 )
-from asoreconcile.testing.http import DropConnection, Request, Response
+from asoreconcile.testing.http import DropConnection, HttpRequest, HttpResponse
 from asoreconcile.testing.latency import broken_off, dripped
 
 Phase = Literal["before", "after"]
@@ -57,7 +57,7 @@ class Hold:
         self._dropped = True
         self._go.set()
 
-    def pass_through(self, request: Request, phase: Phase) -> None:
+    def pass_through(self, request: HttpRequest, phase: Phase) -> None:
         """Stop a request if it is one of ours. Raises DropConnection."""
         if phase != self.phase or self._go.is_set() or not self._matches(request):
             return
@@ -78,10 +78,10 @@ class Hold:
 
 @attrs.define
 class _Rule:
-    matches: Callable[[Request], bool]
+    matches: Callable[[HttpRequest], bool]
     times: int
     phase: Phase
-    response: Response | None  # None drops the connection
+    response: HttpResponse | None  # None drops the connection
 
 
 class Faults:
@@ -94,7 +94,7 @@ class Faults:
         self._lock = threading.Lock()
         self._holds: list[Hold] = []
         self._rules: list[_Rule] = []
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, FaultPlan] = {}
         self._planned = 0
         self._describe = describe
         self._clock = clock or SystemClock()
@@ -105,7 +105,7 @@ class Faults:
         """Let something go wrong from now on; a number to `clear` it by."""
         with self._lock:
             self._planned += 1
-            self._plans[self._planned] = Plan(mishap)
+            self._plans[self._planned] = FaultPlan(mishap)
             return self._planned
 
     def planned(self) -> dict[int, tuple[InjectedFault, int]]:
@@ -125,12 +125,12 @@ class Faults:
             else:
                 del self._plans[number]
 
-    def refused(self, mishap: InjectedFault, request: Request) -> Response:  # noqa: ARG002
+    def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
         """The answer of a mishap with a status; servers say it in their own words."""
         headers = {"Content-Type": "text/plain; charset=utf-8"}
         if mishap.retry_after is not None:
             headers["Retry-After"] = str(mishap.retry_after)
-        return Response(mishap.status, mishap.message.encode(), headers)
+        return HttpResponse(mishap.status, mishap.message.encode(), headers)
 
     def hold(
         self,
@@ -156,7 +156,7 @@ class Faults:
         self._add(_Rule(_matcher(method, path), times, phase, None))
 
     def respond(
-        self, method: str, path: str, response: Response, *, times: int = 1
+        self, method: str, path: str, response: HttpResponse, *, times: int = 1
     ) -> None:
         """Answer this instead of what the server would."""
         self._add(_Rule(_matcher(method, path), times, "before", response))
@@ -170,8 +170,8 @@ class Faults:
             hold.release()
 
     def around(
-        self, request: Request, handle: Callable[[Request], Response]
-    ) -> Response:
+        self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
+    ) -> HttpResponse:
         """Handle a request with its faults. Raises DropConnection."""
         if self.latency_seconds > 0:
             time.sleep(self.latency_seconds)
@@ -188,15 +188,15 @@ class Faults:
         return response
 
     def _befallen(
-        self, request: Request, handle: Callable[[Request], Response]
-    ) -> Response:
+        self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
+    ) -> HttpResponse:
         """Handle a request with the mishaps it meets, each in the order planned."""
         if not self._plans:
             return handle(request)
         subject = self._describe(request)
         with self._lock:
             met = [p.mishap for p in self._plans.values() if p.takes(request, subject)]
-        refused: Response | None = None
+        refused: HttpResponse | None = None
         for mishap in met:
             self._wait(mishap.delay_seconds)
             if mishap.drop == "before":
@@ -210,7 +210,7 @@ class Faults:
             response = self._hindered(mishap, response)
         return response
 
-    def _hindered(self, mishap: InjectedFault, response: Response) -> Response:
+    def _hindered(self, mishap: InjectedFault, response: HttpResponse) -> HttpResponse:
         body = response.body
         if mishap.drip_bytes:
             body = dripped(
@@ -228,13 +228,13 @@ class Faults:
         with self._lock:
             self._rules.append(rule)
 
-    def _stop(self, request: Request, phase: Phase) -> None:
+    def _stop(self, request: HttpRequest, phase: Phase) -> None:
         with self._lock:
             holds = list(self._holds)
         for hold in holds:
             hold.pass_through(request, phase)
 
-    def _take(self, request: Request, phase: Phase) -> _Rule | None:
+    def _take(self, request: HttpRequest, phase: Phase) -> _Rule | None:
         with self._lock:
             for rule in self._rules:
                 if rule.phase == phase and rule.times > 0 and rule.matches(request):
@@ -243,7 +243,7 @@ class Faults:
         return None
 
 
-def _matcher(method: str, path: str) -> Callable[[Request], bool]:
+def _matcher(method: str, path: str) -> Callable[[HttpRequest], bool]:
     pattern = re.compile(path, re.IGNORECASE)
     return lambda request: (
         request.method == method and pattern.search(request.path) is not None

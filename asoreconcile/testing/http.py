@@ -35,7 +35,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 @attrs.frozen
-class Request:
+class HttpRequest:
     """One request. path: decoded. query: the last value of each name.
     headers: names in lower case.
     """
@@ -49,7 +49,7 @@ class Request:
 
 
 @attrs.frozen
-class Response:
+class HttpResponse:
     """One answer; an iterable body is streamed, chunk by chunk, as it comes."""
 
     status: int
@@ -65,7 +65,7 @@ class ResetConnection(DropConnection):
     """Close it with a reset (RST): what was not yet delivered is lost as well."""
 
 
-Handle = Callable[[Request], Response]
+Handle = Callable[[HttpRequest], HttpResponse]
 
 
 class Server(ABC):
@@ -221,14 +221,14 @@ class _Connection:
                 if not self._answer(request, response):
                     return
 
-    def _next(self, reader: BinaryIO) -> Request | None:
+    def _next(self, reader: BinaryIO) -> HttpRequest | None:
         try:
             return _read(reader)
         except ValueError:
             self._connection.sendall(_NO_REQUEST)
             return None
 
-    def _answer(self, request: Request, response: Response) -> bool:
+    def _answer(self, request: HttpRequest, response: HttpResponse) -> bool:
         """Send; False when the connection is over."""
         phrase = _PHRASES.get(response.status, "Unknown")
         lines = [f"HTTP/1.1 {response.status} {phrase}"]
@@ -265,7 +265,7 @@ def _plain(value: str) -> str:
     return "".join(c if c.isprintable() else " " for c in shown)
 
 
-def _read(reader: BinaryIO) -> Request | None:
+def _read(reader: BinaryIO) -> HttpRequest | None:
     """The next request; None at the end. Raises ValueError for what is none."""
     line = reader.readline(_MAX_LINE)
     if not line.strip():
@@ -280,7 +280,7 @@ def _read(reader: BinaryIO) -> Request | None:
         headers[name] = value
     parts = urllib.parse.urlsplit(target)
     query = urllib.parse.parse_qs(parts.query, keep_blank_values=True)
-    return Request(
+    return HttpRequest(
         method=method,
         target=target,
         path=urllib.parse.unquote(parts.path),

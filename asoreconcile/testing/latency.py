@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from asoreconcile.testing.http import ResetConnection
 
-Body = bytes | Iterable[bytes]
+BodyBytes = bytes | Iterable[bytes]
 
 
-def dripped(body: Body, size_bytes: int, wait: Callable[[], None]) -> Iterator[bytes]:
+def dripped(
+    body: BodyBytes, size_bytes: int, wait: Callable[[], None]
+) -> Iterator[bytes]:
     """A body in pieces of at most a size, waiting before each."""
     for chunk in _chunks(body):
         for start in range(0, len(chunk), size_bytes):
@@ -17,7 +19,7 @@ def dripped(body: Body, size_bytes: int, wait: Callable[[], None]) -> Iterator[b
             yield chunk[start : start + size_bytes]
 
 
-def broken_off(body: Body, after_bytes: int) -> Iterator[bytes]:
+def broken_off(body: BodyBytes, after_bytes: int) -> Iterator[bytes]:
     """A body's beginning, then a reset; a body that ends before is let be."""
     left = after_bytes
     for chunk in _chunks(body):
@@ -29,7 +31,7 @@ def broken_off(body: Body, after_bytes: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _chunks(body: Body) -> Iterable[bytes]:
+def _chunks(body: BodyBytes) -> Iterable[bytes]:
     if isinstance(body, bytes):
         return (body,) if body else ()
     return (chunk for chunk in body if chunk)

@@ -26,8 +26,8 @@ from world import postgres_server, resource_group
 from asoreconcile.cmd.render import render
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.objects import ObjectKey
-from asoreconcile.testing.arm.applications import Application
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.arm.applications import EntraApplication
+from asoreconcile.testing.http import HttpResponse
 
 REFUSED = "it quotes"
 random_text = secrets.token_urlsafe
@@ -187,7 +187,7 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
     )
     # A namespace with a credential of its own, and one with the operator's.
     entra = operation.azure.entra
-    entra.register(Application("theirs", canaries.namespace))
+    entra.register(EntraApplication("theirs", canaries.namespace))
     credential = {
         "AZURE_SUBSCRIPTION_ID": operation.azure.subscription_id,
         "AZURE_TENANT_ID": operation.azure.tenant_id,
@@ -226,7 +226,7 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
     faults.answer(
         "PUT", "flexibleServers/plain", 409, code=canaries.plain, message=text
     )
-    proxy = Response(502, f"<pre>{text}</pre>".encode(), HTML)
+    proxy = HttpResponse(502, f"<pre>{text}</pre>".encode(), HTML)
     faults.respond("PUT", "flexibleServers/short", proxy)
     for obj, _ in servers.values():
         operation.edit(obj, edit)
@@ -235,7 +235,7 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
 
     # The API server passes on what an admission webhook said.
     denied = {"kind": "Status", "reason": "Forbidden", "message": text, "code": 403}
-    refusal = Response(403, json.dumps(denied).encode())
+    refusal = HttpResponse(403, json.dumps(denied).encode())
     held = faults.hold(method="PUT", path="redis/carts", phase="after")
     operation.edit(cache, edit)
     assert held.wait_arrived(30.0)
@@ -246,7 +246,9 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
     # The authority quotes a credential that it refuses.
     renewed = canaries.values["renewed client secret"] = f"ns9Q~{random_text(25)}"
     quoting = {"error_description": f"AADSTS7: {REFUSED} {canaries.quoted()}"}
-    answer = Response(401, json.dumps({"error": "invalid_client", **quoting}).encode())
+    answer = HttpResponse(
+        401, json.dumps({"error": "invalid_client", **quoting}).encode()
+    )
     operation.azure.token_faults.respond("POST", "/token", answer, times=99)
     credential["AZURE_CLIENT_SECRET"] = renewed
     operation.apply(secret("aso-credential", **credential))

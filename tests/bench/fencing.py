@@ -20,7 +20,7 @@ from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.http import HttpsServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpsServer
 
 _MICROS = 1e6
 
@@ -54,7 +54,9 @@ def gaps(writes: int, busy: int) -> list[float]:
         threading.Thread(target=compute, args=(over,)).start()
     pair = authority.issue(["127.0.0.1"])
     try:
-        with HttpsServer(lambda _: Response(200, b"{}"), certificate=pair) as server:
+        with HttpsServer(
+            lambda _: HttpResponse(200, b"{}"), certificate=pair
+        ) as server:
             config = ClusterConfig(
                 url=server.url,
                 ssl_context=ssl.create_default_context(cadata=authority.pem.decode()),

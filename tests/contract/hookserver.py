@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 
 from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.http import HttpsServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpsServer
 
 
 class Hook:
@@ -45,7 +45,7 @@ class Hook:
         review = json.loads(request.body)
         self.asked.append((path, review))
         answer = self.answers[path](review["request"])
-        if isinstance(answer, Response):
+        if isinstance(answer, HttpResponse):
             return answer
         response = {"uid": review["request"]["uid"], **answer}
         document = {
@@ -53,7 +53,7 @@ class Hook:
             "apiVersion": review["apiVersion"],
             "response": response,
         }
-        return Response(
+        return HttpResponse(
             200, json.dumps(document).encode(), {"Content-Type": "application/json"}
         )
 

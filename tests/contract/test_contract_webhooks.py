@@ -7,7 +7,7 @@ import pytest
 from contractclient import CRDS, GROUP, crd, widget, widgets
 from hookserver import Hook, allowed, denied, patched
 
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 DENIED = 'admission webhook "h0.contract.example.com" denied the request'
@@ -262,7 +262,7 @@ def test_a_dry_run_says_so(server, namespace, hook, configure):
 
 
 def _page(_):
-    return Response(503, b"busy", {"Content-Type": "text/plain"})
+    return HttpResponse(503, b"busy", {"Content-Type": "text/plain"})
 
 
 def _no_uid(_):
@@ -270,18 +270,18 @@ def _no_uid(_):
 
 
 def _error(_):
-    return Response(500, b"oh", {"Content-Type": "text/plain"})
+    return HttpResponse(500, b"oh", {"Content-Type": "text/plain"})
 
 
 def _another_kind(request):
     document = {"response": {"uid": request["uid"], "allowed": True}}
-    return Response(
+    return HttpResponse(
         200, json.dumps(document).encode(), {"Content-Type": "application/json"}
     )
 
 
 def _no_review(_):
-    return Response(200, b"{}", {"Content-Type": "application/json"})
+    return HttpResponse(200, b"{}", {"Content-Type": "application/json"})
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from world import resource_group
 
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.objects import ObjectKey
-from asoreconcile.testing.arm.applications import Application
+from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated
 
 ACCOUNT = "azureserviceoperator-default"
@@ -206,10 +206,12 @@ def ways_to_sign_in(azure):
     certificate = key[key.index(b"-----BEGIN CERTIFICATE") :]
     subject = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
     for application in (
-        Application("federated", federated=(Federated("https://localhost", subject),)),
-        Application("by-secret", "s3cret"),
-        Application("by-certificate", certificates=(certificate,)),
-        Application("by-file", certificates=(certificate,)),
+        EntraApplication(
+            "federated", federated=(Federated("https://localhost", subject),)
+        ),
+        EntraApplication("by-secret", "s3cret"),
+        EntraApplication("by-certificate", certificates=(certificate,)),
+        EntraApplication("by-file", certificates=(certificate,)),
     ):
         azure.entra.register(application)
     return {

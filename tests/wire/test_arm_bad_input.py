@@ -24,7 +24,7 @@ from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.http import HttpsServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpsServer
 
 ID = "/subscriptions/s/resourceGroups/g"
 MEGABYTE = 1 << 20
@@ -39,7 +39,7 @@ class Server(HttpsServer):
     """Answers what `response` is; remembers what came."""
 
     def __init__(self, certificate):
-        self.seen, self.response = [], Response(200, b"{}")
+        self.seen, self.response = [], HttpResponse(200, b"{}")
         super().__init__(self._answer, certificate=certificate)
 
     def _answer(self, request):
@@ -111,7 +111,7 @@ BAD_BODIES = {
 
 @pytest.mark.parametrize("content", BAD_BODIES.values(), ids=BAD_BODIES)
 def test_a_read_of_what_is_no_object_names_the_request(server, client, content):
-    server.response = Response(200, content)
+    server.response = HttpResponse(200, content)
     with pytest.raises(ArmError) as caught:
         client.get(ID, "1")
     assert f"GET {server.url}{ID}: 200" in str(caught.value)
@@ -122,7 +122,7 @@ def test_a_read_of_what_is_no_object_names_the_request(server, client, content):
 @pytest.mark.parametrize("content", BAD_BODIES.values(), ids=BAD_BODIES)
 @pytest.mark.parametrize("status", [400, 404, 409, 500])
 def test_a_refusal_keeps_its_status_whatever_its_body(server, client, content, status):
-    server.response = Response(status, content)
+    server.response = HttpResponse(status, content)
     with pytest.raises(ArmError) as caught:
         client.put(ID, "1", {})
     assert (caught.value.status, caught.value.method) == (status, "PUT")
@@ -133,14 +133,14 @@ def test_a_refusal_keeps_its_status_whatever_its_body(server, client, content, s
 @pytest.mark.parametrize("content", BAD_BODIES.values(), ids=BAD_BODIES)
 def test_an_accepted_write_is_looked_at_again(server, client, content):
     """Azure took it, so it must be neither lost nor sent again blindly."""
-    server.response = Response(202, content, {"x-ms-request-id": "1"})
+    server.response = HttpResponse(202, content, {"x-ms-request-id": "1"})
     assert isinstance(client.put(ID, "1", {}), Pending)
     assert isinstance(client.delete(ID, "1"), ReadResource)
 
 
 @pytest.mark.parametrize("content", BAD_BODIES.values(), ids=BAD_BODIES)
 def test_a_poll_keeps_its_token(server, client, content):
-    server.response = Response(200, content)
+    server.response = HttpResponse(200, content)
     outcome = client.poll(token(server))
     assert isinstance(outcome, Pending)
     assert outcome.token == token(server)
@@ -160,7 +160,7 @@ WRONG_TYPES = {
 
 @pytest.mark.parametrize("body", WRONG_TYPES.values(), ids=WRONG_TYPES)
 def test_wrong_types_have_an_outcome(server, client, body):
-    server.response = Response(200, orjson.dumps(body))
+    server.response = HttpResponse(200, orjson.dumps(body))
     assert isinstance(client.put(ID, "1", {}), OperationDone | Pending | Failed)
     assert isinstance(client.poll(token(server)), OperationDone | Pending | Failed)
     if body.keys() & {"id", "name", "properties"}:
@@ -174,7 +174,7 @@ def test_wrong_types_have_an_outcome(server, client, body):
 @pytest.mark.parametrize("status", [400, 409, 429])
 def test_wrong_types_in_an_error_are_read_over(server, client, status):
     for body in WRONG_TYPES.values():
-        server.response = Response(status, orjson.dumps(body))
+        server.response = HttpResponse(status, orjson.dumps(body))
         with pytest.raises(ArmError) as caught:
             client.get(ID, "1")
         assert isinstance(caught.value.code, str)
@@ -193,7 +193,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
 def test_monitors_that_are_none_are_not_followed(server, client, headers):
-    server.response = Response(202, b"{}", headers)
+    server.response = HttpResponse(202, b"{}", headers)
     outcome = client.put(ID, "1", {})
     assert isinstance(outcome, Pending)
     assert outcome.token.url.startswith(f"{server.url}{ID}")
@@ -204,7 +204,7 @@ def test_monitors_that_are_none_are_not_followed(server, client, headers):
 )
 def test_a_delay_that_is_none_is_a_delay_of_ours(server, client, value):
     headers = {"Azure-AsyncOperation": token(server).url, "Retry-After": value}
-    server.response = Response(202, b"{}", headers)
+    server.response = HttpResponse(202, b"{}", headers)
     assert 1.0 <= client.put(ID, "1", {}).delay_seconds <= 600.0
 
 
@@ -218,7 +218,7 @@ def test_a_hundred_megabytes_are_given_up_and_not_kept(server, client):
 
     client.get(ID, "1")
     tracemalloc.start()
-    server.response = Response(200, stream())
+    server.response = HttpResponse(200, stream())
     with pytest.raises(ArmTransportError, match=f"GET {server.url}{ID}") as caught:
         client.get(ID, "1")
     _, peak = tracemalloc.get_traced_memory()
@@ -229,34 +229,36 @@ def test_a_hundred_megabytes_are_given_up_and_not_kept(server, client):
     assert peak < 80 * MEGABYTE
     assert left < 8 * MEGABYTE
     assert len(sent) < 60
-    server.response = Response(200, b"{}")
+    server.response = HttpResponse(200, b"{}")
     assert client.get(ID, "1") == {}
 
 
 def test_a_small_body_that_unpacks_to_a_hundred_megabytes_is_given_up(server, client):
     packed = gzip.compress(b" " * (100 * MEGABYTE), 1)
-    server.response = Response(200, packed, {"Content-Encoding": "gzip"})
+    server.response = HttpResponse(200, packed, {"Content-Encoding": "gzip"})
     with pytest.raises(ArmTransportError, match="bytes long"):
         client.get(ID, "1")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_a_body_that_is_not_packed_as_it_says_is_no_answer(server, client, encoding):
-    server.response = Response(200, b'{"a": 1}', {"Content-Encoding": encoding})
+    server.response = HttpResponse(200, b'{"a": 1}', {"Content-Encoding": encoding})
     with pytest.raises(ArmTransportError, match=f"GET {server.url}{ID}"):
         client.get(ID, "1")
 
 
 @pytest.mark.parametrize("length", ["nonsense", "1000"])
 def test_a_length_that_is_wrong_is_no_answer(server, impatient, length):
-    server.response = Response(200, b"{}", {"Content-Length": length})
+    server.response = HttpResponse(200, b"{}", {"Content-Length": length})
     with pytest.raises(AsoreconcileError, match=f"GET {server.url}{ID}"):
         impatient.get(ID, "1")
 
 
 def test_a_list_in_a_circle_ends(server, client):
     following = f"{server.url}{ID}/things?page=2"
-    server.response = Response(200, orjson.dumps({"value": [], "nextLink": following}))
+    server.response = HttpResponse(
+        200, orjson.dumps({"value": [], "nextLink": following})
+    )
     with pytest.raises(ArmError, match="circle"):
         list(client.list(f"{ID}/things", "1"))
     assert len(server.seen) == 2
@@ -271,7 +273,7 @@ def test_a_server_whose_clock_is_wrong_is_waited_for_by_its_own(server, client, 
         "Retry-After": format_datetime(later, usegmt=True),
         "Azure-AsyncOperation": token(server).url,
     }
-    server.response = Response(202, b"{}", headers)
+    server.response = HttpResponse(202, b"{}", headers)
     assert client.put(ID, "1", {}).delay_seconds == pytest.approx(30, abs=1)
 
 
@@ -315,7 +317,7 @@ def test_a_server_that_says_nothing_is_given_up(server, impatient):
         stop.wait(30)
         yield b""
 
-    server.response = Response(200, silent())
+    server.response = HttpResponse(200, silent())
     began = time.monotonic()
     with pytest.raises(ArmTransportError, match=f"GET {server.url}{ID}") as caught:
         impatient.get(ID, "1")

@@ -25,9 +25,9 @@ from asoreconcile.arm.tokens import dumps
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.testing.arm import ArmServer
-from asoreconcile.testing.arm.applications import Application
+from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.envelopes import NAMES
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 PAYLOAD = "canary-payload-3f9d"
 PASSWORD = "canary-password-71ac"
@@ -169,11 +169,11 @@ def test_no_broken_connection_shows_a_secret(azure, watched, server_id, phase):
 @pytest.mark.parametrize(
     "response",
     [
-        Response(200, b'{"id": '),
-        Response(200, b"<html>", {"Content-Type": "text/html"}),
-        Response(302, b"", {"Location": "https://evil.example/"}),
-        Response(429, b"{}", {"Retry-After": "17"}),
-        Response(401, b"", {"WWW-Authenticate": 'Bearer claims="e30="'}),
+        HttpResponse(200, b'{"id": '),
+        HttpResponse(200, b"<html>", {"Content-Type": "text/html"}),
+        HttpResponse(302, b"", {"Location": "https://evil.example/"}),
+        HttpResponse(429, b"{}", {"Retry-After": "17"}),
+        HttpResponse(401, b"", {"WWW-Authenticate": 'Bearer claims="e30="'}),
     ],
     ids=["truncated", "html", "redirect", "throttled", "claims"],
 )
@@ -230,7 +230,7 @@ def test_a_certificate_is_not_shown(
     azure, cloud, registry, caplog, server_id, registered
 ):
     certificates = (certificate_pem(rsa_key()),) if registered else ()
-    azure.entra.register(Application("app", certificates=certificates))
+    azure.entra.register(EntraApplication("app", certificates=certificates))
     source = ClientCertificate(
         azure.tenant_id, "app", pem(rsa_key(), PASSWORD), PASSWORD, cloud=cloud
     )
@@ -242,7 +242,7 @@ def test_a_certificate_is_not_shown(
 
 
 def test_a_federated_token_is_not_shown(azure, cloud, registry, caplog, tmp_path):
-    azure.entra.register(Application("app"))
+    azure.entra.register(EntraApplication("app"))
     (tmp_path / "token").write_text(ASSERTION)
     source = WorkloadIdentity(
         azure.tenant_id, "app", cloud=cloud, token_file=str(tmp_path / "token")
@@ -258,7 +258,7 @@ def test_a_federated_token_is_not_shown(azure, cloud, registry, caplog, tmp_path
 def test_an_authority_in_trouble_shows_no_secret(
     azure, source, registry, caplog, status
 ):
-    page = Response(status, b"<html>trouble</html>", {"Content-Type": "text/html"})
+    page = HttpResponse(status, b"<html>trouble</html>", {"Content-Type": "text/html"})
     azure.token_faults.respond("POST", "/token", page, times=9)
     watched = Watched(azure, source, registry, caplog)
     watched.fails(lambda: watched.client.get("/subscriptions/s", API))

@@ -19,7 +19,7 @@ from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.http import HttpsServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpsServer
 
 TENANT = "00000000-0000-0000-0000-0000000000aa"
 OTHER_TENANT = "00000000-0000-0000-0000-0000000000bb"
@@ -62,7 +62,7 @@ class Entra:
 
 def _answer(status, body):
     content = json.dumps(body).encode()
-    return Response(status, content, {"Content-Type": "application/json"})
+    return HttpResponse(status, content, {"Content-Type": "application/json"})
 
 
 @pytest.fixture

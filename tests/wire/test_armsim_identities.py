@@ -16,7 +16,7 @@ from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
-from asoreconcile.testing.arm.applications import Application
+from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated
 
 ISSUER = "https://cluster.example/"
@@ -61,14 +61,14 @@ def certificate_of(content):
 def test_a_registered_certificate_signs_in(azure, cloud):
     content = pem(rsa_key())
     azure.entra.register(
-        Application("app", certificates=(certificate_of(content),)),
+        EntraApplication("app", certificates=(certificate_of(content),)),
     )
     source = ClientCertificate(azure.tenant_id, "app", content, cloud=cloud)
     assert signs_in(azure, source)
 
 
 def test_a_certificate_nobody_registered_does_not(azure, cloud):
-    azure.entra.register(Application("app"))
+    azure.entra.register(EntraApplication("app"))
     source = ClientCertificate(azure.tenant_id, "app", pem(rsa_key()), cloud=cloud)
     with pytest.raises(CredentialError, match="AADSTS700027"):
         signs_in(azure, source)
@@ -81,7 +81,7 @@ def test_a_file_of_the_identity_data_plane_signs_in_and_is_followed(
     file = tmp_path / "identity.json"
     for name in ("first", "second"):
         certificates = (certificate_pem(rsa_key()),)
-        azure.entra.register(Application(name, certificates=certificates))
+        azure.entra.register(EntraApplication(name, certificates=certificates))
     file.write_text(identity_file(azure.tenant_id, "first", azure.authority))
     elsewhere = CloudConfig(
         authority_host="https://login.invalid/", endpoint=cloud.endpoint
@@ -121,7 +121,9 @@ def projected(**changes):
 
 @pytest.fixture
 def workload(azure, cloud, tmp_path):
-    azure.entra.register(Application("app", federated=(Federated(ISSUER, SUBJECT),)))
+    azure.entra.register(
+        EntraApplication("app", federated=(Federated(ISSUER, SUBJECT),))
+    )
 
     def source(token):
         (tmp_path / "token").write_text(token)

@@ -15,7 +15,7 @@ from asoreconcile.kube.errors import ApiError
 from asoreconcile.log import JsonFormatter
 from asoreconcile.objects import annotations
 from asoreconcile.reconcile_context import Context, running
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -246,7 +246,7 @@ def test_the_token_of_an_operation_is_not_in_the_log(world, network, log):
 
 def refusal(status, reason, message):
     body = {"kind": "Status", "reason": reason, "message": message, "code": status}
-    return Response(status, json.dumps(body).encode())
+    return HttpResponse(status, json.dumps(body).encode())
 
 
 def test_what_the_operator_may_not_read_is_said(world, server):
@@ -287,7 +287,7 @@ def test_a_proxys_page_that_quotes_our_request_shows_no_token(world, network, lo
     page = f"<pre>Authorization: Bearer {token}\nAUTHORIZATION: {token.upper()}</pre>"
     for verb in ("GET", "PUT"):
         world.azure.faults.respond(
-            verb, "", Response(502, page.encode(), {"Content-Type": "text/html"})
+            verb, "", HttpResponse(502, page.encode(), {"Content-Type": "text/html"})
         )
     for _ in range(4):
         world.run(network)
@@ -303,7 +303,9 @@ def test_an_error_of_the_client_itself_holds_no_token(world):
     world.arm.get(arm_id, "2021-04-01")
     token = world.azure.entra.tokens()[-1]
     body = f'{{"error": {{"code": "{token}", "message": "m {token}"}}}}'
-    world.azure.faults.respond("GET", "resourceGroups", Response(400, body.encode()))
+    world.azure.faults.respond(
+        "GET", "resourceGroups", HttpResponse(400, body.encode())
+    )
     with pytest.raises(ArmError) as caught:
         world.arm.get(arm_id, "2021-04-01")
     assert token not in str(vars(caught.value)) + str(caught.value)
@@ -354,7 +356,7 @@ def test_what_azure_reports_beyond_what_a_cluster_stores_is_left_out(world, log)
     body = world.azure.resources()[arm_id]
     body["properties"]["addressSpace"] = {"addressPrefixes": ["10.0.0.0/16"] * 90_000}
     body["properties"]["provisioningState"] = "Succeeded"
-    huge = Response(200, json.dumps(body).encode())
+    huge = HttpResponse(200, json.dumps(body).encode())
     world.azure.faults.respond("GET", "virtualNetworks/huge", huge, times=9)
     world.settle(network)
     present = world.read(network)

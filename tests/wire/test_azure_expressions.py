@@ -19,7 +19,7 @@ from asoreconcile.controllers.event_mapping import EventMapping
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey, gvk_of, key_of, owner_references
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 GROUPS = "resources.azure.com/ResourceGroup"
 ACCOUNTS = "storage.azure.com/StorageAccount"
@@ -339,7 +339,7 @@ def test_a_target_that_the_api_server_refuses_is_named_by_field(world):
         "details": {"causes": [{"field": "data[k]", "message": '"S3cret"'}]},
     }
     world.cluster.faults.respond(
-        "POST", "/configmaps", Response(422, json.dumps(refusal).encode())
+        "POST", "/configmaps", HttpResponse(422, json.dumps(refusal).encode())
     )
     shown, _ = failing(
         world,

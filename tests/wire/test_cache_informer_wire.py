@@ -15,7 +15,7 @@ from asoreconcile.kube.resources import (
     ApiResource,
 )
 from asoreconcile.objects import ObjectKey
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 
 @pytest.fixture(params=["streamed", "listed"])
@@ -182,7 +182,7 @@ def test_in8_relist_without_a_difference_emits_nothing(server, client, run):
 def test_rf1_failing_server_is_asked_again_with_growing_pauses(
     server, client, run, streaming
 ):
-    server.faults.respond("GET", "/configmaps", Response(500, b"{}"), times=4)
+    server.faults.respond("GET", "/configmaps", HttpResponse(500, b"{}"), times=4)
     expected = [0.8, 1.6] if streaming.expected else [0.8, 1.6, 3.2, 6.4]
     clock = QuickClock()
     _informer, heard = run(synced=False, clock=clock)
@@ -195,7 +195,7 @@ def test_rf1_failing_server_is_asked_again_with_growing_pauses(
 def test_rf7_busy_server_is_watched_again_without_a_list(server, client, run):
     clock = QuickClock()
     _, heard = run(clock=clock)
-    busy = Response(429, b"{}", {"Retry-After": "7"})
+    busy = HttpResponse(429, b"{}", {"Retry-After": "7"})
     server.faults.respond("GET", "/configmaps", busy)
     before = len(server.journal)
     server.cut_watches()
@@ -208,7 +208,7 @@ def test_rf7_busy_server_is_watched_again_without_a_list(server, client, run):
 
 
 def test_missing_permission_shows_and_heals(server, client, run):
-    forbidden = Response(403, b'{"reason":"Forbidden","message":"not for you"}')
+    forbidden = HttpResponse(403, b'{"reason":"Forbidden","message":"not for you"}')
     server.faults.respond("GET", "/configmaps", forbidden, times=4)
     hold = server.faults.hold(method="GET", path="/configmaps", phase="before")
     informer, heard = run(synced=False)

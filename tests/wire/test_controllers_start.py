@@ -3,7 +3,7 @@
 from operation import Operation
 from world import resource_group
 
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 
 def test_a_start_outlives_a_discovery_and_crds_that_fail_once(tmp_path):
@@ -11,7 +11,7 @@ def test_a_start_outlives_a_discovery_and_crds_that_fail_once(tmp_path):
     with Operation(tmp_path) as operation:
         operation.install(obj)
         # What follows is asked by the manager alone.
-        busy = Response(503, b"{}")
+        busy = HttpResponse(503, b"{}")
         operation.cluster.faults.respond("GET", "/customresourcedefinitions", busy)
         operation.cluster.faults.respond("GET", "/apis$", busy)
         pattern = "--crd-pattern=resources.azure.com/*"

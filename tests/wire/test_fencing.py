@@ -21,7 +21,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 from asoreconcile.testing.certificates import certificate_authority
-from asoreconcile.testing.http import HttpServer, HttpsServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer
 
 LARGE = "x" * (16 << 20)  # more than any buffer on the way holds
 ID = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g"
@@ -69,7 +69,7 @@ def write(request, gate, seen, authority, tmp_path, monkeypatch):
     def handle(asked):
         if asked.method != "GET":
             seen.append(asked.body)
-        return Response(200, b'{"id": "x"}')
+        return HttpResponse(200, b'{"id": "x"}')
 
     (tmp_path / "ca.pem").write_bytes(authority.pem)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
@@ -184,7 +184,7 @@ def test_le5_who_pauses_within_a_request_never_ends_it(
 def test_le5_the_kernel_gives_up_undelivered_writes_sooner_than_reads(gate, authority):
     """After a takeover nothing may come out of a queue; a watch has more patience."""
     asked = []
-    with HttpServer(lambda _: Response(200, b"{}")) as server:
+    with HttpServer(lambda _: HttpResponse(200, b"{}")) as server:
         made = client("kube", server.url, gate, authority)
         connections = made._exchange._transport._connections
         with closing(made):

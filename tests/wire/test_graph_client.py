@@ -15,7 +15,7 @@ from asoreconcile.graph.metrics import GraphMetrics
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 NOBODY = "00000000-0000-0000-0000-000000000001"
 BODY = {
@@ -164,7 +164,7 @@ def test_a_refusal_other_than_being_there_already_is_raised(client, graph):
 def test_the_next_page_is_read_from_graphs_host_only(client, graph, azure):
     foreign = {"value": [], "@odata.nextLink": "https://example.com/v1.0/groups"}
     id_ = graph.seed(displayName="Shop")
-    graph.faults.respond("GET", "members", Response(200, _json(foreign)))
+    graph.faults.respond("GET", "members", HttpResponse(200, _json(foreign)))
     with pytest.raises(ForeignHostError):
         client.linked(id_, "members")
 
@@ -173,7 +173,7 @@ def test_a_list_that_leads_in_a_circle_is_an_error(client, graph):
     id_ = graph.seed(displayName="Shop")
     link = f"{graph.url}/v1.0/groups/{id_}/members?$select=id&$top=999"
     circle = {"value": [], "@odata.nextLink": link}
-    graph.faults.respond("GET", "members", Response(200, _json(circle)), times=3)
+    graph.faults.respond("GET", "members", HttpResponse(200, _json(circle)), times=3)
     with pytest.raises(ArmError, match="circle"):
         client.linked(id_, "members")
 
@@ -228,19 +228,19 @@ def test_a_throttling_holds_back_the_same_for_as_long_as_graph_says(
 
 
 def test_a_404_of_a_proxy_is_no_word_of_graphs(client, graph):
-    page = Response(404, b"<html>gone</html>", {"Content-Type": "text/html"})
+    page = HttpResponse(404, b"<html>gone</html>", {"Content-Type": "text/html"})
     graph.faults.respond("GET", NOBODY, page)
     with pytest.raises(ArmError) as refused:
         client.group(NOBODY)
     assert not is_absent(refused.value)
-    empty = Response(404, b"", {})
+    empty = HttpResponse(404, b"", {})
     graph.faults.respond("DELETE", NOBODY, empty)
     with pytest.raises(ArmError):
         client.delete_group(NOBODY)
 
 
 def test_a_page_in_place_of_a_success_is_an_error(client, graph):
-    page = Response(200, b"<html>sign in</html>", {"Content-Type": "text/html"})
+    page = HttpResponse(200, b"<html>sign in</html>", {"Content-Type": "text/html"})
     for method in ("GET", "PATCH", "DELETE"):
         graph.faults.respond(method, "", page)
     for call in (
@@ -253,7 +253,7 @@ def test_a_page_in_place_of_a_success_is_an_error(client, graph):
 
 
 def test_a_creation_without_an_id_is_an_error(client, graph):
-    graph.faults.respond("PATCH", "uniqueName", Response(201, b"{}"))
+    graph.faults.respond("PATCH", "uniqueName", HttpResponse(201, b"{}"))
     with pytest.raises(ArmError, match="without its id"):
         client.create_group("mark", BODY)
 

@@ -10,7 +10,7 @@ from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.graph.cloud import SETTING
 from asoreconcile.testing.arm import ArmServer
-from asoreconcile.testing.arm.applications import Application
+from asoreconcile.testing.arm.applications import EntraApplication
 
 APP = "11111111-2222-3333-4444-555555555555"
 NOBODY = "00000000-0000-0000-0000-000000000001"
@@ -51,7 +51,7 @@ def test_the_credential_in_use_asks_graph(azure, connect):
 
 
 def test_another_application_asks_graph_where_one_is_named(azure, connect):
-    azure.entra.register(Application(APP, azure.client_secret))
+    azure.entra.register(EntraApplication(APP, azure.client_secret))
     azure.graph.deny(azure.client_id)
     connection = connect(entra_app_id=APP)
     assert connection.graph().group(NOBODY) is None

@@ -30,7 +30,7 @@ from asoreconcile.kube.resources import (
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 KEY = ObjectKey("default", "one")
 WIDGETS = ApiResource("example.com", "v1", "widgets", "Widget")
@@ -114,7 +114,7 @@ def refusal(status, reason="", *, headers=None, message="no"):
         reason.encode(),
         message.encode(),
     )
-    return Response(status, body, headers or {})
+    return HttpResponse(status, body, headers or {})
 
 
 def test_cl2_create_then_get(client):
@@ -336,7 +336,7 @@ def test_refusals_of_the_server_itself_are_typed(server, client):
 
 @pytest.mark.parametrize("body", [b"", b"<html>busy</html>", b"[1]", b"{", b"\xff\xfe"])
 def test_refusal_without_a_status_object_still_says_something(server, client, body):
-    server.faults.respond("GET", "/configmaps/", Response(502, body))
+    server.faults.respond("GET", "/configmaps/", HttpResponse(502, body))
     with pytest.raises(ApiError) as refused:
         client.get(CONFIG_MAPS, KEY)
     assert refused.value.status == 502
@@ -345,7 +345,7 @@ def test_refusal_without_a_status_object_still_says_something(server, client, bo
 
 @pytest.mark.parametrize("body", [b"", b"<html>hello</html>", b"[1]", b"null"])
 def test_good_answer_that_is_no_object_is_a_transport_error(server, client, body):
-    server.faults.respond("GET", "/configmaps/", Response(200, body))
+    server.faults.respond("GET", "/configmaps/", HttpResponse(200, body))
     with pytest.raises(TransportError):
         client.get(CONFIG_MAPS, KEY)
 

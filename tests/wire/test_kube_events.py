@@ -9,7 +9,7 @@ from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import key_of
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_lost_answer_is_tried_again_and_makes_one_event(
 
 
 def test_refused_event_is_not_tried_again(server, client, recorder, obj):
-    server.faults.respond("POST", "/events", Response(403, b"{}"))
+    server.faults.respond("POST", "/events", HttpResponse(403, b"{}"))
     recorder.event(obj, "Warning", "Refused", "no")
     recorder.event(obj, "Warning", "Taken", "yes")
     assert recorder.flush(10)

@@ -27,7 +27,7 @@ from asoreconcile.kube.plugin import Credential, Plugin
 from asoreconcile.kube.plugincredential import PluginCredential
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.http import HttpServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpServer
 from asoreconcile.testing.kube import KubeServer
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -348,7 +348,7 @@ def printed(pair):
 def test_cl9_connections_of_an_old_certificate_are_used_no_more(tmp_path):
     """The server sees the certificate that a connection was opened with."""
     number = [0]
-    with HttpServer(lambda _: Response(200, b"{}")) as server:
+    with HttpServer(lambda _: HttpResponse(200, b"{}")) as server:
         path = kubeconfig(tmp_path, server.url, user={})
         config = attrs.evolve(load(path), generation=lambda: number[0])
         with closing(KubeClient(config, user_agent="tests")) as client:
@@ -368,7 +368,7 @@ def test_whom_to_act_as_is_sent(tmp_path):
 
     def handle(request):
         seen.append(request.headers)
-        return Response(200, b"{}")
+        return HttpResponse(200, b"{}")
 
     user = {
         "as": "jane",
@@ -418,7 +418,7 @@ def test_a_proxy_is_told_who_asks(tmp_path, scheme):
 
     def handle(request):
         seen.append((request.method, dict(request.headers)))
-        return Response(200 if scheme == "http" else 407, b"{}")
+        return HttpResponse(200 if scheme == "http" else 407, b"{}")
 
     with HttpServer(handle) as proxy:
         url = proxy.url.replace("http://", "http://me:p%40ss@")

@@ -17,10 +17,10 @@ from kubeapi import Server, kube_server
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import DataFolderError, KubeServer
 from asoreconcile.testing.kube.store.persistence import DataFolder
-from asoreconcile.testing.kube.store.storage import Change, State, Table
+from asoreconcile.testing.kube.store.storage import Change, StorageState, StorageTable
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-TABLE = Table("", "configmaps")
+TABLE = StorageTable("", "configmaps")
 PROGRAM = "from asoreconcile.cmd.asoreconcile import main; main()"
 
 
@@ -177,7 +177,7 @@ def test_compaction_keeps_what_is_there_and_every_version(tmp_path):
     folder.append(change(105, 0, gone=True))
     size = (tmp_path / "log").stat().st_size
     objects = [(TABLE, key(n), change(n + 100, n).obj) for n in (1, 2)]
-    folder.compact(State(105, {TABLE: 105}, objects))
+    folder.compact(StorageState(105, {TABLE: 105}, objects))
     folder.append(change(106, 9))
     folder.close()
     assert (tmp_path / "log").stat().st_size < size / 5

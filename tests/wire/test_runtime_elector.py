@@ -26,7 +26,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     holder_of,
 )
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.threads import Threads
 
@@ -148,7 +148,7 @@ def usurp(client, holder="thief"):
 def refuse(cluster, method, path, status=503, times=1000):
     body = {"kind": "Status", "code": status, "message": "refused by the test"}
     cluster.faults.respond(
-        method, path, Response(status, orjson.dumps(body)), times=times
+        method, path, HttpResponse(status, orjson.dumps(body)), times=times
     )
 
 

@@ -10,7 +10,7 @@ from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
-from asoreconcile.testing.http import HttpsServer, Response
+from asoreconcile.testing.http import HttpResponse, HttpsServer
 
 HOST = "127.0.0.1"
 
@@ -32,7 +32,9 @@ def strict(monkeypatch):
 def server(tmp_path):
     authority, *pair = authority_without_key_identifiers(HOST)
     (tmp_path / "ca.pem").write_bytes(authority)
-    with HttpsServer(lambda _: Response(200, b"{}"), certificate=tuple(pair)) as made:
+    with HttpsServer(
+        lambda _: HttpResponse(200, b"{}"), certificate=tuple(pair)
+    ) as made:
         yield made
 
 

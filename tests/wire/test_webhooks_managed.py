@@ -16,7 +16,7 @@ from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
 from asoreconcile.webhooks.ca_bundles import (
@@ -179,7 +179,7 @@ def test_wh7_replicas_share_one_certificate(manage, client):
 
 def test_wh7_of_two_that_make_one_at_once_one_wins(manage, cluster, client):
     body = b'{"kind": "Status", "reason": "AlreadyExists", "code": 409}'
-    cluster.faults.respond("POST", "/secrets$", Response(409, body))
+    cluster.faults.respond("POST", "/secrets$", HttpResponse(409, body))
     certificates = manage()
     data = client.get(SECRETS, SECRET)["data"]
     assert base64.b64decode(data["ca.crt"]) == certificates.authorities
@@ -239,7 +239,7 @@ def test_wh7_before_it_is_started_there_is_nothing_to_show(client):
 
 
 def test_wh7_a_cluster_that_refuses_is_an_error_at_the_start(cluster, client):
-    cluster.faults.respond("GET", "/secrets/", Response(403, b"{}"))
+    cluster.faults.respond("GET", "/secrets/", HttpResponse(403, b"{}"))
     certificates = ManagedCertificates(client, SECRET, ["localhost"], clock=FakeClock())
     with pytest.raises(ForbiddenError):
         certificates.start()
@@ -400,7 +400,7 @@ def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
 
 
 def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):
-    cluster.faults.respond("PATCH", "/widgets", Response(409, b"{}"), times=4)
+    cluster.faults.respond("PATCH", "/widgets", HttpResponse(409, b"{}"), times=4)
     assert inject_ours(client, WebhookTarget.crd(WIDGETS.name)) is Trust.INJECTED
     assert bundle_of(client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)) == b"PEM"
 

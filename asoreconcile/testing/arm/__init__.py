@@ -1,6 +1,6 @@
 """A simulator of Azure Resource Manager for tests and for trying things out."""
 
-from asoreconcile.testing.arm.journal import Exchange
+from asoreconcile.testing.arm.journal import JournalEntry
 from asoreconcile.testing.arm.server import ArmServer
 
-__all__ = ["ArmServer", "Exchange"]
+__all__ = ["ArmServer", "JournalEntry"]

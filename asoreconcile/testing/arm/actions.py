@@ -7,15 +7,15 @@ import base64
 from collections.abc import Callable
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.outputs import made_up
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.resources import Resource
+from asoreconcile.testing.arm.resources import ArmResource
 
 _STORAGE = "microsoft.storage/storageaccounts"
 
 
-def act(address: Address, action: str) -> JsonObject | None:
+def act(address: ArmAddress, action: str) -> JsonObject | None:
     """The answer to an action on an existing resource; None for an unknown one."""
     make = _ACTIONS.get((address.type, action.lower())) or _COMMON.get(action.lower())
     if make is _pair and address.type.endswith("/authorizationrules"):
@@ -23,7 +23,7 @@ def act(address: Address, action: str) -> JsonObject | None:
     return None if make is None else make(address)
 
 
-def check_provisioned(resource: Resource, *, done: str) -> None:
+def check_provisioned(resource: ArmResource, *, done: str) -> None:
     """Storage gives out no keys while it is being made (V7). Raises RefusedError 409.
 
     done: the state of the type's resources at rest.
@@ -39,21 +39,21 @@ def check_provisioned(resource: Resource, *, done: str) -> None:
         )
 
 
-def _key(address: Address, what: str) -> str:
+def _key(address: ArmAddress, what: str) -> str:
     return base64.b64encode(made_up(address, what).encode()).decode()
 
 
-def _pair(address: Address) -> JsonObject:
+def _pair(address: ArmAddress) -> JsonObject:
     return _keys(address, f"Endpoint=https://{address.name}.example.azure.com/")
 
 
-def _rule(address: Address) -> JsonObject:
+def _rule(address: ArmAddress) -> JsonObject:
     """The keys of a namespace's authorization rule, or of a rule below it."""
     host = f"sb://{address.names[0]}.servicebus.windows.net/"
     return _keys(address, f"Endpoint={host};SharedAccessKeyName={address.name}")
 
 
-def _keys(address: Address, endpoint: str) -> JsonObject:
+def _keys(address: ArmAddress, endpoint: str) -> JsonObject:
     keys: JsonObject = {}
     for rank in ("primary", "secondary"):
         key = _key(address, rank)
@@ -62,7 +62,7 @@ def _keys(address: Address, endpoint: str) -> JsonObject:
     return {**keys, "keyName": address.name}
 
 
-def _learning(address: Address) -> JsonObject:
+def _learning(address: ArmAddress) -> JsonObject:
     return {
         "userStorageKey": _key(address, "storage"),
         "appInsightsInstrumentationKey": made_up(address, "insights"),
@@ -77,11 +77,11 @@ def _learning(address: Address) -> JsonObject:
     }
 
 
-def _numbered(address: Address) -> JsonObject:
+def _numbered(address: ArmAddress) -> JsonObject:
     return {"key1": _key(address, "key1"), "key2": _key(address, "key2")}
 
 
-def _storage(address: Address) -> JsonObject:
+def _storage(address: ArmAddress) -> JsonObject:
     return {
         "keys": [
             {"keyName": name, "value": _key(address, name), "permissions": "FULL"}
@@ -90,7 +90,7 @@ def _storage(address: Address) -> JsonObject:
     }
 
 
-def _batch(address: Address) -> JsonObject:
+def _batch(address: ArmAddress) -> JsonObject:
     return {
         "accountName": address.name,
         "primary": _key(address, "primary"),
@@ -98,7 +98,7 @@ def _batch(address: Address) -> JsonObject:
     }
 
 
-def _cosmos(address: Address) -> JsonObject:
+def _cosmos(address: ArmAddress) -> JsonObject:
     return {
         f"{rank}{suffix}": _key(address, rank + suffix)
         for rank in ("primary", "secondary")
@@ -106,7 +106,7 @@ def _cosmos(address: Address) -> JsonObject:
     }
 
 
-def _configuration(address: Address) -> JsonObject:
+def _configuration(address: ArmAddress) -> JsonObject:
     host = f"https://{address.name}.azconfig.io"
     return {
         "value": [
@@ -130,7 +130,7 @@ def _configuration(address: Address) -> JsonObject:
     }
 
 
-def _hub(address: Address) -> JsonObject:
+def _hub(address: ArmAddress) -> JsonObject:
     return {
         "value": [
             {
@@ -150,18 +150,18 @@ def _hub(address: Address) -> JsonObject:
     }
 
 
-def _search(address: Address) -> JsonObject:
+def _search(address: ArmAddress) -> JsonObject:
     return {
         "primaryKey": _key(address, "primary"),
         "secondaryKey": _key(address, "secondary"),
     }
 
 
-def _queries(address: Address) -> JsonObject:
+def _queries(address: ArmAddress) -> JsonObject:
     return {"value": [{"name": None, "key": _key(address, "query")}]}
 
 
-def _registry(address: Address) -> JsonObject:
+def _registry(address: ArmAddress) -> JsonObject:
     return {
         "username": address.name,
         "passwords": [
@@ -171,14 +171,14 @@ def _registry(address: Address) -> JsonObject:
     }
 
 
-def _shared(address: Address) -> JsonObject:
+def _shared(address: ArmAddress) -> JsonObject:
     return {
         "primarySharedKey": _key(address, "primary"),
         "secondarySharedKey": _key(address, "secondary"),
     }
 
 
-def _cluster(address: Address) -> JsonObject:
+def _cluster(address: ArmAddress) -> JsonObject:
     config = (
         "apiVersion: v1\nkind: Config\nclusters:\n"
         f"- name: {address.name}\n  cluster:\n"
@@ -188,7 +188,7 @@ def _cluster(address: Address) -> JsonObject:
     return {"kubeconfigs": [{"name": "clusterUser", "value": value}]}
 
 
-def _openshift(address: Address) -> JsonObject:
+def _openshift(address: ArmAddress) -> JsonObject:
     return {
         "kubeconfig": _key(address, "kubeconfig"),
         "kubeadminUsername": "kubeadmin",
@@ -196,7 +196,7 @@ def _openshift(address: Address) -> JsonObject:
     }
 
 
-_Make = Callable[[Address], JsonObject]
+_Make = Callable[[ArmAddress], JsonObject]
 _COMMON: dict[str, _Make] = {
     "listkeys": _pair,
     "listsecrets": _pair,

@@ -9,7 +9,7 @@ _GROUP = re.compile(r"^/subscriptions/([^/]+)/resourcegroups/([^/]+)$", re.IGNOR
 
 
 @attrs.frozen
-class Address:
+class ArmAddress:
     """One resource id. type: `namespace/type/subtype` in lower case.
 
     life: what tells a resource from the next one that has its id; it stays when the
@@ -83,11 +83,11 @@ class Address:
         return zlib.crc32(self.key.encode())
 
 
-def parse(path: str) -> Address | None:
+def parse(path: str) -> ArmAddress | None:
     """The address of a resource's path; None for collections and anything else."""
     path = path.rstrip("/")
     if match := _GROUP.match(path):
-        return Address(path, "", "microsoft.resources/resourcegroups", (match[2],))
+        return ArmAddress(path, "", "microsoft.resources/resourcegroups", (match[2],))
     at = path.lower().rfind("/providers/")
     if at < 0:
         return None
@@ -95,7 +95,7 @@ def parse(path: str) -> Address | None:
     if not rest or len(rest) % 2 or not all(rest):
         return None
     kind = "/".join([namespace, *rest[::2]]).lower()
-    return Address(path, path[:at], kind, tuple(rest[1::2]))
+    return ArmAddress(path, path[:at], kind, tuple(rest[1::2]))
 
 
 def _in_group(path: str) -> bool:

@@ -22,7 +22,7 @@ OTHER_AUDIENCES = frozenset(
 
 
 @attrs.frozen
-class Application:
+class EntraApplication:
     """One that may sign in. client_secret: "" for one without any.
 
     certificates: PEM of those whose key may sign its assertions. federated: whose
@@ -55,7 +55,7 @@ def need(form: dict[str, str], names: Iterable[str]) -> None:
             )
 
 
-def check_secret(application: Application, form: dict[str, str]) -> None:
+def check_secret(application: EntraApplication, form: dict[str, str]) -> None:
     """Raises SignInError for a form that does not show the application's secret."""
     given, known = form.get("client_secret", ""), application.client_secret
     if not given:

@@ -35,7 +35,7 @@ class Federated:
 
 
 @attrs.frozen
-class Problem:
+class AssertionProblem:
     """Why an assertion is refused. code: of Entra's AADSTS numbers."""
 
     code: int
@@ -50,7 +50,7 @@ def problem_of(
     federated: Iterable[Federated],
     audiences: frozenset[str],
     now: Callable[[], float] = time.time,
-) -> Problem | None:
+) -> AssertionProblem | None:
     """None for an assertion that proves to be the application.
 
     certificates: PEM. audiences: the URLs this token endpoint is known by.
@@ -59,15 +59,17 @@ def problem_of(
         claims = _part(assertion, 1)
         _part(assertion, 0)
     except ValueError:
-        return Problem(50027, "Invalid JWT token. Token format not valid.")
+        return AssertionProblem(50027, "Invalid JWT token. Token format not valid.")
     if not isinstance(expires := claims.get("exp"), (int, float)) or expires <= now():
-        return Problem(700024, "Client assertion is not within its valid time range.")
+        return AssertionProblem(
+            700024, "Client assertion is not within its valid time range."
+        )
     if claims.get("iss") == client_id:
         return _own(assertion, claims, client_id, certificates, audiences)
     said = (claims.get("iss"), claims.get("sub"), _audience(claims))
     if any(said == (f.issuer, f.subject, f.audience) for f in federated):
         return None
-    return Problem(
+    return AssertionProblem(
         70021,
         "No matching federated identity record found for presented assertion. "
         f"Assertion Issuer: '{said[0]}'. Assertion Subject: '{said[1]}'. Assertion "
@@ -81,12 +83,14 @@ def _own(
     client_id: str,
     certificates: Iterable[bytes],
     audiences: frozenset[str],
-) -> Problem | None:
+) -> AssertionProblem | None:
     if claims.get("sub") != client_id or _audience(claims) not in audiences:
-        return Problem(700023, "Client assertion audience claim does not match.")
+        return AssertionProblem(
+            700023, "Client assertion audience claim does not match."
+        )
     if any(_signed(assertion, certificate) for certificate in certificates):
         return None
-    return Problem(
+    return AssertionProblem(
         700027, "The certificate used to sign the client assertion is not registered."
     )
 

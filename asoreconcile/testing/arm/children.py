@@ -11,13 +11,13 @@ from importlib import resources
 
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject, copy_json
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.outputs import made_up
 
-_Child = tuple[Address, JsonObject]
+_Child = tuple[ArmAddress, JsonObject]
 
 
-def born_with(parent: Address) -> Iterator[_Child]:
+def born_with(parent: ArmAddress) -> Iterator[_Child]:
     """The children that come with a new resource of this type, and their bodies."""
     for child in _table().get(parent.type.removeprefix("microsoft."), ()):
         address = parse(f"{parent.id}/{child['type']}/{child['name']}")
@@ -25,7 +25,7 @@ def born_with(parent: Address) -> Iterator[_Child]:
             yield address, {"properties": copy_json(child["properties"])}
 
 
-def asked_for(parent: Address, body: JsonObject) -> Iterator[_Child]:
+def asked_for(parent: ArmAddress, body: JsonObject) -> Iterator[_Child]:
     """The resources that a body makes besides its own.
 
     body: as it is kept, with what Azure adds.
@@ -35,7 +35,7 @@ def asked_for(parent: Address, body: JsonObject) -> Iterator[_Child]:
         yield from make(parent, body)
 
 
-def _node_pools(cluster: Address, body: JsonObject) -> Iterator[_Child]:
+def _node_pools(cluster: ArmAddress, body: JsonObject) -> Iterator[_Child]:
     properties = body.get("properties")
     profiles = properties.get("agentPoolProfiles") if properties else None
     for profile in profiles or ():
@@ -45,7 +45,7 @@ def _node_pools(cluster: Address, body: JsonObject) -> Iterator[_Child]:
             yield address, {"properties": rest}
 
 
-def _interfaces(endpoint: Address, body: JsonObject) -> Iterator[_Child]:
+def _interfaces(endpoint: ArmAddress, body: JsonObject) -> Iterator[_Child]:
     properties = body.get("properties") or {}
     for number, interface in enumerate(properties.get("networkInterfaces") or ()):
         address = parse(interface["id"])
@@ -72,7 +72,7 @@ def _interfaces(endpoint: Address, body: JsonObject) -> Iterator[_Child]:
         )
 
 
-_FROM_BODY: dict[str, Callable[[Address, JsonObject], Iterator[_Child]]] = {
+_FROM_BODY: dict[str, Callable[[ArmAddress, JsonObject], Iterator[_Child]]] = {
     "microsoft.containerservice/managedclusters": _node_pools,
     "microsoft.network/privateendpoints": _interfaces,
 }

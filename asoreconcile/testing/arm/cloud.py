@@ -13,7 +13,7 @@ from asoreconcile.testing.arm.entra import Entra, Registered
 from asoreconcile.testing.arm.gateway import unauthenticated
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import HttpsServer, Request, Response, Server
+from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
 
 AUDIENCE = "https://management.core.windows.net/"
 
@@ -105,21 +105,21 @@ class Cloud(Server):
             "AZURE_AUTHORITY_HOST": self.authority,
         }
 
-    def serve(self, request: Request) -> Response:
+    def serve(self, request: HttpRequest) -> HttpResponse:
         """Answer at ARM's endpoint, on a connection's thread."""
         return self._faults.around(request, self._signed_in)
 
-    def _signed_in(self, request: Request) -> Response:
+    def _signed_in(self, request: HttpRequest) -> HttpResponse:
         if not self.entra.knows(bearer_token(request)):
             return unauthenticated(f"{self.authority}/{self.tenant_id}")
         return self.answer(request)
 
     @abstractmethod
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer who has shown a token; several threads at a time."""
 
 
-def bearer_token(request: Request) -> str:
+def bearer_token(request: HttpRequest) -> str:
     """The token that a request shows; "" for none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token if scheme.lower() == "bearer" else ""

@@ -21,9 +21,9 @@ import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.journal import Exchange, matching
+from asoreconcile.testing.arm.journal import JournalEntry, matching
 from asoreconcile.testing.arm.refusals import answer, error
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 PREFIX = "/_control/"
 
@@ -31,7 +31,7 @@ PREFIX = "/_control/"
 class Controlled(Protocol):
     """What is controlled: the simulator."""
 
-    journal: list[Exchange]
+    journal: list[JournalEntry]
 
     def resources(self) -> dict[str, JsonObject]:
         """A copy of every resource's body, by its id."""
@@ -59,14 +59,14 @@ class Controlled(Protocol):
         """
 
 
-class Control:
+class ArmControl:
     """Answers control requests; without a token, none."""
 
     def __init__(self, token: str, azure: Controlled) -> None:
         self._token = token
         self._azure = azure
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: HttpRequest) -> HttpResponse:
         """The answer to one request below `/_control/`.
 
         403 without the right token, 400 with the mistake for a body or path that makes
@@ -83,7 +83,7 @@ class Control:
         except (ValueError, KeyError, TypeError) as wrong:
             return error(400, "BadRequest", f"{type(wrong).__name__}: {wrong}")
 
-    def _show(self, what: str, query: Mapping[str, str]) -> Response:
+    def _show(self, what: str, query: Mapping[str, str]) -> HttpResponse:
         match what:
             case "counts":
                 return answer(200, self._counts())
@@ -93,7 +93,7 @@ class Control:
                 return answer(200, {"resources": self._azure.resources()})
         return error(404, "NotFound", f"There is no {PREFIX}{what} to read.")
 
-    def _do(self, what: str, wish: Any) -> Response:
+    def _do(self, what: str, wish: Any) -> HttpResponse:
         azure = self._azure
         wishes: dict[str, Callable[[], None]] = {
             "fault": lambda: azure.script(wish["script"]),

@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import Resources
 
@@ -35,7 +35,7 @@ _NESTED = {
 }
 
 
-def check_unused(resources: Resources, address: Address) -> None:
+def check_unused(resources: Resources, address: ArmAddress) -> None:
     """Raises RefusedError 400 or 409."""
     hold = _REFERRED.get(address.type)
     users = resources.users(address.id) if hold else []

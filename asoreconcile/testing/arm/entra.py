@@ -11,7 +11,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.applications import (
     ARM_AUDIENCES,
-    Application,
+    EntraApplication,
     SignInError,
     audience_of,
     check_secret,
@@ -19,7 +19,7 @@ from asoreconcile.testing.arm.applications import (
 )
 from asoreconcile.testing.arm.assertions import JWT_BEARER, problem_of
 from asoreconcile.testing.arm.refusals import answer
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 
 @attrs.frozen
@@ -54,14 +54,16 @@ class Entra:
         self._clock = clock
         self.lifetime_seconds = lifetime_seconds
         self._lock = threading.Lock()
-        self._applications: dict[str, Application] = {}
+        self._applications: dict[str, EntraApplication] = {}
         self._grants: dict[str, Grant] = {}
         self.url = ""
         # Of servers here that are no part of Azure's known ones.
         self.audiences: frozenset[str] = frozenset()
-        self.register(Application(application.client_id, application.client_secret))
+        self.register(
+            EntraApplication(application.client_id, application.client_secret)
+        )
 
-    def register(self, application: Application) -> None:
+    def register(self, application: EntraApplication) -> None:
         """Let an application sign in; replaces the one of the same id."""
         with self._lock:
             self._applications[application.client_id.lower()] = application
@@ -113,14 +115,14 @@ class Entra:
         with self._lock:
             self._grants.clear()
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: HttpRequest) -> HttpResponse:
         """Answer one request of the authority's host."""
         try:
             return self._route(request)
         except SignInError as refused:
             return self._refusal(refused)
 
-    def _route(self, request: Request) -> Response:
+    def _route(self, request: HttpRequest) -> HttpResponse:
         tenant = request.path.strip("/").split("/")[0].lower()
         with self._lock:
             is_known = tenant in self._tenants
@@ -147,7 +149,7 @@ class Entra:
             ],
         }
 
-    def _token(self, request: Request, tenant: str) -> Response:
+    def _token(self, request: HttpRequest, tenant: str) -> HttpResponse:
         form = dict(urllib.parse.parse_qsl(request.body.decode("utf-8", "replace")))
         need(form, ("grant_type", "client_id", "scope"))
         if form["grant_type"] != "client_credentials":
@@ -171,7 +173,7 @@ class Entra:
             },
         )
 
-    def _application(self, client_id: str) -> Application:
+    def _application(self, client_id: str) -> EntraApplication:
         with self._lock:
             application = self._applications.get(client_id.lower())
         if application is None:
@@ -185,7 +187,7 @@ class Entra:
         return application
 
     def _check_credential(
-        self, application: Application, form: dict[str, str], tenant: str
+        self, application: EntraApplication, form: dict[str, str], tenant: str
     ) -> None:
         if "client_assertion" not in form:
             check_secret(application, form)
@@ -205,7 +207,7 @@ class Entra:
         if problem is not None:
             raise SignInError(401, "invalid_client", problem.code, problem.message)
 
-    def _refusal(self, refused: SignInError) -> Response:
+    def _refusal(self, refused: SignInError) -> HttpResponse:
         now = self._clock.now()
         return answer(
             refused.status,

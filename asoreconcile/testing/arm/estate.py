@@ -5,8 +5,8 @@ import attrs
 from asoreconcile.clock import Clock
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.lag import Lag
-from asoreconcile.testing.arm.listing import Listing
-from asoreconcile.testing.arm.monitors import Monitors
+from asoreconcile.testing.arm.listing import ListHandler
+from asoreconcile.testing.arm.monitors import MonitorRegistry
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.policies import Policies
 from asoreconcile.testing.arm.providers import Providers
@@ -29,11 +29,11 @@ class Estate:
     resources: Resources
     views: Views
     operations: Operations
-    monitors: Monitors
+    monitors: MonitorRegistry
     scopes: Scopes
     faults: ArmFaults
     lag: Lag
-    listing: Listing
+    listing: ListHandler
     providers: Providers
     tenants: Tenants
     throttling: Throttling | None = None

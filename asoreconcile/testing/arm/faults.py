@@ -12,7 +12,7 @@ from asoreconcile import jsontext
 from asoreconcile.testing.arm.operations import Failure
 from asoreconcile.testing.arm.refusals import JSON_TYPE, RefusedError, error
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _TIMED_OUT = (
     "The gateway did not receive a response from the resource provider within the "
@@ -27,9 +27,9 @@ class ArmFaults(Faults):
         super().__init__()
         self.failures: Planned[Failure] = Planned()
         self.stuck: Planned[str] = Planned()
-        self.broken_polls: Planned[Response] = Planned()
+        self.broken_polls: Planned[HttpResponse] = Planned()
         self.refusals: Planned[RefusedError] = Planned()
-        self._late: Planned[Response] = Planned()
+        self._late: Planned[HttpResponse] = Planned()
 
     def clear(self, number: int | None = None) -> None:
         """As `Faults.clear`; operations under way still end as they were begun to."""
@@ -62,11 +62,11 @@ class ArmFaults(Faults):
         if body is None:
             response = error(status, code, message, headers, envelope=envelope)
         elif isinstance(body, str):
-            response = Response(
+            response = HttpResponse(
                 status, body.encode(), {"Content-Type": "text/html", **(headers or {})}
             )
         else:
-            response = Response(
+            response = HttpResponse(
                 status,
                 jsontext.dumps(body),
                 {"Content-Type": JSON_TYPE, **(headers or {})},
@@ -160,11 +160,11 @@ class ArmFaults(Faults):
             self.respond(method, path, response, times=times)
 
     def around(
-        self, request: Request, handle: Callable[[Request], Response]
-    ) -> Response:
+        self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
+    ) -> HttpResponse:
         """Handle a request with its faults. Raises DropConnection."""
 
-        def handled(request: Request) -> Response:
+        def handled(request: HttpRequest) -> HttpResponse:
             response = handle(request)
             late = self._late.take(f"{request.method} {request.path}")
             return late or response

@@ -9,7 +9,7 @@ from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.locks import check_locks
 from asoreconcile.testing.arm.monitors import Look
@@ -24,8 +24,8 @@ from asoreconcile.testing.arm.refusals import (
 )
 from asoreconcile.testing.arm.roles import role_definitions
 from asoreconcile.testing.arm.scopes import check_api_version
-from asoreconcile.testing.arm.throttling import Kind
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.arm.throttling import RequestKind
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _VAULT = re.compile(
     r"^/subscriptions/[^/]+/providers/microsoft\.keyvault/locations/([^/]+)"
@@ -45,7 +45,11 @@ _MONITOR = re.compile(
 )
 _ROLES = "/providers/microsoft.authorization/roledefinitions"
 _SUBSCRIPTION = re.compile(r"^/subscriptions/([^/]+)", re.IGNORECASE)
-_CLASSES: dict[str, Kind] = {"GET": "reads", "HEAD": "reads", "DELETE": "deletes"}
+_CLASSES: dict[str, RequestKind] = {
+    "GET": "reads",
+    "HEAD": "reads",
+    "DELETE": "deletes",
+}
 _BUDGET = "3999"
 _OF_RESOURCES = frozenset({"GET", "HEAD", "PUT", "PATCH", "DELETE"})
 
@@ -56,7 +60,9 @@ class Gateway:
     def __init__(self, estate: Estate) -> None:
         self._estate = estate
         self._provider = Provider(estate)
-        self._moves = moves.Moves(estate.resources, estate.operations, estate.styles)
+        self._moves = moves.ResourceMoves(
+            estate.resources, estate.operations, estate.styles
+        )
         self._polling = Polling(
             estate.monitors,
             estate.operations,
@@ -72,7 +78,7 @@ class Gateway:
         """
         return self._provider
 
-    def handle(self, request: Request, principal: str = "") -> Response:
+    def handle(self, request: HttpRequest, principal: str = "") -> HttpResponse:
         """The answer, refusals included, with ARM's headers.
 
         principal: the client id of who asks; ARM meters each apart.
@@ -92,12 +98,12 @@ class Gateway:
         headers = {**left, **response.headers, **self._headers(request)}
         return attrs.evolve(response, headers=headers)
 
-    def look(self, request: Request) -> Look | None:
+    def look(self, request: HttpRequest) -> Look | None:
         """The look at an operation that a request is, if it is one. Pure."""
         _, _, query = request.target.partition("?")
         return self._estate.monitors.find(request.path.rstrip("/"), query)
 
-    def _route(self, request: Request, tenants: frozenset[str]) -> Response:
+    def _route(self, request: HttpRequest, tenants: frozenset[str]) -> HttpResponse:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
             return self._polling.handle(look, request)
@@ -123,8 +129,8 @@ class Gateway:
         return self._resource(address, request, tenants)
 
     def _resource(
-        self, address: Address, request: Request, tenants: frozenset[str]
-    ) -> Response:
+        self, address: ArmAddress, request: HttpRequest, tenants: frozenset[str]
+    ) -> HttpResponse:
         method, api_version = request.method, request.query["api-version"]
         if method not in _OF_RESOURCES:
             return not_supported(method)
@@ -143,12 +149,12 @@ class Gateway:
         write = self._provider.put if method == "PUT" else self._provider.patch
         return write(address, body, api_version, request.headers)
 
-    def _list(self, path: str, request: Request) -> Response:
+    def _list(self, path: str, request: HttpRequest) -> HttpResponse:
         if request.method != "GET":
             return not_supported(request.method)
         return self._estate.listing.handle(path, request)
 
-    def _act(self, path: str, request: Request) -> Response:
+    def _act(self, path: str, request: HttpRequest) -> HttpResponse:
         resource_path, _, action = path.rpartition("/")
         address = parse(resource_path)
         if address is None:
@@ -166,21 +172,21 @@ class Gateway:
             raise RefusedError(404, "NotFound", f"{address.type} has no {action}.")
         return answer(200, result)
 
-    def _move(self, group: Address, request: Request) -> Response:
+    def _move(self, group: ArmAddress, request: HttpRequest) -> HttpResponse:
         api_version = request.query["api-version"]
         operation = self._moves.begin(group, _body(request), api_version)
         return answer(
             202, headers=self._estate.monitors.headers(operation, location="")
         )
 
-    def _deleted_vault(self, location: str, name: str, *, purge: bool) -> Response:
+    def _deleted_vault(self, location: str, name: str, *, purge: bool) -> HttpResponse:
         vaults = self._estate.vaults
         if not purge:
             return answer(200, vaults.find(location, name))
         vaults.purge(location, name)
         return answer(200)
 
-    def _left(self, request: Request, principal: str) -> dict[str, str]:
+    def _left(self, request: HttpRequest, principal: str) -> dict[str, str]:
         """What is left of the budgets. Raises RefusedError 429."""
         kind = _CLASSES.get(request.method, "writes")
         throttling = self._estate.throttling
@@ -189,7 +195,7 @@ class Gateway:
         match = _SUBSCRIPTION.match(request.path)
         return throttling.take(principal, match[1].lower() if match else "", kind)
 
-    def _headers(self, request: Request) -> dict[str, str]:
+    def _headers(self, request: HttpRequest) -> dict[str, str]:
         sent = request.headers
         now = self._estate.clock.now()
         headers = {
@@ -204,7 +210,7 @@ class Gateway:
         return headers
 
 
-def unauthenticated(authority: str = "") -> Response:
+def unauthenticated(authority: str = "") -> HttpResponse:
     """No token, or none that holds and is meant for ARM. authority: its URL."""
     message = "The access token is missing, invalid, expired or for another audience."
     challenge = (
@@ -216,7 +222,7 @@ def unauthenticated(authority: str = "") -> Response:
     )
 
 
-def _body(request: Request) -> JsonObject:
+def _body(request: HttpRequest) -> JsonObject:
     try:
         body = jsontext.loads(request.body)
     except ValueError as broken:

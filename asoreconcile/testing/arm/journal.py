@@ -7,7 +7,7 @@ import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 
 Purpose = Literal["read", "write", "action", "poll"]
 _PURPOSES: dict[str, Purpose] = {
@@ -20,7 +20,7 @@ _MONITORS = ("/operations/", "/operationresults/")
 
 
 @attrs.frozen
-class Exchange:
+class JournalEntry:
     """One answered request. at: seconds on the server's clock. body: what was sent.
 
     status: 0 for a connection that was dropped. headers: without the bearer token.
@@ -39,12 +39,12 @@ class Exchange:
 
 
 def exchange(
-    request: Request, *, status: int, at: float, monitored: str = ""
-) -> Exchange:
+    request: HttpRequest, *, status: int, at: float, monitored: str = ""
+) -> JournalEntry:
     """The journal's entry for a request. monitored: the resource of a poll."""
     path = request.path.lower()
     is_poll = bool(monitored) or any(part in path for part in _MONITORS)
-    return Exchange(
+    return JournalEntry(
         at=at,
         method=request.method,
         path=request.path,
@@ -58,12 +58,12 @@ def exchange(
 
 
 def matching(
-    entries: Iterable[Exchange],
+    entries: Iterable[JournalEntry],
     method: str = "",
     path: str = "",
     *,
     status: int | None = None,
-) -> list[Exchange]:
+) -> list[JournalEntry]:
     """The entries of a method, whose path holds a text (case aside), of a status."""
     return [
         entry
@@ -74,7 +74,7 @@ def matching(
     ]
 
 
-def _without_action(request: Request) -> str:
+def _without_action(request: HttpRequest) -> str:
     path = request.path.rstrip("/")
     return path.rpartition("/")[0] if request.method == "POST" else path
 

@@ -2,11 +2,11 @@
 
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.children import asked_for, born_with
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.estate import Estate
-from asoreconcile.testing.arm.resources import EMBEDDED, Resource, collection_of
+from asoreconcile.testing.arm.resources import EMBEDDED, ArmResource, collection_of
 
 
 class Keeper:
@@ -20,7 +20,7 @@ class Keeper:
         self._operations = estate.operations
         self._vaults = estate.vaults
 
-    def seed(self, address: Address, body: JsonObject, *, state: str = "") -> None:
+    def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
         """Put a resource there without a request. state: "" is what it ends in."""
         present = self._resources.find(address.id)
         resource = self.store(address, body, present)
@@ -28,12 +28,12 @@ class Keeper:
 
     def store(
         self,
-        address: Address,
+        address: ArmAddress,
         body: JsonObject,
-        present: Resource | None,
+        present: ArmResource | None,
         *,
         keeps_children: bool = False,
-    ) -> Resource:
+    ) -> ArmResource:
         """Write a resource as it was sent, make the children its body carries, and
         return it.
 
@@ -52,7 +52,7 @@ class Keeper:
         shown = outputs.shown(address, kept, tenant_id=self._tenant_id)
         is_new = present is None
         if present is None:
-            present = Resource(address, shown, copy_json(body))
+            present = ArmResource(address, shown, copy_json(body))
             self._resources.put(present)
         else:
             present.body, present.sent = shown, copy_json(body)
@@ -66,12 +66,12 @@ class Keeper:
             self._make(child, content)
         return present
 
-    def _make(self, address: Address, body: JsonObject) -> None:
+    def _make(self, address: ArmAddress, body: JsonObject) -> None:
         if self._resources.find(address.id) is None:
             self.seed(address, body)
 
     def _replace_children(
-        self, parent: Address, collection: str, items: list[JsonObject]
+        self, parent: ArmAddress, collection: str, items: list[JsonObject]
     ) -> None:
         wanted = {str(item.get("name")).lower() for item in items}
         for child in self._resources.children(parent, collection):
@@ -85,7 +85,7 @@ class Keeper:
                 self._operations.drop_delete(address.key)
                 self.seed(address, item)
 
-    def remove(self, resource: Resource) -> None:
+    def remove(self, resource: ArmResource) -> None:
         """Delete a resource with all below it, and forget the operations of each.
 
         A vault is noted as soft-deleted, so that its name stays taken (I7).

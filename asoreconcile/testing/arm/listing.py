@@ -7,10 +7,10 @@ from typing import Any
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.refusals import RefusedError, answer
-from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.resources import ArmResource, Resources
 from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.views import Views
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _HEADERS = re.compile(
     r"^(/subscriptions/[^/]+(/resourcegroups/[^/]+)?)/resources$", re.IGNORECASE
@@ -21,7 +21,7 @@ _OF_TYPE = re.compile(r"^resourceType eq '([^']+)'$", re.IGNORECASE)
 _TOKEN = "$skiptoken"
 
 
-class Listing:
+class ListHandler:
     """Answers lists. The caller holds the server's lock."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Listing:
         self._views = views
         self._page_size = page_size
 
-    def handle(self, path: str, request: Request) -> Response:
+    def handle(self, path: str, request: HttpRequest) -> HttpResponse:
         """Raises RefusedError 400, and 404 for a list at what is not there."""
         if match := _SUBSCRIPTIONS.match(path):
             return self._subscriptions(match[1], request)
@@ -60,14 +60,14 @@ class Listing:
             found = self._resources.listed(path)
         return self._page([self._views.body(r) for r in found], request)
 
-    def _subscriptions(self, one: str | None, request: Request) -> Response:
+    def _subscriptions(self, one: str | None, request: HttpRequest) -> HttpResponse:
         if one is None:
             shown = [_subscription(id_) for id_ in self._scopes.subscriptions()]
             return self._page(shown, request)
         self._scopes.check_group(f"/subscriptions{one}")
         return answer(200, _subscription(one.strip("/")))
 
-    def _of_type(self, scope: str, filter_: str) -> list[Resource]:
+    def _of_type(self, scope: str, filter_: str) -> list[ArmResource]:
         match = _OF_TYPE.match(filter_)
         if filter_ and match is None:
             raise RefusedError(
@@ -83,7 +83,9 @@ class Listing:
             and type_ in ("", resource.address.type)
         ]
 
-    def _page(self, entries: Sequence[JsonObject], request: Request) -> Response:
+    def _page(
+        self, entries: Sequence[JsonObject], request: HttpRequest
+    ) -> HttpResponse:
         size = self._page_size or max(len(entries), 1)
         begin = _number(request.query.get(_TOKEN, "0"))
         page: dict[str, Any] = {"value": list(entries[begin : begin + size])}
@@ -111,7 +113,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _header(resource: Resource, views: Views) -> JsonObject:
+def _header(resource: ArmResource, views: Views) -> JsonObject:
     body = views.body(resource)
     return {
         "id": body["id"],

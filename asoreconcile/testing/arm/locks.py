@@ -4,15 +4,15 @@ A lock is a resource like any other, `{scope}/providers/Microsoft.Authorization/
 {name}` with `properties.level`. It holds for its scope and all below.
 """
 
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.resources import ArmResource, Resources
 
 _LOCKS = "microsoft.authorization/locks"
 VERBS = {"PUT": "write", "PATCH": "write", "DELETE": "delete", "POST": "action"}
 
 
-def check_locks(resources: Resources, address: Address, method: str) -> None:
+def check_locks(resources: Resources, address: ArmAddress, method: str) -> None:
     """Raises RefusedError 409 for what a lock forbids."""
     if address.type == _LOCKS or method not in VERBS:
         return
@@ -29,11 +29,11 @@ def check_locks(resources: Resources, address: Address, method: str) -> None:
     )
 
 
-def _locks(resources: Resources) -> list[Resource]:
+def _locks(resources: Resources) -> list[ArmResource]:
     return [r for r in resources if r.address.type == _LOCKS]
 
 
-def _forbids(lock: Resource, address: Address, method: str) -> bool:
+def _forbids(lock: ArmResource, address: ArmAddress, method: str) -> bool:
     level = str((lock.body.get("properties") or {}).get("level", "")).lower()
     if level != "readonly" and method != "DELETE":
         return False

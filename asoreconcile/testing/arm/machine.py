@@ -11,7 +11,7 @@ from asoreconcile.testing.arm.applications import ARM_AUDIENCES, OTHER_AUDIENCES
 from asoreconcile.testing.arm.entra import Entra
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import HttpServer, Request, Response, Server
+from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpServer, Server
 
 _METADATA_PATH = "/metadata/identity/oauth2/token"
 _SERVICE_PATH = "/msi/token"
@@ -66,7 +66,7 @@ class Machine(Server):
         self.faults.release_all()
         self._server.close()
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> HttpResponse:
         headers = request.headers
         if request.path == _METADATA_PATH:
             if headers.get("metadata", "").lower() != "true":
@@ -78,7 +78,7 @@ class Machine(Server):
             return _refused(404, "Not found")
         return self._token(request)
 
-    def _token(self, request: Request) -> Response:
+    def _token(self, request: HttpRequest) -> HttpResponse:
         audience = request.query.get("resource", "").rstrip("/").lower()
         known = ARM_AUDIENCES | OTHER_AUDIENCES | self._entra.audiences
         if audience not in known:
@@ -101,7 +101,7 @@ class Machine(Server):
         )
 
 
-def _refused(status: int, description: str) -> Response:
+def _refused(status: int, description: str) -> HttpResponse:
     return answer(
         status, {"error": "invalid_request", "error_description": description}
     )

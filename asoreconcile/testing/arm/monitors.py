@@ -12,13 +12,13 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.operations import Operation
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.style import Answer, Monitor
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 
-Kind = Literal["async", "location"]
+MonitorKind = Literal["async", "location"]
 # As long as the certificates of real signatures make them (L20).
 _CERTIFICATE = "MII" + "A1b2C3d4" * 180
 _FOREIGN_HOST = "https://westeurope.rp.kubernetesconfiguration.azure.com"
@@ -29,10 +29,10 @@ class Look:
     """A request that looks at an operation."""
 
     operation: Operation
-    kind: Kind
+    kind: MonitorKind
 
 
-class Monitors:
+class MonitorRegistry:
     """All monitors of a server. The caller holds the server's lock."""
 
     def __init__(self, url: str, *, retry_after: int | None = None) -> None:
@@ -41,10 +41,10 @@ class Monitors:
         self._retry_after = retry_after
         self._key = secrets.token_bytes(16)
         self._known: dict[str, Look] = {}
-        self._bases: dict[tuple[str, Kind], str] = {}
+        self._bases: dict[tuple[str, MonitorKind], str] = {}
 
     def plain_headers(
-        self, address: Address, told: Answer, api_version: str
+        self, address: ArmAddress, told: Answer, api_version: str
     ) -> dict[str, str]:
         """What a write that is over at once is answered with (W5)."""
         if "self" in told.monitors:
@@ -69,7 +69,7 @@ class Monitors:
         """What a look at a running operation is answered with."""
         operation = look.operation
         form = operation.style.monitors
-        names: list[Kind] = []
+        names: list[MonitorKind] = []
         is_renewed = form.renewed == "each" or (
             form.renewed == "some" and operation.polls % 2 == 1
         )
@@ -96,7 +96,7 @@ class Monitors:
         key = path.lower()
         return self._known.get(key + "?monitor" if "monitor" in fields else key)
 
-    def check_signature(self, look: Look, request: Request) -> None:
+    def check_signature(self, look: Look, request: HttpRequest) -> None:
         """Raises RefusedError for a monitor that was tampered with."""
         operation = look.operation
         if not operation.style.monitors.signed:
@@ -132,11 +132,11 @@ class Monitors:
                 return _FOREIGN_HOST + operation.address.id
         return self._resource_url(operation.address, operation.api_version)
 
-    def _resource_url(self, address: Address, api_version: str) -> str:
+    def _resource_url(self, address: ArmAddress, api_version: str) -> str:
         path = urllib.parse.quote(address.id)
         return f"{self._url}{path}?api-version={api_version}"
 
-    def _url_of(self, operation: Operation, kind: Kind) -> str:
+    def _url_of(self, operation: Operation, kind: MonitorKind) -> str:
         base = self._bases[operation.id, kind]
         joint = "&" if "?" in base else "?"
         target = f"{base}{joint}api-version={operation.api_version}"
@@ -163,7 +163,7 @@ class Monitors:
         return {**headers, "Retry-After": str(seconds)}
 
 
-def _paths(operation: Operation, location: str) -> dict[Kind, str]:
+def _paths(operation: Operation, location: str) -> dict[MonitorKind, str]:
     """Both monitors' paths, with the query that distinguishes them."""
     address, form, id_ = operation.address, operation.style.monitors, operation.id
     resource = urllib.parse.quote(address.id)

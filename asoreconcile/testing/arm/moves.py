@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.locks import VERBS
 from asoreconcile.testing.arm.operations import Operation, Operations
 from asoreconcile.testing.arm.refusals import (
@@ -19,7 +19,7 @@ from asoreconcile.testing.arm.refusals import (
     group_not_found,
     resource_not_found,
 )
-from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.resources import ArmResource, Resources
 from asoreconcile.testing.arm.style import Answer
 from asoreconcile.testing.arm.styles import Styles
 
@@ -28,7 +28,7 @@ _MOST = 800
 _ANSWER = Answer.of("202 L 15 empty")
 
 
-class Moves:
+class ResourceMoves:
     """The caller holds the server's lock."""
 
     def __init__(
@@ -39,7 +39,9 @@ class Moves:
         self._styles = styles
         self._running: list[tuple[Operation, tuple[str, str]]] = []
 
-    def begin(self, source: Address, body: JsonObject, api_version: str) -> Operation:
+    def begin(
+        self, source: ArmAddress, body: JsonObject, api_version: str
+    ) -> Operation:
         """Begin to move what a body names out of a group. Raises RefusedError."""
         target = self._target(body)
         moved = [self._movable(source, id_, target) for id_ in _ids(body)]
@@ -57,7 +59,7 @@ class Moves:
         self._running.append((operation, (source.key, target.key)))
         return operation
 
-    def check(self, address: Address, method: str) -> None:
+    def check(self, address: ArmAddress, method: str) -> None:
         """Neither group is written to during a move. Raises RefusedError 409.
 
         The code is a lock's: none was recorded.
@@ -73,7 +75,7 @@ class Moves:
                 "are being moved.",
             )
 
-    def _target(self, body: JsonObject) -> Address:
+    def _target(self, body: JsonObject) -> ArmAddress:
         target = parse(str(body.get("targetResourceGroup") or ""))
         if target is None or not target.is_group:
             raise _invalid("The targetResourceGroup is no resource group's id.")
@@ -81,7 +83,7 @@ class Moves:
             raise group_not_found(target.name)
         return target
 
-    def _movable(self, source: Address, id_: Any, target: Address) -> Resource:
+    def _movable(self, source: ArmAddress, id_: Any, target: ArmAddress) -> ArmResource:
         address = parse(str(id_))
         if address is None or address.group.lower() != source.key or address.is_group:
             raise _invalid(f"'{id_}' is no resource of the group '{source.name}'.")
@@ -98,7 +100,7 @@ class Moves:
             )
         return found
 
-    def _finish(self, moved: list[Resource], target: Address) -> None:
+    def _finish(self, moved: list[ArmResource], target: ArmAddress) -> None:
         for resource in moved:
             old = resource.address.id
             for each in self._resources.remove(old):
@@ -120,11 +122,11 @@ def _ids(body: JsonObject) -> list[Any]:
     return ids
 
 
-def _new_id(id_: str, target: Address) -> str:
+def _new_id(id_: str, target: ArmAddress) -> str:
     return "/".join([target.id, *id_.split("/")[5:]])
 
 
-def _renamed(value: Any, old: str, target: Address) -> Any:
+def _renamed(value: Any, old: str, target: ArmAddress) -> Any:
     """A body that named itself, or what is below it, names the new ids."""
     if isinstance(value, dict):
         return {name: _renamed(inner, old, target) for name, inner in value.items()}

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.testing.arm.faults import ArmFaults
-from asoreconcile.testing.arm.style import Monitors
+from asoreconcile.testing.arm.style import MonitorStyle
 from asoreconcile.testing.arm.styles import Styles
 from asoreconcile.testing.arm.targets import resource_pattern
 
@@ -73,20 +73,20 @@ NAMED: dict[str, NamedStyle] = {
         {
             **_ASYNC,
             "create": "202 A+L 20 empty",
-            "monitors": Monitors(place="query"),
+            "monitors": MonitorStyle(place="query"),
         },
     ),
     "W8": NamedStyle(
         "running status documents come with 202",
-        {**_ASYNC, "monitors": Monitors(poll_status=202)},
+        {**_ASYNC, "monitors": MonitorStyle(poll_status=202)},
     ),
     "W9": NamedStyle(
         "both monitors on one path, told apart by their query",
-        {**_ASYNC, "create": "202 A+L 2 op", "monitors": Monitors(shared=True)},
+        {**_ASYNC, "create": "202 A+L 2 op", "monitors": MonitorStyle(shared=True)},
     ),
     "W10": NamedStyle(
         "the monitor is signed anew on every other poll",
-        {**_LOCATION, "monitors": Monitors(renewed="some")},
+        {**_LOCATION, "monitors": MonitorStyle(renewed="some")},
     ),
     "W11": NamedStyle(
         "Location on another host beside Azure-AsyncOperation",

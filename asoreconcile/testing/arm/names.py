@@ -5,7 +5,7 @@ Which code a provider gives for it is the provider's own.
 
 import attrs
 
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import Resources
 
@@ -29,7 +29,7 @@ _UNIQUE = {
 }
 
 
-def check_name(resources: Resources, address: Address) -> None:
+def check_name(resources: Resources, address: ArmAddress) -> None:
     """Refuse a new resource whose name another one has. Raises RefusedError."""
     taken = _UNIQUE.get(address.type)
     if taken is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import attrs
 
 from asoreconcile.clock import Clock
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.style import Answer, Style
 
 
@@ -29,7 +29,7 @@ class Operation:
     """
 
     id: str
-    address: Address
+    address: ArmAddress
     method: str
     api_version: str
     style: Style
@@ -63,7 +63,7 @@ class Operations:
 
     def begin(
         self,
-        address: Address,
+        address: ArmAddress,
         method: str,
         *,
         api_version: str,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asoreconcile.objects import JsonObject, copy_json
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.defaults import add_defaults
 from asoreconcile.testing.arm.hosts import add_hosts
 
@@ -22,7 +22,7 @@ _SECRET = re.compile(
 )
 
 
-def made_up(address: Address, what: str) -> str:
+def made_up(address: ArmAddress, what: str) -> str:
     """A UUID that is always the same for one resource and purpose."""
     return str(uuid.uuid5(_NAMESPACE, f"{address.key}#{what}"))
 
@@ -40,7 +40,7 @@ def without_secrets(value: Any) -> Any:
     return value
 
 
-def add_outputs(address: Address, body: JsonObject, *, tenant_id: str) -> None:
+def add_outputs(address: ArmAddress, body: JsonObject, *, tenant_id: str) -> None:
     """Fill in what Azure would, in place. Properties that were sent stay."""
     identity = body.get("identity")
     if isinstance(identity, dict):
@@ -53,21 +53,21 @@ def add_outputs(address: Address, body: JsonObject, *, tenant_id: str) -> None:
         properties.setdefault(name, value)
 
 
-def _fill_identity(address: Address, identity: JsonObject, tenant_id: str) -> None:
+def _fill_identity(address: ArmAddress, identity: JsonObject, tenant_id: str) -> None:
     if "SystemAssigned" in str(identity.get("type", "")):
         identity["principalId"] = made_up(address, "principal")
         identity["tenantId"] = tenant_id
     assigned = identity.get("userAssignedIdentities")
     if isinstance(assigned, dict):
         for id_ in assigned:
-            owner = Address(id_, "", "", ("",))
+            owner = ArmAddress(id_, "", "", ("",))
             assigned[id_] = {
                 "principalId": made_up(owner, "principal"),
                 "clientId": made_up(owner, "client"),
             }
 
 
-def _identity(address: Address, _: JsonObject, tenant_id: str) -> JsonObject:
+def _identity(address: ArmAddress, _: JsonObject, tenant_id: str) -> JsonObject:
     return {
         "principalId": made_up(address, "principal"),
         "clientId": made_up(address, "client"),
@@ -75,11 +75,11 @@ def _identity(address: Address, _: JsonObject, tenant_id: str) -> JsonObject:
     }
 
 
-def _role_assignment(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _role_assignment(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {"scope": address.id.rpartition("/providers/")[0]}
 
 
-def _redis(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _redis(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {
         "hostName": f"{address.name.lower()}.redis.cache.windows.net",
         "port": 6379,
@@ -89,7 +89,7 @@ def _redis(address: Address, _: JsonObject, __: str) -> JsonObject:
     }
 
 
-def _storage(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _storage(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     kinds = {
         "blob": "blob",
         "file": "file",
@@ -107,26 +107,26 @@ def _storage(address: Address, _: JsonObject, __: str) -> JsonObject:
     }
 
 
-def _postgres(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _postgres(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {
         "fullyQualifiedDomainName": f"{address.name}.postgres.database.azure.com",
         "state": "Ready",
     }
 
 
-def _mysql(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _mysql(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {
         "fullyQualifiedDomainName": f"{address.name}.mysql.database.azure.com",
         "state": "Ready",
     }
 
 
-def _sql(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _sql(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     host = f"{address.name}.database.windows.net"
     return {"fullyQualifiedDomainName": host, "state": "Ready"}
 
 
-def _cluster(address: Address, properties: JsonObject, _: str) -> JsonObject:
+def _cluster(address: ArmAddress, properties: JsonObject, _: str) -> JsonObject:
     prefix = properties.get("dnsPrefix") or address.name
     group = address.group.rsplit("/", 1)[-1]
     location = "westeurope"
@@ -143,11 +143,11 @@ def _cluster(address: Address, properties: JsonObject, _: str) -> JsonObject:
     return outputs
 
 
-def _agent_pool(_: Address, __: JsonObject, ___: str) -> JsonObject:
+def _agent_pool(_: ArmAddress, __: JsonObject, ___: str) -> JsonObject:
     return {"powerState": {"code": "Running"}, "currentOrchestratorVersion": "1.33.3"}
 
 
-def _endpoint(address: Address, properties: JsonObject, _: str) -> JsonObject:
+def _endpoint(address: ArmAddress, properties: JsonObject, _: str) -> JsonObject:
     for connection in properties.get("privateLinkServiceConnections") or ():
         inner = connection.setdefault("properties", {})
         inner["privateLinkServiceConnectionState"] = {
@@ -162,7 +162,7 @@ def _endpoint(address: Address, properties: JsonObject, _: str) -> JsonObject:
     return {"networkInterfaces": [{"id": interface}], "customDnsConfigs": []}
 
 
-def _kusto(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _kusto(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     host = f"{address.name}.westeurope.kusto.windows.net"
     return {
         "state": "Running",
@@ -171,35 +171,35 @@ def _kusto(address: Address, _: JsonObject, __: str) -> JsonObject:
     }
 
 
-def _messaging(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _messaging(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     host = f"https://{address.name}.servicebus.windows.net:443/"
     return {"serviceBusEndpoint": host, "status": "Active"}
 
 
-def _address(address: Address, properties: JsonObject, _: str) -> JsonObject:
+def _address(address: ArmAddress, properties: JsonObject, _: str) -> JsonObject:
     if properties.get("publicIPAllocationMethod") != "Static":
         return {}
     number = address.seed
     return {"ipAddress": f"20.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"}
 
 
-def _vault(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _vault(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {"vaultUri": f"https://{address.name}.vault.azure.net/"}
 
 
-def _cosmos(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _cosmos(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {"documentEndpoint": f"https://{address.name}.documents.azure.com:443/"}
 
 
-def _registry(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _registry(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {"loginServer": f"{address.name.lower()}.azurecr.io"}
 
 
-def _guid(address: Address, _: JsonObject, __: str) -> JsonObject:
+def _guid(address: ArmAddress, _: JsonObject, __: str) -> JsonObject:
     return {"resourceGuid": str(uuid.uuid5(_NAMESPACE, f"{address.life}#guid"))}
 
 
-_Make = Callable[[Address, JsonObject, str], JsonObject]
+_Make = Callable[[ArmAddress, JsonObject, str], JsonObject]
 _TYPES: dict[str, _Make] = {
     "microsoft.authorization/roleassignments": _role_assignment,
     "microsoft.managedidentity/userassignedidentities": _identity,
@@ -223,7 +223,7 @@ _TYPES: dict[str, _Make] = {
 }
 
 
-def shown(address: Address, sent: JsonObject, *, tenant_id: str) -> JsonObject:
+def shown(address: ArmAddress, sent: JsonObject, *, tenant_id: str) -> JsonObject:
     """The body that Azure keeps of one that was sent."""
     stated = {name: value for name, value in sent.items() if value is not None}
     body: JsonObject = without_secrets(copy_json(stated))

@@ -4,7 +4,7 @@ import re
 
 import attrs
 
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 
 _PREFIX = "/providers/Microsoft.Authorization"
@@ -30,14 +30,14 @@ class Policies:
         """Deny nothing any more."""
         self._denials.clear()
 
-    def check(self, address: Address) -> None:
+    def check(self, address: ArmAddress) -> None:
         """Raises RefusedError 403."""
         for denial in self._denials:
             if denial.resource.search(address.id):
                 raise _refused(address, denial.name)
 
 
-def _refused(address: Address, name: str) -> RefusedError:
+def _refused(address: ArmAddress, name: str) -> RefusedError:
     scope = f"/subscriptions/{address.subscription}{_PREFIX}"
     slug = name.lower().replace(" ", "-")
     info = {

@@ -2,7 +2,7 @@
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.faults import ArmFaults
-from asoreconcile.testing.arm.monitors import Look, Monitors
+from asoreconcile.testing.arm.monitors import Look, MonitorRegistry
 from asoreconcile.testing.arm.operations import Operation, Operations
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
@@ -12,7 +12,7 @@ from asoreconcile.testing.arm.refusals import (
 )
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.views import Views
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 
 class Polling:
@@ -20,7 +20,7 @@ class Polling:
 
     def __init__(
         self,
-        monitors: Monitors,
+        monitors: MonitorRegistry,
         operations: Operations,
         resources: Resources,
         views: Views,
@@ -32,7 +32,7 @@ class Polling:
         self._views = views
         self._faults = faults
 
-    def handle(self, look: Look, request: Request) -> Response:
+    def handle(self, look: Look, request: HttpRequest) -> HttpResponse:
         """Raises RefusedError."""
         self._monitors.check_signature(look, request)
         operation = look.operation
@@ -55,7 +55,7 @@ class Polling:
         if place != "group" and operation.is_lost:
             raise resource_not_found(address)
 
-    def _status(self, look: Look) -> Response:
+    def _status(self, look: Look) -> HttpResponse:
         """The operation's own status."""
         operation = look.operation
         is_query = operation.style.monitors.place == "query"
@@ -73,7 +73,7 @@ class Polling:
             return self._views.response(200, resource)
         return answer(200, _report(operation, "Succeeded"))
 
-    def _result(self, look: Look) -> Response:
+    def _result(self, look: Look) -> HttpResponse:
         """The operation's own answer, once there is one (L11)."""
         operation = look.operation
         if not operation.is_over:

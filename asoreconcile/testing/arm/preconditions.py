@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.resources import Resource
+from asoreconcile.testing.arm.resources import ArmResource
 from asoreconcile.testing.arm.style import Style
 
 
 def check_preconditions(
-    headers: Mapping[str, str], address: Address, etag: str, present: Resource | None
+    headers: Mapping[str, str],
+    address: ArmAddress,
+    etag: str,
+    present: ArmResource | None,
 ) -> None:
     """Raises RefusedError 412. headers: of the request, names in lower case.
 
@@ -30,7 +33,7 @@ def check_preconditions(
         )
 
 
-def check_delete(headers: Mapping[str, str], address: Address, style: Style) -> None:
+def check_delete(headers: Mapping[str, str], address: ArmAddress, style: Style) -> None:
     """Some types want the ETag of what is deleted (DE4). Raises RefusedError 400."""
     if style.delete_needs_match and not headers.get("if-match"):
         raise RefusedError(

@@ -11,7 +11,7 @@ import attrs
 
 from asoreconcile.kube.patch import apply_merge_patch
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.keeping import Keeper
@@ -24,10 +24,10 @@ from asoreconcile.testing.arm.refusals import (
     not_supported,
     resource_not_found,
 )
-from asoreconcile.testing.arm.resources import Resource
+from asoreconcile.testing.arm.resources import ArmResource
 from asoreconcile.testing.arm.style import Answer, Style
-from asoreconcile.testing.arm.writes import Writes
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.arm.writes import ArmWriteHandler
+from asoreconcile.testing.http import HttpResponse
 
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -42,13 +42,13 @@ class Provider:
         self._views = estate.views
         self._operations = estate.operations
         self._keeper = Keeper(estate)
-        self._writes = Writes(estate)
+        self._writes = ArmWriteHandler(estate)
 
-    def seed(self, address: Address, body: JsonObject, *, state: str = "") -> None:
+    def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
         """Put a resource there without a request. state: "" is what it ends in."""
         self._keeper.seed(address, body, state=state)
 
-    def get(self, address: Address) -> Response:
+    def get(self, address: ArmAddress) -> HttpResponse:
         """Raises RefusedError 404."""
         if not self._styles[address.type].readable:
             return not_supported("GET")
@@ -59,28 +59,28 @@ class Provider:
             return answer(200, before.body)
         return self._views.response(200, self._existing(address, "GET"), is_read=True)
 
-    def head(self, address: Address) -> Response:
+    def head(self, address: ArmAddress) -> HttpResponse:
         """Raises RefusedError 404."""
         self._existing(address, "HEAD")
         return answer(204)
 
     def put(
         self,
-        address: Address,
+        address: ArmAddress,
         body: JsonObject,
         api_version: str,
         headers: Mapping[str, str] = _NO_HEADERS,
-    ) -> Response:
+    ) -> HttpResponse:
         """Create or replace. headers: conditions. Raises RefusedError."""
         return self._write(address, body, api_version, headers)
 
     def patch(
         self,
-        address: Address,
+        address: ArmAddress,
         body: JsonObject,
         api_version: str,
         headers: Mapping[str, str] = _NO_HEADERS,
-    ) -> Response:
+    ) -> HttpResponse:
         """Change some members of what is there, such as its tags; children stay.
 
         headers: conditions. Raises RefusedError.
@@ -91,13 +91,13 @@ class Provider:
 
     def _write(
         self,
-        address: Address,
+        address: ArmAddress,
         body: JsonObject,
         api_version: str,
         headers: Mapping[str, str],
         *,
         is_patch: bool = False,
-    ) -> Response:
+    ) -> HttpResponse:
         self._estate.scopes.check(address, "PUT")
         present = self._resources.find(address.id)
         etag = self._views.etag(present) if present else ""
@@ -130,10 +130,10 @@ class Provider:
 
     def delete(
         self,
-        address: Address,
+        address: ArmAddress,
         api_version: str,
         headers: Mapping[str, str] = _NO_HEADERS,
-    ) -> Response:
+    ) -> HttpResponse:
         """headers: conditions. Raises RefusedError."""
         self._estate.scopes.check(address, "DELETE")
         style = self._styles[address.type]
@@ -170,36 +170,36 @@ class Provider:
         headers = self._estate.monitors.headers(running, location=_location(resource))
         return _deleted(told, headers)
 
-    def _note_write(self, address: Address, present: Resource | None) -> None:
+    def _note_write(self, address: ArmAddress, present: ArmResource | None) -> None:
         shown = None if present is None else self._views.body(present)
         self._estate.lag.note_write(address.key, shown)
 
-    def _stuck_or(self, style: Style, address: Address) -> Style:
+    def _stuck_or(self, style: Style, address: ArmAddress) -> Style:
         """The style, but for an operation that is planned never to end."""
         if self._estate.faults.stuck.take(address.id) is None:
             return style
         return attrs.evolve(style, seconds=math.inf, polls=None)
 
-    def _check_planned(self, method: str, address: Address) -> None:
+    def _check_planned(self, method: str, address: ArmAddress) -> None:
         refused = self._estate.faults.refusals.take(f"{method} {address.id}")
         if refused is not None:
             raise refused
 
-    def _absent_delete(self, address: Address, style: Style) -> Response:
+    def _absent_delete(self, address: ArmAddress, style: Style) -> HttpResponse:
         if address.is_group:
             raise group_not_found(address.name)
         if style.absent_delete == 404:
             raise self._not_found(address)
         return answer(204)
 
-    def _existing(self, address: Address, method: str) -> Resource:
+    def _existing(self, address: ArmAddress, method: str) -> ArmResource:
         resource = self._resources.find(address.id)
         if resource is not None:
             return resource
         self._estate.scopes.check(address, method)
         raise self._not_found(address)
 
-    def _not_found(self, address: Address) -> RefusedError:
+    def _not_found(self, address: ArmAddress) -> RefusedError:
         if address.is_group:
             return group_not_found(address.name)
         if code := self._styles[address.type].absent:
@@ -207,7 +207,7 @@ class Provider:
             return RefusedError(404, code, message, from_gateway=False)
         return resource_not_found(address)
 
-    def _begun(self, operation: Operation, resource: Resource) -> Response:
+    def _begun(self, operation: Operation, resource: ArmResource) -> HttpResponse:
         told = operation.answer
         headers = self._estate.monitors.headers(operation, location=_location(resource))
         if told.body == "empty":
@@ -218,7 +218,7 @@ class Provider:
         return self._views.response(told.status, resource, headers)
 
     def _end_put(
-        self, resource: Resource, failed: Failure | None, *, is_new: bool
+        self, resource: ArmResource, failed: Failure | None, *, is_new: bool
     ) -> None:
         style = self._styles[resource.address.type]
         if failed is not None:
@@ -231,14 +231,14 @@ class Provider:
             until = self._estate.clock.monotonic() + style.lingers_seconds
             resource.lingers_until = until
 
-    def _end_delete(self, resource: Resource, failed: Failure | None) -> None:
+    def _end_delete(self, resource: ArmResource, failed: Failure | None) -> None:
         if failed is None:
             self._keeper.remove(resource)
         else:
             resource.enter(self._styles[resource.address.type].done)
 
 
-def _deleted(told: Answer, headers: dict[str, str] | None = None) -> Response:
+def _deleted(told: Answer, headers: dict[str, str] | None = None) -> HttpResponse:
     """What a DELETE is answered; the body is some object, `null` or none (V6)."""
     if told.body == "object":
         return answer(told.status, {"status": "Enqueued"}, headers)
@@ -247,5 +247,5 @@ def _deleted(told: Answer, headers: dict[str, str] | None = None) -> Response:
     return answer(told.status, headers=headers)
 
 
-def _location(resource: Resource) -> str:
+def _location(resource: ArmResource) -> str:
     return str(resource.body.get("location") or "").replace(" ", "").lower()

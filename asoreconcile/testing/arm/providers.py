@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 
 
@@ -45,7 +45,7 @@ class Providers:
         """Take only these api-versions of a type."""
         self._versions[type_.lower()] = frozenset(versions)
 
-    def check(self, address: Address, api_version: str) -> None:
+    def check(self, address: ArmAddress, api_version: str) -> None:
         """Raises RefusedError 400 or 409."""
         namespace = address.type_name.partition("/")[0]
         if self.show(namespace)["registrationState"] != "Registered":

@@ -6,8 +6,8 @@ from typing import Any
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm import envelopes
-from asoreconcile.testing.arm.address import Address
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.arm.address import ArmAddress
+from asoreconcile.testing.http import HttpResponse
 
 JSON_TYPE = envelopes.JSON_TYPE
 _VERBS = {"GET": "read", "HEAD": "read", "PUT": "write", "DELETE": "delete"}
@@ -37,7 +37,7 @@ class RefusedError(Exception):
         if from_gateway:
             self.headers.setdefault("x-ms-failure-cause", "gateway")
 
-    def response(self, envelope: str = "arm") -> Response:
+    def response(self, envelope: str = "arm") -> HttpResponse:
         """envelope: how the provider words its errors; ARM's own have its envelope."""
         if self.extra:
             fields = {"code": self.code, "message": str(self), **self.extra}
@@ -54,25 +54,25 @@ def error(
     headers: Mapping[str, str] | None = None,
     *,
     envelope: str = "arm",
-) -> Response:
+) -> HttpResponse:
     """An error in one of the `envelopes`."""
     body, content_type = envelopes.wrap(envelope, status, code, message)
     typed = {"Content-Type": content_type} if content_type else {}
-    return Response(status, body, {**typed, **(headers or {})})
+    return HttpResponse(status, body, {**typed, **(headers or {})})
 
 
 def answer(
     status: int, body: Any = b"", headers: Mapping[str, str] | None = None
-) -> Response:
+) -> HttpResponse:
     """A JSON answer. body: b"" is none; None is the literal `null`."""
     if body == b"":
-        return Response(status, b"", dict(headers or {}))
-    return Response(
+        return HttpResponse(status, b"", dict(headers or {}))
+    return HttpResponse(
         status, jsontext.dumps(body), {"Content-Type": JSON_TYPE, **(headers or {})}
     )
 
 
-def not_supported(method: str) -> Response:
+def not_supported(method: str) -> HttpResponse:
     """A method that a resource does not have (V4)."""
     message = f"The requested resource does not support http method '{method}'."
     return error(405, "", message, envelope="message")
@@ -94,7 +94,7 @@ def group_not_found(name: str) -> RefusedError:
     )
 
 
-def resource_not_found(address: Address) -> RefusedError:
+def resource_not_found(address: ArmAddress) -> RefusedError:
     """404 ResourceNotFound, naming the type, all names and the group, as ARM
     does (V3).
     """
@@ -107,7 +107,9 @@ def resource_not_found(address: Address) -> RefusedError:
     )
 
 
-def parent_not_found(address: Address, missing: Address, method: str) -> RefusedError:
+def parent_not_found(
+    address: ArmAddress, missing: ArmAddress, method: str
+) -> RefusedError:
     """missing: the parent, or what is above it, that is not there."""
     inner = address.type_name.partition("/")[2]
     return RefusedError(

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 
 # Paths below `properties`; the last part is the collection's name.
 EMBEDDED: dict[str, tuple[str, ...]] = {
@@ -34,14 +34,14 @@ def collection_of(path: str) -> str:
 
 
 @attrs.define(eq=False)
-class Resource:
+class ArmResource:
     """One resource. body: as it is shown, without a state and embedded children.
     sent: the last body that was written. state: its provisioningState, "" for none.
     version: grows with each change. lingers_until: on the server's clock, when the
     state stops looking busy. created_at, changed_at: times as ARM writes them.
     """
 
-    address: Address
+    address: ArmAddress
     body: JsonObject = attrs.field(repr=False)
     sent: JsonObject = attrs.field(repr=False)
     state: str = ""
@@ -60,33 +60,33 @@ class Resources:
     """All resources by id. The caller holds the server's lock."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Resource] = {}
+        self._all: dict[str, ArmResource] = {}
         self._lives: dict[str, int] = {}
 
-    def __iter__(self) -> Iterator[Resource]:
+    def __iter__(self) -> Iterator[ArmResource]:
         return iter(list(self._all.values()))
 
-    def find(self, id_: str) -> Resource | None:
+    def find(self, id_: str) -> ArmResource | None:
         """The resource of an id in any casing; None if there is none."""
         return self._all.get(id_.lower())
 
-    def put(self, resource: Resource) -> None:
+    def put(self, resource: ArmResource) -> None:
         """Enter a resource, in the place of one that has its id."""
         self._all[resource.address.key] = resource
 
-    def born(self, address: Address) -> Address:
+    def born(self, address: ArmAddress) -> ArmAddress:
         """The address of a resource that is made now, with a life of its own."""
         count = self._lives[address.key] = self._lives.get(address.key, 0) + 1
         life = address.key if count == 1 else f"{address.key}#{count}"
         return attrs.evolve(address, life=life)
 
-    def remove(self, id_: str) -> list[Resource]:
+    def remove(self, id_: str) -> list[ArmResource]:
         """Drop a resource and all below it; returns them."""
         key = id_.lower()
         gone = [k for k in self._all if k == key or k.startswith(key + "/")]
         return [self._all.pop(k) for k in gone]
 
-    def children(self, parent: Address, collection: str) -> list[Resource]:
+    def children(self, parent: ArmAddress, collection: str) -> list[ArmResource]:
         """The direct children of one collection, in the order they were made."""
         prefix = f"{parent.key}/{collection.lower()}/"
         return [
@@ -95,7 +95,7 @@ class Resources:
             if key.startswith(prefix) and "/" not in key[len(prefix) :]
         ]
 
-    def listed(self, path: str) -> list[Resource]:
+    def listed(self, path: str) -> list[ArmResource]:
         """The members of a collection's path, at its scope or anywhere below."""
         prefix = path.lower().rstrip("/") + "/"
         direct = [

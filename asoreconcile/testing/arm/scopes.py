@@ -8,7 +8,7 @@ import re
 from datetime import date
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
     group_not_found,
@@ -16,7 +16,7 @@ from asoreconcile.testing.arm.refusals import (
     resource_not_found,
     subscription_not_found,
 )
-from asoreconcile.testing.arm.resources import Resource, Resources
+from asoreconcile.testing.arm.resources import ArmResource, Resources
 from asoreconcile.testing.arm.shapes import check_name_form, check_shape
 from asoreconcile.testing.arm.styles import Styles
 
@@ -36,13 +36,13 @@ class Scopes:
         self._resources = resources
         self._styles = styles
 
-    def check_subscription(self, address: Address) -> None:
+    def check_subscription(self, address: ArmAddress) -> None:
         """Raises RefusedError 404."""
         subscription = address.subscription.lower()
         if subscription and subscription not in self._subscriptions:
             raise subscription_not_found(address.subscription)
 
-    def check(self, address: Address, method: str) -> None:
+    def check(self, address: ArmAddress, method: str) -> None:
         """What is above a resource must exist. Raises RefusedError 404."""
         self.check_subscription(address)
         if (
@@ -73,7 +73,7 @@ class Scopes:
         """The ids of those that there are."""
         return sorted(self._subscriptions)
 
-    def _check_parent(self, address: Address, method: str) -> None:
+    def _check_parent(self, address: ArmAddress, method: str) -> None:
         missing = None
         above = parse(address.parent)
         while above is not None and self._resources.find(above.id) is None:
@@ -105,7 +105,9 @@ def check_api_version(api_version: str) -> None:
         )
 
 
-def check_body(address: Address, body: JsonObject, present: Resource | None) -> None:
+def check_body(
+    address: ArmAddress, body: JsonObject, present: ArmResource | None
+) -> None:
     """A body must fit its path, and the place it has. Raises RefusedError."""
     check_name_form(address)
     check_shape(address, body)
@@ -127,7 +129,7 @@ def check_body(address: Address, body: JsonObject, present: Resource | None) -> 
         )
 
 
-def _check_state(body: JsonObject, present: Resource | None) -> None:
+def _check_state(body: JsonObject, present: ArmResource | None) -> None:
     """A state that was read before and sent back must still hold (V2)."""
     given = (body.get("properties") or {}).get("provisioningState")
     if given and present is not None and given != present.state:
@@ -138,7 +140,7 @@ def _check_state(body: JsonObject, present: Resource | None) -> None:
         )
 
 
-def _check_identity(address: Address, body: JsonObject) -> None:
+def _check_identity(address: ArmAddress, body: JsonObject) -> None:
     said = {
         "id": (body.get("id"), address.id),
         "name": (str(body.get("name") or "").rpartition("/")[2], address.name),

@@ -18,15 +18,15 @@ from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.cloud import Cloud, bearer_token
-from asoreconcile.testing.arm.control import PREFIX, Control
+from asoreconcile.testing.arm.control import PREFIX, ArmControl
 from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway
-from asoreconcile.testing.arm.journal import Exchange, exchange, matching
+from asoreconcile.testing.arm.journal import JournalEntry, exchange, matching
 from asoreconcile.testing.arm.lag import Lag
-from asoreconcile.testing.arm.listing import Listing
+from asoreconcile.testing.arm.listing import ListHandler
 from asoreconcile.testing.arm.machine import Machine
-from asoreconcile.testing.arm.monitors import Monitors
+from asoreconcile.testing.arm.monitors import MonitorRegistry
 from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.providers import Providers
@@ -40,7 +40,7 @@ from asoreconcile.testing.arm.throttling import Throttling
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.graph import GraphServer
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _GROUP = re.compile(r"/v1\.0/groups/([0-9a-fA-F-]{36})")
 
@@ -86,7 +86,7 @@ class ArmServer(Cloud):
             public_url=public_url,
         )
         clock = clock or SystemClock()
-        self.journal: list[Exchange] = []
+        self.journal: list[JournalEntry] = []
         self._clock = clock
         self._lock = threading.RLock()
         self.styles = Styles()
@@ -101,13 +101,13 @@ class ArmServer(Cloud):
             resources=self._resources,
             views=views,
             operations=Operations(clock, seconds=lro),
-            monitors=Monitors(self.url, retry_after=retry_after),
+            monitors=MonitorRegistry(self.url, retry_after=retry_after),
             scopes=scopes,
             faults=self.faults,
             lag=Lag(clock, read_lag),
             providers=Providers(clock),
             tenants=Tenants(self.entra),
-            listing=Listing(
+            listing=ListHandler(
                 self.url, self._resources, views, scopes, page_size=page_size
             ),
             throttling=Throttling(clock) if throttle else None,
@@ -126,7 +126,7 @@ class ArmServer(Cloud):
         )
         self.graph.faults.latency_seconds = latency
         self.entra.audiences = self.graph.audiences
-        self._control = Control(control_token, self)
+        self._control = ArmControl(control_token, self)
 
     def start(self) -> None:
         super().start()
@@ -174,7 +174,7 @@ class ArmServer(Cloud):
 
     def requests(
         self, method: str = "", path: str = "", *, status: int | None = None
-    ) -> list[Exchange]:
+    ) -> list[JournalEntry]:
         """The journalled exchanges of a method, a path that holds a text, a status."""
         with self._lock:
             entries = list(self.journal)
@@ -209,7 +209,7 @@ class ArmServer(Cloud):
         with self._lock:
             self._resources.remove(id_)
 
-    def serve(self, request: Request) -> Response:
+    def serve(self, request: HttpRequest) -> HttpResponse:
         """Answer and write the journal; requests of the control path aside."""
         if request.path.startswith(PREFIX):
             return self._control.handle(request)
@@ -221,7 +221,7 @@ class ArmServer(Cloud):
             self._note(request, status)
         return response
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: HttpRequest) -> HttpResponse:
         """The simulator's answer to one request; called by connection threads, one at a
         time.
 
@@ -231,7 +231,7 @@ class ArmServer(Cloud):
         with self._lock:
             return self._gateway.handle(request, grant.client_id if grant else "")
 
-    def _note(self, request: Request, status: int) -> None:
+    def _note(self, request: HttpRequest, status: int) -> None:
         """Journal a request. status: 0 for a dropped connection."""
         with self._lock:
             look = self._gateway.look(request)
@@ -248,7 +248,7 @@ class ArmServer(Cloud):
         with self._lock:
             return any(object_id in _principals(r.body) for r in self._resources)
 
-    def _note_graph(self, request: Request, status: int) -> None:
+    def _note_graph(self, request: HttpRequest, status: int) -> None:
         """Journal a request of Microsoft Graph, as one about its group."""
         found = _GROUP.match(request.path)
         group = found[1] if found else ""

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from asoreconcile.objects import JsonObject, dig
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import EMBEDDED
 
@@ -15,7 +15,7 @@ _KEYS = "microsoft.appconfiguration/configurationstores/keyvalues"
 _NAME = re.compile(r"[^<>%&\\?/\x00-\x1f\x7f]{1,260}")
 
 
-def check_name_form(address: Address) -> None:
+def check_name_form(address: ArmAddress) -> None:
     """Raises RefusedError 400. Rule: I3."""
     if address.is_group:
         if not _GROUP_NAME.fullmatch(address.name):
@@ -33,7 +33,7 @@ def check_name_form(address: Address) -> None:
         )
 
 
-def check_shape(address: Address, body: JsonObject) -> None:
+def check_shape(address: ArmAddress, body: JsonObject) -> None:
     """Members of the envelope are of their types. Raises RefusedError 400."""
     _need(body, "properties", dict)
     _need(body, "identity", dict)

@@ -12,7 +12,7 @@ import attrs
 # resource itself, relative (W5). resource: the resource itself, absolute, and foreign:
 # on another host, both beside an async one (W11).
 Monitor = Literal["async", "location", "self", "resource", "foreign"]
-Body = Literal["resource", "operation", "empty", "null", "object"]
+AnswerBody = Literal["resource", "operation", "empty", "null", "object"]
 _MONITORS: dict[str, Monitor] = {
     "A": "async",
     "L": "location",
@@ -20,7 +20,7 @@ _MONITORS: dict[str, Monitor] = {
     "resource": "resource",
     "foreign": "foreign",
 }
-_BODIES: dict[str, Body] = {
+_BODIES: dict[str, AnswerBody] = {
     "op": "operation",
     "empty": "empty",
     "null": "null",
@@ -39,7 +39,7 @@ class Answer:
     monitors: tuple[Monitor, ...] = ()
     retry_after: tuple[int, ...] = ()
     state: str = ""
-    body: Body = "resource"
+    body: AnswerBody = "resource"
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -76,7 +76,7 @@ def _answer(value: str | Answer) -> Answer:
 
 
 @attrs.frozen
-class Monitors:
+class MonitorStyle:
     """What monitors look like.
 
     place: below `locations` of the subscription, below the group or the resource (both
@@ -111,7 +111,7 @@ class Style:
     create: Answer = attrs.field(converter=_answer)
     update: Answer = attrs.field(converter=_answer)
     delete: Answer = attrs.field(converter=_answer)
-    monitors: Monitors = Monitors()
+    monitors: MonitorStyle = MonitorStyle()
     done: str = "Succeeded"
     words: tuple[str, ...] = ("InProgress",)
     report: Literal["status", "name", "id", "error"] = "status"

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.testing.arm.recorded import ROWS
-from asoreconcile.testing.arm.style import Monitors, Style
+from asoreconcile.testing.arm.style import MonitorStyle, Style
 
 _DEFAULT_ROW = ("201 A Creating", "200 A Updating", "202 A+L")
 _LOWER_GROUPS = ("resourcegroups",)
@@ -66,17 +66,17 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "resources",
         {
-            "monitors": Monitors(renewed="some", paths=("operationresults",) * 2),
+            "monitors": MonitorStyle(renewed="some", paths=("operationresults",) * 2),
         },
     ),
     (
         "storage/storageaccounts",
-        {"monitors": Monitors(renewed="each", paths=("asyncoperations",) * 2)},
+        {"monitors": MonitorStyle(renewed="each", paths=("asyncoperations",) * 2)},
     ),
     (
         "dbforpostgresql",
         {
-            "monitors": Monitors(paths=("azureAsyncOperation", "operationResults")),
+            "monitors": MonitorStyle(paths=("azureAsyncOperation", "operationResults")),
             "report": "name",
             "orphan": "ResourceNotFound",
         },
@@ -85,7 +85,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "dbformysql",
         {
-            "monitors": Monitors(paths=("azureAsyncOperation", "operationResults")),
+            "monitors": MonitorStyle(paths=("azureAsyncOperation", "operationResults")),
             "report": "name",
             "orphan": "ResourceNotFound",
         },
@@ -95,7 +95,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "documentdb",
         {
-            "monitors": Monitors(paths=("operationsStatus", "operationResults")),
+            "monitors": MonitorStyle(paths=("operationsStatus", "operationResults")),
             "words": ("Enqueued", "Dequeued"),
             "envelope": "bare",
             "orphan": "ResourceNotFound",
@@ -104,7 +104,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "documentdb/mongoclusters",
         {
-            "monitors": Monitors(
+            "monitors": MonitorStyle(
                 renewed="each",
                 paths=(
                     "mongoClusterAzureAsyncOperation",
@@ -116,7 +116,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
             "envelope": "arm",
         },
     ),
-    ("compute", {"report": "name", "monitors": Monitors(shared=True)}),
+    ("compute", {"report": "name", "monitors": MonitorStyle(shared=True)}),
     (
         "containerservice",
         {
@@ -138,7 +138,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "cache",
         {
-            "monitors": Monitors(
+            "monitors": MonitorStyle(
                 renewed="each", paths=("asyncOperations", "operationresults")
             ),
             "report": "id",
@@ -157,7 +157,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "cdn",
         {
-            "monitors": Monitors(
+            "monitors": MonitorStyle(
                 place="group",
                 paths=("operationresults", "operationresults/{id}/results/{name}"),
             ),
@@ -168,7 +168,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "communication",
         {
-            "monitors": Monitors(
+            "monitors": MonitorStyle(
                 poll_status=202, paths=("operationStatuses", "operationResults")
             ),
             "report": "id",
@@ -204,23 +204,23 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
         {"casing": ("microsoft.insights", "scheduledqueryrules")},
     ),
     ("apimanagement", {"etag": "strong"}),
-    ("apimanagement/service", {"monitors": Monitors(place="query")}),
+    ("apimanagement/service", {"monitors": MonitorStyle(place="query")}),
     ("apimanagement/service/products", {"delete_needs_match": True}),
     ("apimanagement/service/products/apis", {"readable": False}),
     ("apimanagement/service/products/groups", {"readable": False}),
-    ("appconfiguration", {"monitors": Monitors(shared=True)}),
+    ("appconfiguration", {"monitors": MonitorStyle(shared=True)}),
     (
         "kubernetesconfiguration",
-        {"monitors": Monitors(place="resource"), "report": "id"},
+        {"monitors": MonitorStyle(place="resource"), "report": "id"},
     ),
     ("signalrservice", {"casing": ("SignalR",), "report": "id"}),
-    ("signalrservice", {"monitors": Monitors(place="resource")}),
-    ("synapse", {"monitors": Monitors(place="resource")}),
+    ("signalrservice", {"monitors": MonitorStyle(place="resource")}),
+    ("synapse", {"monitors": MonitorStyle(place="resource")}),
     ("dataprotection", {"report": "id", "absent": "UserErrorGenericResourceNotFound"}),
     (
         "containerregistry",
         {
-            "monitors": Monitors(place="resource", renewed="each"),
+            "monitors": MonitorStyle(place="resource", renewed="each"),
             "words": ("Creating",),
         },
     ),
@@ -265,7 +265,7 @@ class Styles:
         self._own[type_.lower()] = style
 
     def change(self, type_: str, **fields: Any) -> None:
-        """Change some fields of a type's style (`Style`, or `Monitors` by its name)."""
+        """Change fields of a type's style (`Style`, or `MonitorStyle` by its name)."""
         self[type_] = attrs.evolve(self[type_], **fields)
 
 

@@ -6,12 +6,12 @@ another tenant's subscription needs that tenant's token beside it, in
 """
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address, parse
+from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.applications import ARM_AUDIENCES
 from asoreconcile.testing.arm.entra import Entra
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import references
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 
 HEADER = "x-ms-authorization-auxiliary"
 _MOST = 3
@@ -29,7 +29,7 @@ class Tenants:
         self._entra.add_tenant(tenant_id)
         self._by_subscription[subscription_id.lower()] = tenant_id.lower()
 
-    def shown(self, request: Request) -> frozenset[str]:
+    def shown(self, request: HttpRequest) -> frozenset[str]:
         """The tenants whose tokens a request shows beside its own.
 
         Raises RefusedError 401.
@@ -40,7 +40,9 @@ class Tenants:
             raise _bad_token(f"{len(tokens)} tokens are more than {_MOST}.")
         return frozenset(self._tenant(token) for token in tokens)
 
-    def check(self, address: Address, body: JsonObject, shown: frozenset[str]) -> None:
+    def check(
+        self, address: ArmAddress, body: JsonObject, shown: frozenset[str]
+    ) -> None:
         """Raises RefusedError 403 for what a body names in a tenant not shown."""
         for id_ in references(body):
             found = parse(id_)

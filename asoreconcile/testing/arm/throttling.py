@@ -13,7 +13,7 @@ import attrs
 from asoreconcile.clock import Clock
 from asoreconcile.testing.arm.refusals import RefusedError
 
-Kind = Literal["reads", "writes", "deletes"]
+RequestKind = Literal["reads", "writes", "deletes"]
 _GLOBAL_FACTOR = 15
 
 
@@ -29,7 +29,7 @@ class Size:
         return Size(self.capacity * factor, self.refill_per_second * factor)
 
 
-PUBLISHED: dict[Kind, Size] = {
+PUBLISHED: dict[RequestKind, Size] = {
     "reads": Size(250, 25),
     "writes": Size(200, 10),
     "deletes": Size(200, 10),
@@ -52,13 +52,17 @@ class _Bucket:
 class Throttling:
     """All buckets of a server. The caller holds the server's lock."""
 
-    def __init__(self, clock: Clock, sizes: dict[Kind, Size] | None = None) -> None:
+    def __init__(
+        self, clock: Clock, sizes: dict[RequestKind, Size] | None = None
+    ) -> None:
         """sizes: of one principal's buckets, by kind of request."""
         self._clock = clock
         self._sizes = sizes or PUBLISHED
-        self._buckets: dict[tuple[str, str, Kind], _Bucket] = {}
+        self._buckets: dict[tuple[str, str, RequestKind], _Bucket] = {}
 
-    def take(self, principal: str, subscription: str, kind: Kind) -> dict[str, str]:
+    def take(
+        self, principal: str, subscription: str, kind: RequestKind
+    ) -> dict[str, str]:
         """Take one request out; the headers that say what is left.
 
         Raises RefusedError 429.
@@ -85,11 +89,15 @@ class Throttling:
         everyones.level -= 1
         return headers
 
-    def _bucket(self, key: tuple[str, str, Kind], size: Size, now: float) -> _Bucket:
+    def _bucket(
+        self, key: tuple[str, str, RequestKind], size: Size, now: float
+    ) -> _Bucket:
         return self._buckets.setdefault(key, _Bucket(size, size.capacity, now))
 
 
-def _too_many(bucket: _Bucket, now: float, *, scope: str, kind: Kind) -> RefusedError:
+def _too_many(
+    bucket: _Bucket, now: float, *, scope: str, kind: RequestKind
+) -> RefusedError:
     if now >= bucket.closed_until:
         lacking = max(1.0 - bucket.level, 0.0) / bucket.size.refill_per_second
         bucket.closed_until = now + max(1, math.ceil(lacking))

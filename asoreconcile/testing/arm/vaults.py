@@ -3,16 +3,16 @@
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.resources import Resource
+from asoreconcile.testing.arm.resources import ArmResource
 
 _VAULTS = "microsoft.keyvault/vaults"
 
 
 @attrs.frozen
 class _Deleted:
-    address: Address
+    address: ArmAddress
     location: str
 
 
@@ -22,7 +22,7 @@ class SoftDeletedVaults:
     def __init__(self) -> None:
         self._deleted: dict[str, _Deleted] = {}
 
-    def note_removed(self, resource: Resource) -> None:
+    def note_removed(self, resource: ArmResource) -> None:
         """Keep the name of a removed vault taken until it is purged; other types are
         ignored.
         """
@@ -31,7 +31,7 @@ class SoftDeletedVaults:
             location = str(resource.body.get("location") or "")
             self._deleted[address.name.lower()] = _Deleted(address, location)
 
-    def check_put(self, address: Address, body: JsonObject) -> None:
+    def check_put(self, address: ArmAddress, body: JsonObject) -> None:
         """A put recovers, or is refused for a name that is held."""
         if address.type != _VAULTS:
             return

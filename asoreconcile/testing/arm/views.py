@@ -14,13 +14,13 @@ from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.arm.resources import (
     EMBEDDED,
     SHOWN,
-    Resource,
+    ArmResource,
     Resources,
     collection_of,
 )
 from asoreconcile.testing.arm.style import Style
 from asoreconcile.testing.arm.styles import Styles
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 _ETAGS = uuid.UUID("5d0a4a52-5a0b-4f8e-8f14-8c4b3c1b7a10")
 
@@ -33,7 +33,7 @@ class Views:
         self._styles = styles
         self._clock = clock
 
-    def body(self, resource: Resource) -> JsonObject:
+    def body(self, resource: ArmResource) -> JsonObject:
         """A copy of what a GET shows."""
         style = self._styles[resource.address.type]
         body: JsonObject = copy_json(resource.body)
@@ -54,7 +54,7 @@ class Views:
         return body
 
     def _show_children(
-        self, resource: Resource, properties: JsonObject, path: str
+        self, resource: ArmResource, properties: JsonObject, path: str
     ) -> None:
         children = self._resources.children(resource.address, collection_of(path))
         *above, leaf = path.split(".")
@@ -67,11 +67,11 @@ class Views:
     def response(
         self,
         status: int,
-        resource: Resource,
+        resource: ArmResource,
         headers: Mapping[str, str] | None = None,
         *,
         is_read: bool = False,
-    ) -> Response:
+    ) -> HttpResponse:
         """The resource as an answer, with its ETag if it has one.
 
         is_read: the answer to a GET; some types send the header then only.
@@ -82,7 +82,7 @@ class Views:
         extra = {"ETag": etag} if etag else {}
         return answer(status, self.body(resource), {**extra, **(headers or {})})
 
-    def etag(self, resource: Resource) -> str:
+    def etag(self, resource: ArmResource) -> str:
         """The tag of a resource's version; "" for types without any (H3).
 
         Who shows children in its own body has another tag once one of them changes.
@@ -101,7 +101,7 @@ class Views:
         return quoted[kind]
 
 
-def _shown_id(resource: Resource, style: Style) -> str:
+def _shown_id(resource: ArmResource, style: Style) -> str:
     """The id as the provider gives it back (I2, W22)."""
     address = resource.address
     if style.other_id:

@@ -1,15 +1,15 @@
 """What the providers themselves refuse of a write, once ARM let it through."""
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm.address import Address
+from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.names import check_name
 from asoreconcile.testing.arm.refusals import RefusedError
-from asoreconcile.testing.arm.resources import Resource
+from asoreconcile.testing.arm.resources import ArmResource
 from asoreconcile.testing.arm.scopes import check_body
 
 
-class Writes:
+class ArmWriteHandler:
     """The caller holds the server's lock."""
 
     def __init__(self, estate: Estate) -> None:
@@ -19,7 +19,7 @@ class Writes:
         self._vaults = estate.vaults
 
     def check(
-        self, address: Address, body: JsonObject, present: Resource | None
+        self, address: ArmAddress, body: JsonObject, present: ArmResource | None
     ) -> None:
         """Raises RefusedError."""
         check_body(address, body, present)
@@ -37,7 +37,7 @@ class Writes:
         self._check_idle(address, body, present)
 
     def _check_idle(
-        self, address: Address, body: JsonObject, present: Resource | None
+        self, address: ArmAddress, body: JsonObject, present: ArmResource | None
     ) -> None:
         running = self._operations.running(address.key)
         if running is not None and (present is None or present.sent != body):

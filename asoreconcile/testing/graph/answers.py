@@ -7,7 +7,7 @@ from typing import Any
 
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 
 _JSON = "application/json;odata.metadata=minimal;odata.streaming=true;charset=utf-8"
 
@@ -27,7 +27,7 @@ class GraphRefusal(Exception):  # noqa: N818 - the protocol's own word for it
         self.status, self.code = status, code
         self.headers = dict(headers or {})
 
-    def response(self, now: datetime, client_request_id: str = "") -> Response:
+    def response(self, now: datetime, client_request_id: str = "") -> HttpResponse:
         """The error as Graph words it."""
         request_id = str(uuid.uuid4())
         inner = {
@@ -45,12 +45,12 @@ def answer(
     headers: Mapping[str, str] | None = None,
     *,
     request_id: str = "",
-) -> Response:
+) -> HttpResponse:
     """body: JSON; None is an answer without one."""
     marks = {"request-id": request_id or str(uuid.uuid4()), **(headers or {})}
     if body is None:
-        return Response(status, b"", marks)
-    return Response(status, jsontext.dumps(body), {"Content-Type": _JSON, **marks})
+        return HttpResponse(status, b"", marks)
+    return HttpResponse(status, jsontext.dumps(body), {"Content-Type": _JSON, **marks})
 
 
 def entity(url: str, set_: str, body: JsonObject) -> JsonObject:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from asoreconcile.testing.fault_injection import InjectedFault
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.graph.answers import GraphRefusal
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _CODES = {
     401: "InvalidAuthenticationToken",
@@ -43,7 +43,7 @@ class GraphFaults(Faults):
             method, path, 429, message=message, retry_after=retry_after, times=times
         )
 
-    def refused(self, mishap: InjectedFault, request: Request) -> Response:
+    def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:
         refusal = _refusal(mishap.status, "", mishap.message, mishap.retry_after)
         return refusal.response(_now(), request.headers.get("client-request-id", ""))
 

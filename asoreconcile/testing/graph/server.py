@@ -17,7 +17,7 @@ from asoreconcile.testing.graph.answers import GraphRefusal
 from asoreconcile.testing.graph.directory import Directory, Group
 from asoreconcile.testing.graph.faults import GraphFaults
 from asoreconcile.testing.graph.service import GraphService
-from asoreconcile.testing.http import HttpsServer, Request, Response, Server
+from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
 
 GLOBAL_AUDIENCE = "https://graph.microsoft.com"
 
@@ -30,10 +30,10 @@ class GraphServer(Server):
         *,
         certificate: tuple[bytes, bytes],
         clock: Clock,
-        grant: Callable[[Request], Grant | None],
+        grant: Callable[[HttpRequest], Grant | None],
         tenant_id: str,
         knows: Callable[[str], bool] = lambda _: False,
-        note: Callable[[Request, int], None] = lambda *_: None,
+        note: Callable[[HttpRequest, int], None] = lambda *_: None,
         port: int = 0,
         page_size: int = 0,
     ) -> None:
@@ -134,7 +134,7 @@ class GraphServer(Server):
                 return group
         raise KeyError(group_id)
 
-    def _serve(self, request: Request) -> Response:
+    def _serve(self, request: HttpRequest) -> HttpResponse:
         status = 0
         try:
             response = self.faults.around(request, self._answer)
@@ -143,7 +143,7 @@ class GraphServer(Server):
             self._note(request, status)
         return response
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> HttpResponse:
         try:
             with self._lock:
                 self._admit(request)
@@ -152,7 +152,7 @@ class GraphServer(Server):
             id_ = request.headers.get("client-request-id", "")
             return refusal.response(self._clock.now(), id_)
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, request: HttpRequest) -> None:
         """Raises GraphRefusal 401 for a token of another audience or tenant, 403."""
         grant = self._grant(request)
         if grant is None:

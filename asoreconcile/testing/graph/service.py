@@ -26,7 +26,7 @@ from asoreconcile.testing.graph.answers import (
     not_found,
 )
 from asoreconcile.testing.graph.directory import Directory, Group, GroupRelation
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _PATH = re.compile(
     r"^/v1\.0/groups(?:\(uniqueName='(?P<name>[^']*)'\)|/(?P<id>[^/()]+)"
@@ -46,7 +46,7 @@ class GraphService:
         self._directory = directory
         self._page_size = page_size
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: HttpRequest) -> HttpResponse:
         """Raises GraphRefusal."""
         match = _PATH.match(request.path)
         if match is None:
@@ -62,7 +62,7 @@ class GraphService:
         link = cast("GroupRelation", match["link"])
         return self._linked(request, group, link, match["object"] or "", match["ref"])
 
-    def _collection(self, request: Request) -> Response:
+    def _collection(self, request: HttpRequest) -> HttpResponse:
         if request.method == "POST":
             group = self._directory.create(_body(request))
             return self._shown(201, group, request)
@@ -81,7 +81,7 @@ class GraphService:
         name, value = match[1], match[2].replace("''", "'").lower()
         return [g for g in groups if str(g.properties[name] or "").lower() == value]
 
-    def _named(self, request: Request, name: str) -> Response:
+    def _named(self, request: HttpRequest, name: str) -> HttpResponse:
         if request.method == "GET":
             group = self._directory.named(name)
             if group is None:
@@ -99,7 +99,7 @@ class GraphService:
         made = self._directory.create(body, unique_name=name)
         return self._shown(201, made, request)
 
-    def _group(self, request: Request, group: Group) -> Response:
+    def _group(self, request: HttpRequest, group: Group) -> HttpResponse:
         if request.method == "GET":
             return self._shown(200, group, request)
         if request.method == "PATCH":
@@ -111,12 +111,12 @@ class GraphService:
 
     def _linked(
         self,
-        request: Request,
+        request: HttpRequest,
         group: Group,
         link: GroupRelation,
         object_id: str,
         ref: str,
-    ) -> Response:
+    ) -> HttpResponse:
         if not ref and not object_id:
             _only(request, "GET")
             ids = group.linked(link)
@@ -131,13 +131,13 @@ class GraphService:
         self._directory.add(group, link, str(reference or ""))
         return answer(204)
 
-    def _shown(self, status: int, group: Group, request: Request) -> Response:
+    def _shown(self, status: int, group: Group, request: HttpRequest) -> HttpResponse:
         body = _selected(group.properties, request)
         return answer(status, entity(self.url, "groups", body))
 
     def _page(
-        self, set_: str, entries: Sequence[JsonObject], request: Request
-    ) -> Response:
+        self, set_: str, entries: Sequence[JsonObject], request: HttpRequest
+    ) -> HttpResponse:
         asked = request.query.get("$top", str(_DEFAULT_PAGE))
         if not asked.isdigit() or not 1 <= int(asked) <= _MOST:
             raise bad_request(f"Invalid page size specified: '{asked}'.")
@@ -158,7 +158,7 @@ class GraphService:
 _TYPE = "#microsoft.graph.directoryObject"
 
 
-def _selected(properties: JsonObject, request: Request) -> JsonObject:
+def _selected(properties: JsonObject, request: HttpRequest) -> JsonObject:
     names = request.query.get("$select", "")
     if not names:
         return dict(properties)
@@ -168,7 +168,7 @@ def _selected(properties: JsonObject, request: Request) -> JsonObject:
     return {name: properties[name] for name in names.split(",")}
 
 
-def _body(request: Request) -> JsonObject:
+def _body(request: HttpRequest) -> JsonObject:
     try:
         body = jsontext.loads(request.body)
     except ValueError:
@@ -178,7 +178,7 @@ def _body(request: Request) -> JsonObject:
     return body
 
 
-def _only(request: Request, method: str) -> None:
+def _only(request: HttpRequest, method: str) -> None:
     if request.method != method:
         raise GraphRefusal(
             405, "Request_BadRequest", "Specified HTTP method is not allowed."

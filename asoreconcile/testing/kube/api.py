@@ -4,21 +4,21 @@ import logging
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import DropConnection, Request, Response
+from asoreconcile.testing.http import DropConnection, HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import attributes_of
-from asoreconcile.testing.kube.access.entry import Access
+from asoreconcile.testing.kube.access.entry import AccessControl
 from asoreconcile.testing.kube.access.users import User
-from asoreconcile.testing.kube.admission.reviewing import Admission
+from asoreconcile.testing.kube.admission.reviewing import WebhookAdmission
 from asoreconcile.testing.kube.discovery import groups, health, openapi, openapiproto
-from asoreconcile.testing.kube.endpoints import Endpoints
-from asoreconcile.testing.kube.kinds.resources import Kinds
+from asoreconcile.testing.kube.endpoints import ApiEndpoints
+from asoreconcile.testing.kube.kinds.resources import RestMapper
 from asoreconcile.testing.kube.kinds.targets import target_of
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire import answers
 from asoreconcile.testing.kube.wire.hooks import Services
 from asoreconcile.testing.kube.wire.status import StatusError, method_not_allowed
 from asoreconcile.testing.kube.writing.deletion import Deletions
-from asoreconcile.testing.kube.writing.writes import Writes
+from asoreconcile.testing.kube.writing.writes import WriteHandler
 
 _log = logging.getLogger(__name__)
 
@@ -40,17 +40,19 @@ class Api:
     """Answers requests from one storage. Safe from any thread."""
 
     def __init__(
-        self, storage: Storage, clock: Clock, access: Access, services: Services
+        self, storage: Storage, clock: Clock, access: AccessControl, services: Services
     ) -> None:
         """services: where webhooks are."""
-        self.kinds = Kinds(storage, services)
-        gate = Admission(storage, services, self.kinds, access.decide)
+        self.kinds = RestMapper(storage, services)
+        gate = WebhookAdmission(storage, services, self.kinds, access.decide)
         self.deletions = Deletions(storage, clock, gate)
-        self.writes = Writes(storage, self.deletions, clock, gate)
+        self.writes = WriteHandler(storage, self.deletions, clock, gate)
         self._access = access
-        self._endpoints = Endpoints(storage, self.deletions, self.writes, clock, access)
+        self._endpoints = ApiEndpoints(
+            storage, self.deletions, self.writes, clock, access
+        )
 
-    def handle(self, request: Request, user: User) -> Response:
+    def handle(self, request: HttpRequest, user: User) -> HttpResponse:
         """The answer, refusals included."""
         try:
             return self._route(request, user)
@@ -63,10 +65,10 @@ class Api:
             why = f"Internal error occurred: {error}"
             return answers.refusal(StatusError(500, "InternalError", why))
 
-    def _route(self, request: Request, user: User) -> Response:
+    def _route(self, request: HttpRequest, user: User) -> HttpResponse:
         query = request.target.partition("?")[2]
         if (told := health.answer(request.path, query)) is not None:
-            return Response(200, told.encode(), {"Content-Type": _TEXT})
+            return HttpResponse(200, told.encode(), {"Content-Type": _TEXT})
         if (document := self._document(request)) is not None:
             if request.method != "GET":
                 raise method_not_allowed()
@@ -79,7 +81,7 @@ class Api:
         target = target_of(self.kinds, request.path)
         return self._endpoints.answer(request, target, user)
 
-    def _document(self, request: Request) -> Response | None:
+    def _document(self, request: HttpRequest) -> HttpResponse | None:
         """Version, discovery and OpenAPI; None for the path of an object."""
         accept = request.headers.get("accept", "")
         kinds = self.kinds
@@ -101,7 +103,9 @@ class Api:
                 found = groups.resources(kinds, group, version)
             case ["openapi", "v2"] if openapiproto.is_wanted(accept):
                 body = openapiproto.document(kinds.all(), VERSION["gitVersion"])
-                return Response(200, body, {"Content-Type": openapiproto.MEDIA_TYPE})
+                return HttpResponse(
+                    200, body, {"Content-Type": openapiproto.MEDIA_TYPE}
+                )
             case ["openapi", "v2"]:
                 found = openapi.v2(kinds)
             case ["openapi", "v3"]:

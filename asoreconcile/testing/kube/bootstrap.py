@@ -13,10 +13,10 @@ from asoreconcile.testing.kube.access.users import (
     MASTERS,
     UNAUTHENTICATED,
 )
-from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds
+from asoreconcile.testing.kube.kinds.resources import NAMESPACES, RestMapper
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.writing.options import WriteOptions
-from asoreconcile.testing.kube.writing.writes import Writes
+from asoreconcile.testing.kube.writing.writes import WriteHandler
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _ALIVE = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
@@ -56,7 +56,9 @@ _ROLES: dict[str, tuple[list[str], list[JsonObject]]] = {
 }
 
 
-def begin(kinds: Kinds, writes: Writes, storage: Storage, *, rbac: bool) -> None:
+def begin(
+    kinds: RestMapper, writes: WriteHandler, storage: Storage, *, rbac: bool
+) -> None:
     """Make what is not there: the first namespaces, and with rbac the roles."""
     wanted = [(NAMESPACES, {"metadata": {"name": name}}) for name in _NAMESPACES]
     for role in roles() if rbac else ():

@@ -10,12 +10,12 @@ import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import is_true
-from asoreconcile.testing.kube.access.entry import Access
+from asoreconcile.testing.kube.access.entry import AccessControl
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.fields import patches
-from asoreconcile.testing.kube.kinds.targets import Target
+from asoreconcile.testing.kube.kinds.targets import RequestTarget
 from asoreconcile.testing.kube.reading import listing, watching
 from asoreconcile.testing.kube.reading.reads import FORMS, Dress, Reads
 from asoreconcile.testing.kube.store.storage import Storage
@@ -36,7 +36,7 @@ from asoreconcile.testing.kube.writing.options import (
     delete_options,
     write_options,
 )
-from asoreconcile.testing.kube.writing.writes import Writes, Written
+from asoreconcile.testing.kube.writing.writes import WriteHandler, Written
 
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
@@ -49,16 +49,16 @@ _GRACE = "gracePeriodSeconds"
 _MAP = "map[string]interface {}"
 
 
-class Endpoints:
+class ApiEndpoints:
     """Answers requests about objects. Safe from any thread."""
 
     def __init__(
         self,
         storage: Storage,
         deletions: Deletions,
-        writes: Writes,
+        writes: WriteHandler,
         clock: Clock,
-        access: Access,
+        access: AccessControl,
     ) -> None:
         self._storage = storage
         self._deletions = deletions
@@ -67,7 +67,9 @@ class Endpoints:
         self._clock = clock
         self._access = access
 
-    def answer(self, request: Request, target: Target, user: User) -> Response:
+    def answer(
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
         """The answer to a request about a target."""
         named = bool(target.name)
         match request.method:
@@ -92,13 +94,13 @@ class Endpoints:
             raise not_supported(request.method, resource.plural, resource.group)
         raise method_not_allowed()
 
-    def _read(self, request: Request, target: Target) -> Response:
+    def _read(self, request: HttpRequest, target: RequestTarget) -> HttpResponse:
         dress, sort = self._dress(request, target)
         query = request.query
         if is_true(query, "watch"):
             watch = watching.asked(query, target, dress)
             lines = watching.lines(self._storage, watch)
-            return Response(200, lines, {"Content-Type": JSON_TYPE})
+            return HttpResponse(200, lines, {"Content-Type": JSON_TYPE})
         if not target.name:
             return answers.document(
                 200, self._reads.page(target.namespace, query, dress), sort
@@ -108,7 +110,9 @@ class Endpoints:
             return answers.document(200, scale.read(target.resource, obj), sort)
         return answers.document(200, dress.one(obj), sort)
 
-    def _create(self, request: Request, target: Target, user: User) -> Response:
+    def _create(
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
         resource = target.resource
         if resource.namespaced and not target.namespace:
             if resource.is_custom:
@@ -124,7 +128,9 @@ class Endpoints:
         )
         return self._written(request, target, written)
 
-    def _replace(self, request: Request, target: Target, user: User) -> Response:
+    def _replace(
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
         resource = target.resource
         options = write_options(request, "Update", user=user)
         body = bodies.read(request, resource.kind, built_in=not resource.is_custom)
@@ -147,7 +153,9 @@ class Endpoints:
             )
         return self._written(request, target, written)
 
-    def _patch(self, request: Request, target: Target, user: User) -> Response:
+    def _patch(
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
         resource = target.resource
         sort = bodies.media_type(request)
         allowed = _CUSTOM_PATCHES if resource.is_custom else _BUILT_IN_PATCHES
@@ -175,7 +183,9 @@ class Endpoints:
         )
         return self._written(request, target, written)
 
-    def _written(self, request: Request, target: Target, written: Written) -> Response:
+    def _written(
+        self, request: HttpRequest, target: RequestTarget, written: Written
+    ) -> HttpResponse:
         dress, sort = self._dress(request, target)
         if target.subresource == _SCALE:
             shown = scale.read(target.resource, written.obj)
@@ -184,7 +194,9 @@ class Endpoints:
         code = 201 if written.created else 200
         return answers.warned(answers.document(code, shown, sort), written.warnings)
 
-    def _delete(self, request: Request, target: Target, user: User) -> Response:
+    def _delete(
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
         options = _delete_options(request, user)
         resource = target.resource
         dress, sort = self._dress(request, target)
@@ -205,8 +217,8 @@ class Endpoints:
         return answers.document(200, done, sort)
 
     def _delete_collection(
-        self, request: Request, target: Target, user: User
-    ) -> Response:
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
         """The answer lists what was chosen, as it was before."""
         options = _delete_options(request, user)
         dress, sort = self._dress(request, target)
@@ -216,7 +228,7 @@ class Endpoints:
         return answers.document(200, listed, sort)
 
     def _delete_one(
-        self, target: Target, key: ObjectKey, options: DeleteOptions
+        self, target: RequestTarget, key: ObjectKey, options: DeleteOptions
     ) -> None:
         try:
             self._deletions.delete(target.resource, key, options)
@@ -224,7 +236,7 @@ class Endpoints:
             if error.code != 404:  # it may have gone meanwhile
                 raise
 
-    def _dress(self, request: Request, target: Target) -> tuple[Dress, str]:
+    def _dress(self, request: HttpRequest, target: RequestTarget) -> tuple[Dress, str]:
         chosen = answers.chosen(request.headers.get("accept", ""))
         dress = Dress(
             target.resource,
@@ -236,7 +248,7 @@ class Endpoints:
         return dress, chosen.content_type
 
 
-def _delete_options(request: Request, user: User) -> DeleteOptions:
+def _delete_options(request: HttpRequest, user: User) -> DeleteOptions:
     """How to delete: any whole number of seconds will do, below 0 too."""
     if not request.body and (text := request.query.get(_GRACE)) is not None:
         if not text:
@@ -245,7 +257,7 @@ def _delete_options(request: Request, user: User) -> DeleteOptions:
     return delete_options(request, user=user)
 
 
-def _document(request: Request, sort: str) -> Any:
+def _document(request: HttpRequest, sort: str) -> Any:
     """What a patch's body holds."""
     try:
         return bodies.patch(request, is_yaml=sort == _APPLY_PATCH)
@@ -275,7 +287,7 @@ def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
 
 
 def _scaled(
-    target: Target, change: Callable[[JsonObject], JsonObject]
+    target: RequestTarget, change: Callable[[JsonObject], JsonObject]
 ) -> Callable[[JsonObject], JsonObject]:
     """The same change, of an object's Scale."""
     resource = target.resource

@@ -19,14 +19,14 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import ShiftedClock
 from asoreconcile.testing.control import is_control
-from asoreconcile.testing.http import HttpsServer, Request, Response, Server
+from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
 from asoreconcile.testing.kube import kubeconfigs
-from asoreconcile.testing.kube.access.entry import Access
+from asoreconcile.testing.kube.access.entry import AccessControl
 from asoreconcile.testing.kube.access.users import ADMIN, User, Users, service_account
 from asoreconcile.testing.kube.api import Api
 from asoreconcile.testing.kube.bootstrap import begin
 from asoreconcile.testing.kube.controls import journal
-from asoreconcile.testing.kube.controls.control import Control
+from asoreconcile.testing.kube.controls.control import KubeControl
 from asoreconcile.testing.kube.controls.faults import KubeFaults
 from asoreconcile.testing.kube.controls.measures import Measures
 from asoreconcile.testing.kube.store.kept_by_name import Identity, kept
@@ -77,7 +77,7 @@ class KubeServer(Server):
         self._token = identity.token
         self.ca_pem: bytes = identity.authority.pem
         self._users = Users([(self._token, ADMIN), *users])
-        self._control = Control(self, control_token)
+        self._control = KubeControl(self, control_token)
         self._certificate = identity.authority.issue(["127.0.0.1", "localhost"])
         try:
             self._build()
@@ -202,13 +202,13 @@ class KubeServer(Server):
 
     def _build(self) -> None:
         """What answers from the storage there is now."""
-        self._access = Access(
+        self._access = AccessControl(
             self._storage, self._users, self.clock, rbac=self._has_rbac
         )
         self._api = Api(self._storage, self.clock, self._access, self._services)
         begin(self._api.kinds, self._api.writes, self._storage, rbac=self._has_rbac)
 
-    def _serve(self, request: Request) -> Response:
+    def _serve(self, request: HttpRequest) -> HttpResponse:
         if is_control(request):
             return self._control.handle(request)
         user = self._access.user_of(request)
@@ -221,7 +221,7 @@ class KubeServer(Server):
             self._measures.count(entry)
         return compressed(response, request.headers.get("accept-encoding", ""))
 
-    def _answer(self, request: Request, user: User | None) -> Response:
+    def _answer(self, request: HttpRequest, user: User | None) -> HttpResponse:
         try:
             user = self._access.acting(request, user)
             self._access.check(request, user)

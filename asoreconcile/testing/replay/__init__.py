@@ -1,7 +1,7 @@
 """Recorded Azure traffic as an ARM endpoint to run a controller against."""
 
 from asoreconcile.testing.replay.exchanges import (
-    Exchange,
+    RecordedExchange,
     exchange_of,
     read_recordings,
 )
@@ -10,7 +10,7 @@ from asoreconcile.testing.replay.server import ReplayServer
 
 __all__ = [
     "Asked",
-    "Exchange",
+    "RecordedExchange",
     "ReplayServer",
     "Summary",
     "exchange_of",

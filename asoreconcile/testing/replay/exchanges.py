@@ -17,7 +17,7 @@ _BUDGET = "ratelimit"
 
 
 @attrs.frozen
-class Target:
+class ExchangeTarget:
     """What a request is about. path: in lower case, without a slash at the end.
 
     Other query parameters are not part of it: they are signatures and time stamps.
@@ -32,14 +32,14 @@ class Target:
 
 
 @attrs.frozen
-class Exchange:
+class RecordedExchange:
     """One recorded request and its answer. body, answer: JSON, text or None.
 
     endpoint: `https://host` the request went to. headers: of the answer, names in
     lower case, the last value of each.
     """
 
-    target: Target
+    target: ExchangeTarget
     path: str
     endpoint: str
     body: Any = attrs.field(repr=False)
@@ -48,17 +48,17 @@ class Exchange:
     answer: Any = attrs.field(repr=False)
 
 
-def target_of(method: str, path: str, api_version: str) -> Target:
+def target_of(method: str, path: str, api_version: str) -> ExchangeTarget:
     """What a request is recognised by: path and api-version count without case."""
-    return Target(method, path.rstrip("/").lower(), api_version.lower())
+    return ExchangeTarget(method, path.rstrip("/").lower(), api_version.lower())
 
 
-def exchange_of(raw: JsonObject) -> Exchange:
+def exchange_of(raw: JsonObject) -> RecordedExchange:
     """An exchange as the archive has it: `method`, `url`, `request_body`, ..."""
     parts = urllib.parse.urlsplit(raw["url"])
     path = urllib.parse.unquote(parts.path).rstrip("/")
     query = dict(urllib.parse.parse_qsl(parts.query))
-    return Exchange(
+    return RecordedExchange(
         target=target_of(raw["method"], path, query.get("api-version", "")),
         path=path,
         endpoint=f"{parts.scheme}://{parts.netloc}",
@@ -75,9 +75,9 @@ def exchange_of(raw: JsonObject) -> Exchange:
 
 def read_recordings(
     archive: str | Path, names: Collection[str]
-) -> dict[str, list[Exchange]]:
+) -> dict[str, list[RecordedExchange]]:
     """The recordings of these names in an archive; names it lacks are left out."""
-    found: dict[str, list[Exchange]] = {}
+    found: dict[str, list[RecordedExchange]] = {}
     with tarfile.open(archive) as members:
         for member in members:
             name = Path(member.name).stem

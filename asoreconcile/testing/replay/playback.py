@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.testing.replay.bodies import differences
-from asoreconcile.testing.replay.exchanges import Exchange, Target
+from asoreconcile.testing.replay.exchanges import ExchangeTarget, RecordedExchange
 from asoreconcile.testing.replay.script import (
     Script,
     Take,
@@ -32,7 +32,7 @@ class Played:
 
     status: int
     body: Any = None
-    exchange: Exchange | None = None
+    exchange: RecordedExchange | None = None
 
 
 @attrs.frozen
@@ -66,20 +66,20 @@ class Summary:
 class Playback:
     """Answers requests from one recording. Not safe from several threads at once."""
 
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+    def __init__(self, exchanges: Sequence[RecordedExchange]) -> None:
         self._script: Script = script_of(exchanges)
         self._generation: Counter[str] = Counter()
         self._served: Counter[object] = Counter()
         self._there: set[str] = set()
         self._gone: set[str] = set()
-        self._newest: dict[str, Exchange] = {}
-        self._ending: dict[Target, str] = {}
+        self._newest: dict[str, RecordedExchange] = {}
+        self._ending: dict[ExchangeTarget, str] = {}
         self.journal: list[Asked] = []
         self._mismatches: list[str] = []
         self._unmatched: list[str] = []
         self._unanswered: list[str] = []
 
-    def play(self, target: Target, body: Any) -> Played:
+    def play(self, target: ExchangeTarget, body: Any) -> Played:
         """The answer to a request. body: parsed JSON, or None."""
         played = self._answer(target, body)
         asked = Asked(target.method, target.path, target.api_version, played.status)
@@ -100,7 +100,7 @@ class Playback:
             left=tuple(names.get(path, path) for path in sorted(self._there)),
         )
 
-    def _answer(self, target: Target, body: Any) -> Played:
+    def _answer(self, target: ExchangeTarget, body: Any) -> Played:
         if target.method == "PUT":
             return self._put(target, body)
         if target.method == "DELETE":
@@ -113,7 +113,7 @@ class Playback:
             return Played(204 if target.path in self._there else 404)
         return self._refuse(target)
 
-    def _put(self, target: Target, body: Any) -> Played:
+    def _put(self, target: ExchangeTarget, body: Any) -> Played:
         takes = self._script.puts.get(target)
         if not takes:
             return self._refuse(target)
@@ -130,7 +130,7 @@ class Playback:
             self._newest[target.path] = exchange
         return _recorded(exchange)
 
-    def _get(self, target: Target) -> Played:
+    def _get(self, target: ExchangeTarget) -> Played:
         if takes := self._script.monitors.get(target):
             return self._poll(target, takes)
         path = target.path
@@ -148,13 +148,13 @@ class Playback:
             return _not_found(target, "NotRecorded")
         return Played(_OK, known.answer)
 
-    def _poll(self, monitor: Target, takes: Sequence[Take]) -> Played:
+    def _poll(self, monitor: ExchangeTarget, takes: Sequence[Take]) -> Played:
         take = self._next(monitor, takes)
         if take is takes[-1] and monitor in self._ending:
             self._remove(self._ending.pop(monitor))
         return _recorded(take.exchange)
 
-    def _delete(self, target: Target) -> Played:
+    def _delete(self, target: ExchangeTarget) -> Played:
         path = target.path
         if path not in self._there:
             if path not in self._script.resources:
@@ -173,7 +173,7 @@ class Playback:
             self._remove(path)
         return _recorded(take.exchange)
 
-    def _act(self, target: Target) -> Played:
+    def _act(self, target: ExchangeTarget) -> Played:
         takes = self._script.actions.get(target)
         if not takes:
             return self._refuse(target)
@@ -181,11 +181,13 @@ class Playback:
             return _not_found(target, "ResourceNotFound")
         return _recorded(self._next(target, takes).exchange)
 
-    def _refuse(self, target: Target) -> Played:
+    def _refuse(self, target: ExchangeTarget) -> Played:
         self._unmatched.append(str(target))
         return _not_found(target, "NotRecorded")
 
-    def _compare(self, target: Target, takes: Sequence[Take], body: Any) -> None:
+    def _compare(
+        self, target: ExchangeTarget, takes: Sequence[Take], body: Any
+    ) -> None:
         """Note how a body differs from the nearest recorded one, if from all."""
         found = [differences(take.exchange.body, body) for take in takes]
         self._mismatches += [f"{target}: {text}" for text in min(found, key=len)]
@@ -195,7 +197,7 @@ class Playback:
         above = [p for p in self._script.resources if is_within(path, p) and p != path]
         return not above or max(above, key=len) in self._there
 
-    def _last_known(self, target: Target) -> Exchange | None:
+    def _last_known(self, target: ExchangeTarget) -> RecordedExchange | None:
         """The resource as last read before now, or as its PUT was answered."""
         now = self._generation[target.path]
         for generation in range(now, 0, -1):
@@ -226,10 +228,10 @@ class Playback:
             self._gone.add(found)
 
 
-def _recorded(exchange: Exchange) -> Played:
+def _recorded(exchange: RecordedExchange) -> Played:
     return Played(exchange.status, exchange.answer, exchange)
 
 
-def _not_found(target: Target, code: str) -> Played:
+def _not_found(target: ExchangeTarget, code: str) -> Played:
     message = f"Nothing is at {target} now."
     return Played(404, {"error": {"code": code, "message": message}})

@@ -10,7 +10,11 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from asoreconcile.testing.replay.exchanges import Exchange, Target, target_of
+from asoreconcile.testing.replay.exchanges import (
+    ExchangeTarget,
+    RecordedExchange,
+    target_of,
+)
 
 _MONITOR_HEADERS = ("azure-asyncoperation", "location")
 _ACCEPTED = 300
@@ -21,7 +25,7 @@ _REFUSED = 400
 class Take:
     """One recorded answer. generation: PUTs of its path so far, itself included."""
 
-    exchange: Exchange
+    exchange: RecordedExchange
     generation: int
 
 
@@ -34,17 +38,25 @@ class Script:
     there are says how often somebody asked, not what Azure does.
     """
 
-    puts: dict[Target, list[Take]] = attrs.field(factory=lambda: defaultdict(list))
-    deletes: dict[Target, list[Take]] = attrs.field(factory=lambda: defaultdict(list))
-    actions: dict[Target, list[Take]] = attrs.field(factory=lambda: defaultdict(list))
-    reads: dict[tuple[Target, int], list[Take]] = attrs.field(
+    puts: dict[ExchangeTarget, list[Take]] = attrs.field(
         factory=lambda: defaultdict(list)
     )
-    monitors: dict[Target, list[Take]] = attrs.field(factory=lambda: defaultdict(list))
+    deletes: dict[ExchangeTarget, list[Take]] = attrs.field(
+        factory=lambda: defaultdict(list)
+    )
+    actions: dict[ExchangeTarget, list[Take]] = attrs.field(
+        factory=lambda: defaultdict(list)
+    )
+    reads: dict[tuple[ExchangeTarget, int], list[Take]] = attrs.field(
+        factory=lambda: defaultdict(list)
+    )
+    monitors: dict[ExchangeTarget, list[Take]] = attrs.field(
+        factory=lambda: defaultdict(list)
+    )
     resources: dict[str, str] = attrs.field(factory=dict)
 
 
-def script_of(exchanges: Sequence[Exchange]) -> Script:
+def script_of(exchanges: Sequence[RecordedExchange]) -> Script:
     """The script of one recording."""
     reader = _Reader()
     for exchange in exchanges:
@@ -73,7 +85,7 @@ def fewest_requests(script: Script) -> Counter[str]:
     )
 
 
-def monitors_of(exchange: Exchange) -> list[Target]:
+def monitors_of(exchange: RecordedExchange) -> list[ExchangeTarget]:
     """The URLs an answer wants polled, as requests of their own."""
     found = []
     for name in _MONITOR_HEADERS:
@@ -108,9 +120,9 @@ class _Reader:
         self.script = Script()
         self._generation: Counter[str] = Counter()
         self._deleted: list[str] = []
-        self._monitors: set[Target] = set()
+        self._monitors: set[ExchangeTarget] = set()
 
-    def read(self, exchange: Exchange) -> None:
+    def read(self, exchange: RecordedExchange) -> None:
         target = exchange.target
         if target.method == "PUT":
             self._generation[target.path] += 1
@@ -127,7 +139,7 @@ class _Reader:
             if monitor.path not in self._generation
         )
 
-    def _add(self, exchange: Exchange, take: Take) -> None:
+    def _add(self, exchange: RecordedExchange, take: Take) -> None:
         target, script = exchange.target, self.script
         if target.method == "GET" and target in self._monitors:
             takes = script.monitors[target]
@@ -178,7 +190,7 @@ def _drop_consequences(script: Script, take: Take) -> None:
             del script.reads[moment]
 
 
-def _essence(exchange: Exchange) -> tuple[int, object]:
+def _essence(exchange: RecordedExchange) -> tuple[int, object]:
     """What makes an answer another one: not how far an operation is, or when."""
     answer = exchange.answer
     if not isinstance(answer, dict):

@@ -17,8 +17,8 @@ from asoreconcile import jsontext
 from asoreconcile.testing.arm.cloud import Cloud
 from asoreconcile.testing.arm.refusals import JSON_TYPE
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import Request, Response
-from asoreconcile.testing.replay.exchanges import Exchange, target_of
+from asoreconcile.testing.http import HttpRequest, HttpResponse
+from asoreconcile.testing.replay.exchanges import RecordedExchange, target_of
 from asoreconcile.testing.replay.playback import (
     Asked,
     Playback,
@@ -33,7 +33,7 @@ class ReplayServer(Cloud):
     """Start with `with` or `start()`; end with `close()`. Safe from any thread."""
 
     def __init__(
-        self, exchanges: Sequence[Exchange], *, retry_after_seconds: int = 1
+        self, exchanges: Sequence[RecordedExchange], *, retry_after_seconds: int = 1
     ) -> None:
         """exchanges: one recording, in order. retry_after_seconds: what every
         recorded Retry-After is cut down to.
@@ -57,7 +57,7 @@ class ReplayServer(Cloud):
         with self._lock:
             return self._playback.summary()
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: HttpRequest) -> HttpResponse:
         """The recorded answer to this request; called by connection threads, one at a
         time.
         """
@@ -68,7 +68,7 @@ class ReplayServer(Cloud):
             played = self._playback.play(target, _parsed(request.body))
         return self._response(played)
 
-    def _response(self, played: Played) -> Response:
+    def _response(self, played: Played) -> HttpResponse:
         headers = {}
         if played.exchange is not None:
             endpoint = played.exchange.endpoint
@@ -79,11 +79,11 @@ class ReplayServer(Cloud):
             if "retry-after" in headers:
                 headers["retry-after"] = self._retry_after
         if isinstance(played.body, str):
-            return Response(played.status, played.body.encode(), headers)
+            return HttpResponse(played.status, played.body.encode(), headers)
         if played.body is None:
-            return Response(played.status, b"", headers)
+            return HttpResponse(played.status, b"", headers)
         headers["Content-Type"] = JSON_TYPE
-        return Response(played.status, jsontext.dumps(played.body), headers)
+        return HttpResponse(played.status, jsontext.dumps(played.body), headers)
 
 
 def _parsed(body: bytes) -> Any:
@@ -93,7 +93,7 @@ def _parsed(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _subscription_of(exchanges: Sequence[Exchange]) -> str:
+def _subscription_of(exchanges: Sequence[RecordedExchange]) -> str:
     for exchange in exchanges:
         if match := _SUBSCRIPTION.match(exchange.path):
             return match[1]

@@ -8,13 +8,13 @@ from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crd_coverage import missing, stored_version, versions
-from asoreconcile.controllers.crd_plan import SPEC_HASH, CrdPlan, Wanted, plan
+from asoreconcile.controllers.crd_plan import SPEC_HASH, CrdPlan, DesiredCrds, plan
 from asoreconcile.objects import GroupKind, annotations, copy_json, labels
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 SOME_KINDS = [kind for kind in builtin().kinds() if kind.is_arm][::14]
-OURS = Wanted("asoreconcile-1.2.0", SERVICE)
-LIGHT = Wanted("asoreconcile-1.2.0")
+OURS = DesiredCrds("asoreconcile-1.2.0", SERVICE)
+LIGHT = DesiredCrds("asoreconcile-1.2.0")
 
 
 def field(definition, path):
@@ -63,7 +63,7 @@ def test_the_ca_bundle_of_our_service_stays():
     config["caBundle"] = "Y2E="
     desired = plan(VNET, old, OURS).desired
     assert desired["spec"]["conversion"]["webhook"]["clientConfig"] == config
-    elsewhere = Wanted(OURS.build, WebhookClient(namespace="other", name="hooks"))
+    elsewhere = DesiredCrds(OURS.build, WebhookClient(namespace="other", name="hooks"))
     desired = plan(VNET, old, elsewhere).desired
     assert "caBundle" not in desired["spec"]["conversion"]["webhook"]["clientConfig"]
 
@@ -165,7 +165,7 @@ def test_what_aso_has_written_over_ours_is_not_taken_for_ours():
 
 
 def test_the_user_s_labels_come_onto_all():
-    labelled = Wanted(OURS.build, SERVICE, {"team": "net"})
+    labelled = DesiredCrds(OURS.build, SERVICE, {"team": "net"})
     desired = plan(VNET, aso_crd(VNET), labelled).desired
     assert labels(desired)["team"] == "net"
     assert labels(labelled.manifest(VNET))["team"] == "net"
@@ -173,7 +173,7 @@ def test_the_user_s_labels_come_onto_all():
 
 
 def test_an_authority_that_nobody_sees_to_is_written():
-    told = Wanted(
+    told = DesiredCrds(
         OURS.build, WebhookClient("", SERVICE.namespace, SERVICE.name, 443, "bmV3")
     )
     found = aso_crd(VNET)

@@ -10,7 +10,12 @@ from asoreconcile.testing.arm.scripted import plan
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.fault_injection import InjectedFault, parse, shown
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import DropConnection, Request, ResetConnection, Response
+from asoreconcile.testing.http import (
+    DropConnection,
+    HttpRequest,
+    HttpResponse,
+    ResetConnection,
+)
 from asoreconcile.testing.kube.controls.faults import KubeFaults
 from asoreconcile.testing.latency import dripped
 
@@ -29,11 +34,11 @@ class InstantClock(FakeClock):
 
 
 def request(method="GET", path=CONFIG_MAPS, **query):
-    return Request(method, path, path, query, {}, b"")
+    return HttpRequest(method, path, path, query, {}, b"")
 
 
 def answer(_):
-    return Response(200, b"0123456789")
+    return HttpResponse(200, b"0123456789")
 
 
 def statuses(faults, *requests):
@@ -189,7 +194,7 @@ def test_without_a_number_all_that_was_planned_is_over():
     faults.plan(InjectedFault(status=500))
     faults.drop("GET", "/")
     faults.drop("GET", "/", phase="after")
-    faults.respond("GET", "/", Response(503, b""))
+    faults.respond("GET", "/", HttpResponse(503, b""))
     faults.clear()
     assert statuses(faults, request()) == [200]
 

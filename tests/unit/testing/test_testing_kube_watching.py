@@ -13,7 +13,7 @@ from asoreconcile.testing.kube.store.storage import Storage
 def test_a_watch_begins_when_it_is_answered_not_when_it_is_first_read():
     """Between the answer's head and its first line a client may write already."""
     storage, key = Storage(), ObjectKey("", "late")
-    watch = watching.Watch(
+    watch = watching.ClientWatch(
         dress=Dress(NAMESPACES, "whole", FakeClock()),
         namespace="",
         matches=lambda _obj: True,

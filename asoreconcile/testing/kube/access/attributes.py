@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 
 _FALSE = ("0", "false")
 
@@ -46,7 +46,7 @@ class Attributes:
         return f"{text}/{self.subresource}" if self.subresource else text
 
 
-def attributes_of(request: Request) -> Attributes:
+def attributes_of(request: HttpRequest) -> Attributes:
     """The attributes of a request; nothing is looked up, so it may name nothing."""
     match [part for part in request.path.split("/") if part]:
         case ["api", version, first, *rest]:
@@ -82,7 +82,7 @@ def attributes_of(request: Request) -> Attributes:
     )
 
 
-def flag(request: Request, name: str) -> bool:
+def flag(request: HttpRequest, name: str) -> bool:
     """A yes-or-no parameter, as the API server reads it: anything but no is yes."""
     value = request.query.get(name)
     return value is not None and value.lower() not in ("0", "false")

@@ -3,10 +3,10 @@
 import attrs
 
 from asoreconcile.clock import Clock
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access import impersonation
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
-from asoreconcile.testing.kube.access.rbac import Authorizer, Decision
+from asoreconcile.testing.kube.access.rbac import Authorizer, RbacDecision
 from asoreconcile.testing.kube.access.reviews import Reviews
 from asoreconcile.testing.kube.access.tokens import TokenRequests
 from asoreconcile.testing.kube.access.users import ANONYMOUS, User, Users
@@ -14,7 +14,7 @@ from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import unauthorized
 
 
-class Access:
+class AccessControl:
     """rbac False: whoever shows a token may do everything. Safe from any thread."""
 
     def __init__(
@@ -26,7 +26,7 @@ class Access:
         self.reviews = Reviews(users, self._authorizer)
         self.tokens = TokenRequests(storage, users, clock)
 
-    def user_of(self, request: Request) -> User | None:
+    def user_of(self, request: HttpRequest) -> User | None:
         """Whose token a request shows; None for one that nobody has.
 
         With RBAC a request without a token is the anonymous user's.
@@ -36,7 +36,7 @@ class Access:
             return ANONYMOUS
         return self._users.of_header(header)
 
-    def acting(self, request: Request, user: User | None) -> User | None:
+    def acting(self, request: HttpRequest, user: User | None) -> User | None:
         """The identity a user acts with: its own, or the impersonated one.
 
         Raises StatusError 403 for one that he may not be, 400 for what names nobody.
@@ -48,16 +48,16 @@ class Access:
             self.check_may(user, about)
         return wanted.user
 
-    def check(self, request: Request, user: User | None) -> None:
+    def check(self, request: HttpRequest, user: User | None) -> None:
         """Raises StatusError 401 and 403."""
         if user is None:
             raise unauthorized()
         self.check_may(user, attributes_of(request))
 
-    def decide(self, user: User, about: Attributes) -> Decision:
+    def decide(self, user: User, about: Attributes) -> RbacDecision:
         """Whether a user may do something, and why."""
         if self._authorizer is None:
-            return Decision(allowed=True)
+            return RbacDecision(allowed=True)
         return self._authorizer.decide(user, about)
 
     def check_may(self, user: User, about: Attributes) -> None:
@@ -65,6 +65,6 @@ class Access:
         if self._authorizer is not None:
             self._authorizer.check(user, about)
 
-    def check_may_create(self, user: User, request: Request) -> None:
+    def check_may_create(self, user: User, request: HttpRequest) -> None:
         """For an apply that makes what is not there. Raises StatusError 403."""
         self.check_may(user, attrs.evolve(attributes_of(request), verb="create"))

@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access.attributes import Attributes
 from asoreconcile.testing.kube.access.users import ANONYMOUS, User, service_account
 from asoreconcile.testing.kube.wire.status import bad_request
@@ -14,14 +14,14 @@ _GROUP_NAME = "authentication.k8s.io"
 
 
 @attrs.frozen
-class Wanted:
+class ImpersonatedUser:
     """Whom a request is to be of; asked: what allows it."""
 
     user: User
     asked: tuple[Attributes, ...]
 
 
-def wanted(request: Request) -> Wanted | None:
+def wanted(request: HttpRequest) -> ImpersonatedUser | None:
     """None when nobody is impersonated. Raises StatusError 400 for a group alone."""
     headers = request.headers
     name, uid = headers.get(_USER, ""), headers.get(_UID, "")
@@ -50,10 +50,10 @@ def wanted(request: Request) -> Wanted | None:
         user = attrs.evolve(made, groups=groups) if groups else made
     elif name == ANONYMOUS.name:
         user = attrs.evolve(ANONYMOUS, groups=(*groups, *ANONYMOUS.groups))
-    return Wanted(user, tuple(asked))
+    return ImpersonatedUser(user, tuple(asked))
 
 
-def _about(request: Request, what: str, name: str, part: str = "") -> Attributes:
+def _about(request: HttpRequest, what: str, name: str, part: str = "") -> Attributes:
     group = _GROUP_NAME if what in ("uids", "userextras") else ""
     return Attributes(
         "impersonate",

@@ -13,17 +13,20 @@ from asoreconcile.testing.kube.access.attributes import Attributes
 from asoreconcile.testing.kube.access.labels import selects
 from asoreconcile.testing.kube.access.rbacobjects import GROUP
 from asoreconcile.testing.kube.access.users import MASTERS, User
-from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.store.storage import Storage, StorageTable
 from asoreconcile.testing.kube.wire.status import StatusError
 
-_ROLES, _CLUSTER_ROLES = Table(GROUP, "roles"), Table(GROUP, "clusterroles")
-_BINDINGS = Table(GROUP, "rolebindings")
-_CLUSTER_BINDINGS = Table(GROUP, "clusterrolebindings")
+_ROLES, _CLUSTER_ROLES = (
+    StorageTable(GROUP, "roles"),
+    StorageTable(GROUP, "clusterroles"),
+)
+_BINDINGS = StorageTable(GROUP, "rolebindings")
+_CLUSTER_BINDINGS = StorageTable(GROUP, "clusterrolebindings")
 _TABLES = (_ROLES, _CLUSTER_ROLES, _BINDINGS, _CLUSTER_BINDINGS)
 
 
 @attrs.frozen
-class Decision:
+class RbacDecision:
     """allowed, and the reason as reviews and refusals state it."""
 
     allowed: bool
@@ -47,10 +50,10 @@ class Authorizer:
         self._at: tuple[int, ...] = ()
         self._known: dict[User, tuple[list[Granted], list[tuple[str, str]]]] = {}
 
-    def decide(self, user: User, about: Attributes) -> Decision:
+    def decide(self, user: User, about: Attributes) -> RbacDecision:
         """Whether a user may do something."""
         if MASTERS in user.all_groups:
-            return Decision(allowed=True)
+            return RbacDecision(allowed=True)
         granted, missing = self._granted(user)
         for grant in granted:
             if grant.namespace in ("", about.namespace) and (
@@ -59,10 +62,10 @@ class Authorizer:
                 and (not grant.namespace or about.resource)
             ):
                 reason = f"RBAC: allowed by {grant.source}"
-                return Decision(allowed=True, reason=reason)
+                return RbacDecision(allowed=True, reason=reason)
         texts = [text for at, text in missing if at in ("", about.namespace)]
         reason = f"RBAC: {_joined(texts)}" if texts else ""
-        return Decision(allowed=False, reason=reason)
+        return RbacDecision(allowed=False, reason=reason)
 
     def check(self, user: User, about: Attributes) -> None:
         """Raises StatusError 403, in the API server's words."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asoreconcile.objects import JsonObject, spec
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
-from asoreconcile.testing.kube.access.rbac import Authorizer, Decision
+from asoreconcile.testing.kube.access.rbac import Authorizer, RbacDecision
 from asoreconcile.testing.kube.access.users import User, Users
 from asoreconcile.testing.kube.wire import answers, bodies
 from asoreconcile.testing.kube.wire.status import (
@@ -61,7 +61,7 @@ class Reviews:
             return False
         return (about.group, about.resource) in self._answers
 
-    def answer(self, request: Request, user: User) -> Response:
+    def answer(self, request: HttpRequest, user: User) -> HttpResponse:
         """201 with the review's status."""
         about = attributes_of(request)
         kind, answer = self._answers[about.group, about.resource]
@@ -98,7 +98,7 @@ class Reviews:
         return self._shown(User(str(content.get("user") or ""), groups), asked)
 
     def _shown(self, user: User, asked: Attributes) -> JsonObject:
-        decision = Decision(allowed=True)
+        decision = RbacDecision(allowed=True)
         if self._authorizer is not None:
             decision = self._authorizer.decide(user, asked)
         found: JsonObject = {"allowed": decision.allowed}

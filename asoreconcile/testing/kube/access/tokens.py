@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, metadata, spec
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.users import Users, service_account
-from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.store.storage import Storage, StorageTable
 from asoreconcile.testing.kube.wire import answers, bodies
 from asoreconcile.testing.kube.wire.status import (
     Cause,
@@ -20,7 +20,7 @@ from asoreconcile.testing.kube.wire.status import (
     not_found,
 )
 
-_ACCOUNTS = Table("", "serviceaccounts")
+_ACCOUNTS = StorageTable("", "serviceaccounts")
 _KIND, _GROUP = "TokenRequest", "authentication.k8s.io"
 _SECONDS, _LEAST, _MOST = 3600, 600, 1 << 32
 _AUDIENCE = "https://kubernetes.default.svc"
@@ -39,7 +39,7 @@ class TokenRequests:
         place = (about.group, about.resource, about.subresource)
         return place == ("", "serviceaccounts", "token") and bool(about.name)
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: HttpRequest) -> HttpResponse:
         """201 with the token. Raises StatusError."""
         about = attributes_of(request)
         if request.method != "POST":

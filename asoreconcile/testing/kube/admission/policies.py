@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 
 from asoreconcile.objects import JsonObject, metadata, spec
-from asoreconcile.testing.kube.admission.webhooks import Write, wanted
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, wanted
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire.status import StatusError
 
 _CODES = {"Invalid": 422, "Forbidden": 403, "RequestEntityTooLarge": 413}
@@ -21,9 +21,9 @@ class Bound:
     name: str
     binding: str
     actions: Sequence[str]
-    version: Resource
+    version: RestResource
 
-    def denied(self, write: Write, why: str, reason: str) -> StatusError:
+    def denied(self, write: AdmissionWrite, why: str, reason: str) -> StatusError:
         """The refusal of a write, worded and coded as kube-apiserver does.
 
         reason: a key of the reasons a validation may name: `Invalid`, `Forbidden`, ...
@@ -55,7 +55,7 @@ class Bound:
 def bound(
     policies: Sequence[JsonObject],
     bindings: Sequence[JsonObject],
-    write: Write,
+    write: AdmissionWrite,
     namespace: JsonObject | None,
 ) -> Iterator[Bound]:
     """The policies that a write concerns, by their bindings' names."""
@@ -81,8 +81,8 @@ def bound(
 
 
 def _version(
-    match: Mapping[str, Any], write: Write, namespace: JsonObject | None
-) -> Resource | None:
+    match: Mapping[str, Any], write: AdmissionWrite, namespace: JsonObject | None
+) -> RestResource | None:
     """The version at which it matches; without rules, everything does."""
     everything = {
         name: ["*"] for name in ("operations", "apiGroups", "apiVersions")
@@ -97,6 +97,6 @@ def _version(
     return wanted({**match, "rules": named}, write, namespace)
 
 
-def _has_name(rule: Mapping[str, Any], write: Write) -> bool:
+def _has_name(rule: Mapping[str, Any], write: AdmissionWrite) -> bool:
     names = rule.get("resourceNames")
     return not names or write.name in names

@@ -15,30 +15,42 @@ import attrs
 
 from asoreconcile.objects import JsonObject, ObjectKey, spec
 from asoreconcile.testing.kube.admission.policies import Bound, bound
-from asoreconcile.testing.kube.admission.webhooks import Admitted, Write, wanted
+from asoreconcile.testing.kube.admission.webhooks import (
+    AdmissionWrite,
+    Admitted,
+    wanted,
+)
 from asoreconcile.testing.kube.fields import patches
 from asoreconcile.testing.kube.kinds import versions
-from asoreconcile.testing.kube.kinds.resources import NAMESPACES, Kinds, Resource
+from asoreconcile.testing.kube.kinds.resources import (
+    NAMESPACES,
+    RestMapper,
+    RestResource,
+)
 from asoreconcile.testing.kube.rules import conditions, policies
-from asoreconcile.testing.kube.rules.authorizer import Decide
-from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.rules.authorizer import DecideAccess
+from asoreconcile.testing.kube.store.storage import Storage, StorageTable
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.hooks import HookError, Services
 from asoreconcile.testing.kube.wire.status import StatusError
 
 GROUP = "admissionregistration.k8s.io"
-MUTATING = Table(GROUP, "mutatingwebhookconfigurations")
-VALIDATING = Table(GROUP, "validatingwebhookconfigurations")
-POLICIES = Table(GROUP, "validatingadmissionpolicies")
-BINDINGS = Table(GROUP, "validatingadmissionpolicybindings")
+MUTATING = StorageTable(GROUP, "mutatingwebhookconfigurations")
+VALIDATING = StorageTable(GROUP, "validatingwebhookconfigurations")
+POLICIES = StorageTable(GROUP, "validatingadmissionpolicies")
+BINDINGS = StorageTable(GROUP, "validatingadmissionpolicybindings")
 _API_VERSION = "admission.k8s.io/v1"
 
 
-class Admission:
+class WebhookAdmission:
     """Asks webhooks. Blocking; hold no lock. Safe from any thread."""
 
     def __init__(
-        self, storage: Storage, services: Services, kinds: Kinds, decide: Decide
+        self,
+        storage: Storage,
+        services: Services,
+        kinds: RestMapper,
+        decide: DecideAccess,
     ) -> None:
         """decide: tells conditions what a user may do."""
         self._storage = storage
@@ -46,7 +58,7 @@ class Admission:
         self._kinds = kinds
         self._decide = decide
 
-    def admit(self, write: Write) -> Admitted:
+    def admit(self, write: AdmissionWrite) -> Admitted:
         """The object to store, changed or not."""
         if write.resource.group == GROUP:
             return Admitted(write.obj)
@@ -72,17 +84,17 @@ class Admission:
             self._call(webhook, write, warnings)
         return Admitted(write.obj, tuple(warnings))
 
-    def _objects(self, table: Table) -> list[JsonObject]:
+    def _objects(self, table: StorageTable) -> list[JsonObject]:
         return [obj for _, obj in self._storage.items(table)]
 
-    def _listed(self, table: Table) -> list[Mapping[str, Any]]:
+    def _listed(self, table: StorageTable) -> list[Mapping[str, Any]]:
         return [
             webhook
             for configuration in self._objects(table)
             for webhook in configuration.get("webhooks") or ()
         ]
 
-    def _judge(self, policy: Bound, write: Write, warnings: list[str]) -> None:
+    def _judge(self, policy: Bound, write: AdmissionWrite, warnings: list[str]) -> None:
         """Raises StatusError for what a policy denies."""
         found = policies.failures(
             spec(policy.policy),
@@ -97,8 +109,8 @@ class Admission:
             warnings += [policy.warning(why) for why, _ in found]
 
     def _mutated(
-        self, webhook: Mapping[str, Any], write: Write, warnings: list[str]
-    ) -> Write:
+        self, webhook: Mapping[str, Any], write: AdmissionWrite, warnings: list[str]
+    ) -> AdmissionWrite:
         called = self._call(webhook, write, warnings)
         if called is None or write.obj is None:
             return write
@@ -118,8 +130,8 @@ class Admission:
         return attrs.evolve(write, obj=versions.shown(write.resource, made))
 
     def _call(
-        self, webhook: Mapping[str, Any], write: Write, warnings: list[str]
-    ) -> tuple[JsonObject, Resource] | None:
+        self, webhook: Mapping[str, Any], write: AdmissionWrite, warnings: list[str]
+    ) -> tuple[JsonObject, RestResource] | None:
         """The response to a write, at which version; None when nobody was asked."""
         version = wanted(webhook, write, self._namespace(write))
         if version is None:
@@ -147,7 +159,7 @@ class Admission:
             raise _denied(name, response.get("status"))
         return response, version
 
-    def _namespace(self, write: Write) -> JsonObject | None:
+    def _namespace(self, write: AdmissionWrite) -> JsonObject | None:
         if write.resource is NAMESPACES:
             return write.obj or write.before
         if not write.resource.namespaced:
@@ -155,7 +167,7 @@ class Admission:
         key = ObjectKey("", write.namespace)
         return self._storage.get(NAMESPACES.table, key)
 
-    def _request(self, write: Write, version: Resource) -> JsonObject:
+    def _request(self, write: AdmissionWrite, version: RestResource) -> JsonObject:
         def at(obj: JsonObject | None) -> JsonObject | None:
             return None if obj is None else versions.shown(version, obj)
 
@@ -183,12 +195,15 @@ class Admission:
 
 
 def _matches(
-    webhook: Mapping[str, Any], write: Write, request: JsonObject, decide: Decide
+    webhook: Mapping[str, Any],
+    write: AdmissionWrite,
+    request: JsonObject,
+    decide: DecideAccess,
 ) -> bool:
     """Whether its conditions hold; a condition that fails follows failurePolicy."""
     try:
         return conditions.matches(webhook, request, write.user, decide)
-    except conditions.ConditionError as error:
+    except conditions.MatchConditionError as error:
         if webhook.get("failurePolicy") == "Ignore":
             return False
         resource = write.resource
@@ -209,7 +224,7 @@ def _again(webhook: Mapping[str, Any]) -> bool:
     return webhook.get("reinvocationPolicy") == "IfNeeded"
 
 
-def _named(resource: Resource, prefix: str) -> Iterator[tuple[str, JsonObject]]:
+def _named(resource: RestResource, prefix: str) -> Iterator[tuple[str, JsonObject]]:
     for field, value in (("kind", resource.kind), ("resource", resource.plural)):
         name = prefix + field.title() if prefix else field
         at = {"group": resource.group, "version": resource.version}

@@ -8,17 +8,17 @@ import attrs
 from asoreconcile.objects import JsonObject, labels
 from asoreconcile.testing.kube.access.labels import selects
 from asoreconcile.testing.kube.access.users import User
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 
 
 @attrs.frozen(kw_only=True)
-class Write:
+class AdmissionWrite:
     """One write as webhooks see it. obj: None when it deletes; before: when it creates.
 
     versions: the resource at all its served versions, this one first.
     """
 
-    resource: Resource
+    resource: RestResource
     operation: str
     namespace: str
     name: str
@@ -28,7 +28,7 @@ class Write:
     subresource: str = ""
     dry_run: bool = False
     options: JsonObject = attrs.field(factory=dict, repr=False)
-    versions: Sequence[Resource] = ()
+    versions: Sequence[RestResource] = ()
 
 
 @attrs.frozen
@@ -42,13 +42,13 @@ class Admitted:
 class Gate(Protocol):
     """What else has a say in writes (`admission.Admission`)."""
 
-    def admit(self, write: Write) -> Admitted:
+    def admit(self, write: AdmissionWrite) -> Admitted:
         """Blocking: hold no lock. Raises StatusError to refuse."""
 
 
 def wanted(
-    webhook: Mapping[str, Any], write: Write, namespace: JsonObject | None
-) -> Resource | None:
+    webhook: Mapping[str, Any], write: AdmissionWrite, namespace: JsonObject | None
+) -> RestResource | None:
     """The version a webhook wants to see a write at; None when it is not concerned.
 
     namespace: the Namespace object of the write, None at the cluster's scope.
@@ -71,7 +71,9 @@ def wanted(
     return None
 
 
-def _covers(rule: Mapping[str, Any], write: Write, resource: Resource) -> bool:
+def _covers(
+    rule: Mapping[str, Any], write: AdmissionWrite, resource: RestResource
+) -> bool:
     scope = rule.get("scope", "*")
     if scope != "*" and (scope == "Namespaced") != bool(_scope(write)):
         return False
@@ -83,7 +85,7 @@ def _covers(rule: Mapping[str, Any], write: Write, resource: Resource) -> bool:
     )
 
 
-def _scope(write: Write) -> str:
+def _scope(write: AdmissionWrite) -> str:
     """The namespace a resource is in; Namespaces themselves are of the cluster."""
     return write.namespace if write.resource.namespaced else ""
 
@@ -92,7 +94,7 @@ def _has(listed: Any, value: str) -> bool:
     return "*" in (listed or ()) or value in (listed or ())
 
 
-def _is(text: str, write: Write) -> bool:
+def _is(text: str, write: AdmissionWrite) -> bool:
     resource, _, subresource = text.partition("/")
     return resource in ("*", write.resource.plural) and (
         subresource in ("*", write.subresource)

@@ -29,14 +29,14 @@ from asoreconcile.testing.control import (
     check_token,
     document_of,
 )
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.controls.faults import KubeFaults
 from asoreconcile.testing.kube.controls.journal import Served
 
 _LONGEST_SECONDS = 600.0
 
 
-class Knobs(Protocol):
+class ControlState(Protocol):
     """What is controlled (`KubeServer`)."""
 
     @property
@@ -68,14 +68,14 @@ class Knobs(Protocol):
         """
 
 
-class Control:
+class KubeControl:
     """Answers control requests; without a token, none."""
 
-    def __init__(self, knobs: Knobs, token: str) -> None:
+    def __init__(self, knobs: ControlState, token: str) -> None:
         self._knobs = knobs
         self._token = token
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: HttpRequest) -> HttpResponse:
         """The answer to one request below `/_control/`: an error is one too, none is
         raised.
         """
@@ -85,7 +85,7 @@ class Control:
         except ControlError as error:
             return answered(error.status, {"error": str(error)})
 
-    def _route(self, request: Request) -> Response:
+    def _route(self, request: HttpRequest) -> HttpResponse:
         name = request.path.removeprefix(PREFIX).rstrip("/")
         if name == "faults" or name.startswith("faults/"):
             return about_faults(self._knobs.faults, request)

@@ -5,7 +5,7 @@ import orjson
 from asoreconcile.clock import Clock
 from asoreconcile.testing.fault_injection import InjectedFault, Subject
 from asoreconcile.testing.faults import Faults
-from asoreconcile.testing.http import Request, Response
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import attributes_of
 from asoreconcile.testing.kube.controls.scripted import parse_script
 from asoreconcile.testing.kube.wire.status import JSON_TYPE, StatusError, conflict
@@ -81,17 +81,17 @@ class KubeFaults(Faults):
         """Plan a fault as `scripted` has it. Raises ValueError."""
         return self.plan(parse_script(line))
 
-    def refused(self, mishap: InjectedFault, request: Request) -> Response:
+    def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:
         """A mishap's Status object, with the words its status usually has."""
         return _response(_error(mishap, request), mishap.retry_after)
 
-    def check_writable(self, request: Request) -> None:
+    def check_writable(self, request: HttpRequest) -> None:
         """Raises StatusError while the server is read-only and this is a write."""
         if self.read_only and attributes_of(request).verb in _WRITES:
             raise StatusError(500, "", _NO_SPACE)
 
 
-def subject_of(request: Request) -> Subject:
+def subject_of(request: HttpRequest) -> Subject:
     """The verb and the `plural.group/subresource` that faults are chosen by, as in
     RBAC.
     """
@@ -99,7 +99,7 @@ def subject_of(request: Request) -> Subject:
     return Subject(attributes.verb, attributes.full_resource)
 
 
-def _error(mishap: InjectedFault, request: Request) -> StatusError:
+def _error(mishap: InjectedFault, request: HttpRequest) -> StatusError:
     if mishap.status == 409 and not (mishap.reason or mishap.message):
         about = attributes_of(request)
         return conflict(about.resource, about.group, about.name)
@@ -113,8 +113,8 @@ def _error(mishap: InjectedFault, request: Request) -> StatusError:
     )
 
 
-def _response(error: StatusError, retry_after: int | None) -> Response:
+def _response(error: StatusError, retry_after: int | None) -> HttpResponse:
     headers = {"Content-Type": JSON_TYPE}
     if retry_after is not None:
         headers["Retry-After"] = str(retry_after)
-    return Response(error.code, orjson.dumps(error.document), headers)
+    return HttpResponse(error.code, orjson.dumps(error.document), headers)

@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access.attributes import attributes_of
 
 
@@ -25,7 +25,7 @@ class Served:
     user: str = ""
 
 
-def entry(request: Request, *, status: int, user: str) -> Served:
+def entry(request: HttpRequest, *, status: int, user: str) -> Served:
     """The journal's entry for a request that was answered with `status`. Pure."""
     about = attributes_of(request)
     return Served(

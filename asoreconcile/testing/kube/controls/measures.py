@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube.controls.journal import Served
 
 _VERBS = {"create": "POST", "update": "PUT"}
@@ -34,10 +34,10 @@ class Measures(Collector):
         code = str(served.status)
         self._answers[verb, group, plural, subresource, code] += 1
 
-    def answer(self) -> Response:
+    def answer(self) -> HttpResponse:
         """The text, as scrapers read it."""
         text = generate_latest(self._registry)
-        return Response(200, text, {"Content-Type": CONTENT_TYPE_LATEST})
+        return HttpResponse(200, text, {"Content-Type": CONTENT_TYPE_LATEST})
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry at each scrape."""

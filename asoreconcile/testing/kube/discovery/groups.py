@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.kube.kinds.resources import Kinds, Resource
+from asoreconcile.testing.kube.kinds.resources import RestMapper, RestResource
 from asoreconcile.testing.kube.wire.status import PageNotFoundError
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -45,7 +45,7 @@ def is_aggregated(accept: str) -> bool:
     return "as=APIGroupDiscoveryList" in accept and "v=v2" in accept
 
 
-def aggregated(kinds: Kinds, *, core: bool) -> JsonObject:
+def aggregated(kinds: RestMapper, *, core: bool) -> JsonObject:
     """All groups with all their resources; core: the one of `/api`, else the others."""
     known = [r for r in kinds.all() if (r.group == "") is core]
     items = []
@@ -76,7 +76,7 @@ def core_versions() -> JsonObject:
     }
 
 
-def all_of(kinds: Kinds) -> JsonObject:
+def all_of(kinds: RestMapper) -> JsonObject:
     """`/apis`: all groups."""
     known = kinds.all()
     names = dict.fromkeys(r.group for r in known if r.group)
@@ -84,7 +84,7 @@ def all_of(kinds: Kinds) -> JsonObject:
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
 
 
-def group(kinds: Kinds, name: str) -> JsonObject:
+def group(kinds: RestMapper, name: str) -> JsonObject:
     """`/apis/NAME`."""
     known = kinds.all()
     if not any(resource.group == name for resource in known):
@@ -92,7 +92,7 @@ def group(kinds: Kinds, name: str) -> JsonObject:
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, known)}
 
 
-def resources(kinds: Kinds, group_name: str, version: str) -> JsonObject:
+def resources(kinds: RestMapper, group_name: str, version: str) -> JsonObject:
     """`/api/v1` and `/apis/GROUP/VERSION`."""
     chosen = _at(kinds.all(), group_name, version)
     if not chosen:
@@ -117,7 +117,7 @@ def resources(kinds: Kinds, group_name: str, version: str) -> JsonObject:
     }
 
 
-def _aggregated(resource: Resource) -> JsonObject:
+def _aggregated(resource: RestResource) -> JsonObject:
     found: JsonObject = {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
@@ -141,19 +141,19 @@ def _kind(group_name: str, version: str, kind: str) -> JsonObject:
     return {"group": group_name, "version": version, "kind": kind}
 
 
-def _storage_hash(resource: Resource) -> str:
+def _storage_hash(resource: RestResource) -> str:
     """Tells clients when a kind is stored at another version than before."""
     stored = f"{resource.table.group}/{resource.stored_version or resource.version}"
     digest = hashlib.sha256(f"{stored}/{resource.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
-def _names(resource: Resource) -> JsonObject:
+def _names(resource: RestResource) -> JsonObject:
     named = {"shortNames": resource.short_names, "categories": resource.categories}
     return {name: list(values) for name, values in named.items() if values}
 
 
-def _parts(resource: Resource) -> Iterator[_Part]:
+def _parts(resource: RestResource) -> Iterator[_Part]:
     for name in resource.subresources:
         if name == "scale":
             yield _Part(name, "autoscaling", "v1", "Scale")
@@ -161,7 +161,7 @@ def _parts(resource: Resource) -> Iterator[_Part]:
             yield _Part(name, resource.group, resource.version, resource.kind)
 
 
-def _part(resource: Resource, part: _Part) -> JsonObject:
+def _part(resource: RestResource, part: _Part) -> JsonObject:
     found: JsonObject = {
         "name": f"{resource.plural}/{part.name}",
         "singularName": "",
@@ -174,17 +174,19 @@ def _part(resource: Resource, part: _Part) -> JsonObject:
     return found
 
 
-def _group(name: str, known: Iterable[Resource]) -> JsonObject:
+def _group(name: str, known: Iterable[RestResource]) -> JsonObject:
     versions = _versions(known, name)
     shown = [{"groupVersion": f"{name}/{v}", "version": v} for v in versions]
     return {"name": name, "versions": shown, "preferredVersion": shown[0]}
 
 
-def _at(known: Iterable[Resource], group_name: str, version: str) -> list[Resource]:
+def _at(
+    known: Iterable[RestResource], group_name: str, version: str
+) -> list[RestResource]:
     return [r for r in known if (r.group, r.version) == (group_name, version)]
 
 
-def _versions(known: Iterable[Resource], group_name: str) -> list[str]:
+def _versions(known: Iterable[RestResource], group_name: str) -> list[str]:
     """A group's versions, the one to prefer first: v2, v1, v1beta1, v1alpha1, other."""
     found = {resource.version for resource in known if resource.group == group_name}
     return sorted(sorted(found), key=_priority, reverse=True)

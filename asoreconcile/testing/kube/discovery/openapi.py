@@ -10,7 +10,7 @@ from typing import Any
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.discovery.paths import operations
 from asoreconcile.testing.kube.kinds.builtin import schema_for
-from asoreconcile.testing.kube.kinds.resources import Kinds, Resource
+from asoreconcile.testing.kube.kinds.resources import RestMapper, RestResource
 from asoreconcile.testing.kube.wire.messages import schema_of
 from asoreconcile.testing.kube.wire.status import PageNotFoundError
 
@@ -39,7 +39,7 @@ _INT_OR_STRING = "x-kubernetes-int-or-string"
 _NOT_IN_V2 = ("anyOf", "oneOf", "allOf", "not", "nullable", "default")
 
 
-def v3_index(kinds: Kinds) -> JsonObject:
+def v3_index(kinds: RestMapper) -> JsonObject:
     """`/openapi/v3`: where the documents are; a hash changes with any of them."""
     paths = {_base(resource): None for resource in kinds.all()}
     at = f"?hash={kinds.stamp:X}"
@@ -50,7 +50,7 @@ def v3_index(kinds: Kinds) -> JsonObject:
     }
 
 
-def v3(kinds: Kinds, path: str) -> JsonObject:
+def v3(kinds: RestMapper, path: str) -> JsonObject:
     """`/openapi/v3/PATH`: one group and version. Raises StatusError 404."""
     chosen = [resource for resource in kinds.all() if _base(resource) == path]
     if not chosen:
@@ -68,7 +68,7 @@ def v3(kinds: Kinds, path: str) -> JsonObject:
     }
 
 
-def v2(kinds: Kinds) -> JsonObject:
+def v2(kinds: RestMapper) -> JsonObject:
     """`/openapi/v2`, in JSON; its schemas say no more than v2 can."""
     return {
         "swagger": "2.0",
@@ -80,7 +80,7 @@ def v2(kinds: Kinds) -> JsonObject:
     }
 
 
-def name_of(resource: Resource) -> str:
+def name_of(resource: RestResource) -> str:
     """The name of a kind's schema."""
     if resource.is_custom:
         parts = [*reversed(resource.group.split("."))]
@@ -91,12 +91,12 @@ def name_of(resource: Resource) -> str:
     return ".".join([*parts, resource.version, resource.kind])
 
 
-def _base(resource: Resource) -> str:
+def _base(resource: RestResource) -> str:
     root = "apis" if resource.group else "api"
     return f"{root}/{resource.api_version}"
 
 
-def _schemas(chosen: Iterable[Resource], at: str) -> JsonObject:
+def _schemas(chosen: Iterable[RestResource], at: str) -> JsonObject:
     schemas: JsonObject = {
         f"{_META}.ObjectMeta": schema_of("ObjectMeta"),
         f"{_META}.ListMeta": {
@@ -123,13 +123,13 @@ def _schemas(chosen: Iterable[Resource], at: str) -> JsonObject:
     return schemas
 
 
-def _schema(resource: Resource) -> JsonObject:
+def _schema(resource: RestResource) -> JsonObject:
     if resource.schema is not None:
         return resource.schema
     return schema_for(resource.kind, resource.group) or _OPEN
 
 
-def _with_kind(schema: JsonObject, resource: Resource, meta: str) -> JsonObject:
+def _with_kind(schema: JsonObject, resource: RestResource, meta: str) -> JsonObject:
     properties: JsonObject = {
         **(schema.get("properties") or {}),
         "apiVersion": _API_VERSION,
@@ -143,7 +143,7 @@ def _with_kind(schema: JsonObject, resource: Resource, meta: str) -> JsonObject:
     }
 
 
-def _gvk(resource: Resource, suffix: str = "") -> JsonObject:
+def _gvk(resource: RestResource, suffix: str = "") -> JsonObject:
     return {
         "group": resource.group,
         "version": resource.version,

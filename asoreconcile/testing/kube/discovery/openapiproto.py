@@ -6,7 +6,7 @@ of gnostic's OpenAPIv2 messages.
 
 from collections.abc import Iterable
 
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 
 MEDIA_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -20,7 +20,7 @@ def is_wanted(accept: str) -> bool:
     return accept.strip() in (_ASKED, MEDIA_TYPE)
 
 
-def document(chosen: Iterable[Resource], version: str) -> bytes:
+def document(chosen: Iterable[RestResource], version: str) -> bytes:
     """The operations of all resources."""
     info = _text(1, "Kubernetes") + _text(2, version)
     paths = b"".join(_inside(2, _path(resource)) for resource in chosen)
@@ -28,7 +28,7 @@ def document(chosen: Iterable[Resource], version: str) -> bytes:
     return head + _inside(_PATHS, paths)
 
 
-def _path(resource: Resource) -> bytes:
+def _path(resource: RestResource) -> bytes:
     root = f"/apis/{resource.group}" if resource.group else "/api"
     middle = "/namespaces/{namespace}" if resource.namespaced else ""
     name = f"{root}/{resource.version}{middle}/{resource.plural}/{{name}}"

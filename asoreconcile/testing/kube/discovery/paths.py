@@ -1,7 +1,7 @@
 """The operations of a resource, as OpenAPI lists them by path. Pure."""
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")
 _LIST = (
@@ -45,7 +45,7 @@ _OBJECT = (
 )
 
 
-def operations(resource: Resource, base: str, schema: str) -> JsonObject:
+def operations(resource: RestResource, base: str, schema: str) -> JsonObject:
     """All paths of a resource. base: of its version. schema: a reference to its own."""
     middle = "/namespaces/{namespace}" if resource.namespaced else ""
     collection = f"{base}{middle}/{resource.plural}"
@@ -64,7 +64,7 @@ def operations(resource: Resource, base: str, schema: str) -> JsonObject:
 
 
 def _operations(
-    resource: Resource,
+    resource: RestResource,
     chosen: tuple[tuple[str, str, tuple[str, ...]], ...],
     schema: str,
 ) -> JsonObject:

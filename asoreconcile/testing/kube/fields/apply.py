@@ -12,8 +12,8 @@ import orjson
 
 from asoreconcile.objects import JsonObject, copy_json, metadata
 from asoreconcile.testing.kube.fields.fieldsets import (
-    Node,
-    Path,
+    FieldNode,
+    FieldPath,
     laid_over,
     nodes,
     of_fields,
@@ -50,7 +50,7 @@ _UNOWNED = {
 
 
 @attrs.frozen
-class Owner:
+class FieldManager:
     """Who writes, how, and to which part of an object.
 
     schema: of the object, for what its lists are. fixed: objects that are always there,
@@ -62,10 +62,10 @@ class Owner:
     subresource: str
     now: str
     schema: JsonObject = attrs.field(repr=False)
-    fixed: frozenset[Path] = frozenset()
-    empty: frozenset[Path] = frozenset()
+    fixed: frozenset[FieldPath] = frozenset()
+    empty: frozenset[FieldPath] = frozenset()
 
-    def owns(self, path: Path) -> bool:
+    def owns(self, path: FieldPath) -> bool:
         """Whether a write through this endpoint can own a place."""
         if path in _UNOWNED:
             return False
@@ -73,7 +73,7 @@ class Owner:
 
 
 def applied(
-    live: JsonObject | None, wanted: JsonObject, owner: Owner, *, force: bool
+    live: JsonObject | None, wanted: JsonObject, owner: FieldManager, *, force: bool
 ) -> JsonObject:
     """The object after an apply. Raises StatusError 409 on conflicts."""
     found = [n for n in nodes(wanted, owner.schema) if owner.owns(n.path)]
@@ -121,14 +121,14 @@ def _tell_client_side(obj: JsonObject, wanted: JsonObject) -> None:
     meta["annotations"] = {**meta["annotations"], _LAST_APPLIED: f"{text.decode()}\n"}
 
 
-def _is_key(path: Path) -> bool:
+def _is_key(path: FieldPath) -> bool:
     """Whether a place is what an item of a keyed list is named by."""
     item = path[-2] if len(path) > 1 else ""
     name = path[-1].removeprefix("f:")
     return item.startswith("k:") and name in orjson.loads(item.removeprefix("k:"))
 
 
-def updated(before: JsonObject | None, after: JsonObject, owner: Owner) -> None:
+def updated(before: JsonObject | None, after: JsonObject, owner: FieldManager) -> None:
     """Note, in `after`, that a manager changed fields by create, update or patch."""
     old = {n.path: n for n in nodes(before or {}, owner.schema)}
     new = {n.path: n for n in nodes(after, owner.schema)}
@@ -188,10 +188,10 @@ def _content(obj: JsonObject) -> JsonObject:
 
 def _contested(
     change: tuple[JsonObject, JsonObject],
-    found: list[Node],
+    found: list[FieldNode],
     others: list[JsonObject],
-    owner: Owner,
-) -> list[tuple[JsonObject, list[Path]]]:
+    owner: FieldManager,
+) -> list[tuple[JsonObject, list[FieldPath]]]:
     """Which fields each other manager owns that would change. change: from, to."""
     before, after = (
         {n.path: n.value for n in nodes(obj, owner.schema)} for obj in change
@@ -205,7 +205,7 @@ def _contested(
     return [(entry, paths) for entry, paths in pairs if paths]
 
 
-def _conflict(contested: list[tuple[JsonObject, list[Path]]]) -> StatusError:
+def _conflict(contested: list[tuple[JsonObject, list[FieldPath]]]) -> StatusError:
     named = [(_described(entry), paths) for entry, paths in contested]
     causes = [
         {
@@ -244,7 +244,7 @@ def _entries(obj: JsonObject) -> list[JsonObject]:
     return found
 
 
-def _is(entry: JsonObject, operation: str, owner: Owner) -> bool:
+def _is(entry: JsonObject, operation: str, owner: FieldManager) -> bool:
     return (
         entry.get("manager") == owner.manager
         and entry.get("operation") == operation
@@ -252,16 +252,16 @@ def _is(entry: JsonObject, operation: str, owner: Owner) -> bool:
     )
 
 
-def _is_apply_of(entry: JsonObject, owner: Owner) -> bool:
+def _is_apply_of(entry: JsonObject, owner: FieldManager) -> bool:
     return _is(entry, "Apply", owner)
 
 
-def _is_update_of(entry: JsonObject, owner: Owner) -> bool:
+def _is_update_of(entry: JsonObject, owner: FieldManager) -> bool:
     same = entry.get("apiVersion") == owner.api_version
     return same and _is(entry, "Update", owner)
 
 
-def _entry(operation: str, paths: set[Path], owner: Owner) -> JsonObject:
+def _entry(operation: str, paths: set[FieldPath], owner: FieldManager) -> JsonObject:
     entry: JsonObject = {
         "manager": owner.manager,
         "operation": operation,
@@ -275,17 +275,17 @@ def _entry(operation: str, paths: set[Path], owner: Owner) -> JsonObject:
     return entry
 
 
-def _narrowed(entry: JsonObject, paths: set[Path]) -> JsonObject:
+def _narrowed(entry: JsonObject, paths: set[FieldPath]) -> JsonObject:
     if paths != _paths(entry):
         _set_paths(entry, paths)
     return entry
 
 
-def _set_paths(entry: JsonObject, paths: set[Path]) -> None:
+def _set_paths(entry: JsonObject, paths: set[FieldPath]) -> None:
     entry["fieldsV1"] = to_fields(paths)
 
 
-def _paths(entry: JsonObject) -> set[Path]:
+def _paths(entry: JsonObject) -> set[FieldPath]:
     return set(of_fields(entry.get("fieldsV1") or {}))
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from asoreconcile.objects import JsonObject
 
-Path = tuple[str, ...]
+FieldPath = tuple[str, ...]
 _TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
 _MAP_TYPE = "x-kubernetes-map-type"
 
@@ -36,26 +36,26 @@ META: JsonObject = {
 
 
 @attrs.frozen
-class Node:
+class FieldNode:
     """One place in an object.
 
     is_leaf: owned as a whole, with this value. is_applied: owned by whoever applies it,
     as leaves, items of keyed lists and objects that no schema tells of are.
     """
 
-    path: Path
+    path: FieldPath
     value: Any
     is_leaf: bool
     is_applied: bool
 
 
-def nodes(value: Any, schema: JsonObject, path: Path = ()) -> Iterator[Node]:
+def nodes(value: Any, schema: JsonObject, path: FieldPath = ()) -> Iterator[FieldNode]:
     """All places in a value, outer ones first; the value itself is not one."""
     for step, inner, part in _inside(value, schema):
         here = (*path, step)
         leaf = _is_leaf(inner, part)
         free = isinstance(inner, dict) and not part
-        yield Node(here, inner, leaf, leaf or free or step.startswith("k:"))
+        yield FieldNode(here, inner, leaf, leaf or free or step.startswith("k:"))
         if not leaf:
             yield from nodes(inner, part, here)
 
@@ -134,7 +134,7 @@ def merged(live: Any, wanted: Any, schema: JsonObject) -> Any:
     return list(items.values())
 
 
-def without(document: Any, path: Path, schema: JsonObject) -> Any:
+def without(document: Any, path: FieldPath, schema: JsonObject) -> Any:
     """A copy without the place; what it leaves empty goes too, but for the top."""
     step, rest = path[0], path[1:]
     if isinstance(document, dict):
@@ -159,7 +159,7 @@ def without(document: Any, path: Path, schema: JsonObject) -> Any:
     return kept
 
 
-def to_fields(paths: Iterable[Path]) -> JsonObject:
+def to_fields(paths: Iterable[FieldPath]) -> JsonObject:
     """FieldsV1 of a set of paths; `.` marks what is owned besides its inside."""
     tree: JsonObject = {}
     chosen = set(paths)
@@ -180,7 +180,7 @@ def _sorted(tree: JsonObject) -> JsonObject:
     return {step: _sorted(tree[step]) for step in sorted(tree)}
 
 
-def of_fields(tree: JsonObject, path: Path = ()) -> Iterator[Path]:
+def of_fields(tree: JsonObject, path: FieldPath = ()) -> Iterator[FieldPath]:
     """The paths of FieldsV1. What is not of that form counts as nothing."""
     for step, inner in tree.items():
         here = (*path, step)

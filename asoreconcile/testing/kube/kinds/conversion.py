@@ -16,7 +16,7 @@ _CHANGEABLE = ("labels", "annotations")
 
 
 @attrs.frozen
-class Conversion:
+class ConversionCall:
     """A CRD's webhook. Blocking: hold no lock."""
 
     services: Services

@@ -9,10 +9,10 @@ import attrs
 from asoreconcile.objects import JsonObject, spec
 from asoreconcile.testing.kube.crds.definitions import is_established
 from asoreconcile.testing.kube.kinds import events
-from asoreconcile.testing.kube.kinds.conversion import Conversion
+from asoreconcile.testing.kube.kinds.conversion import ConversionCall
 from asoreconcile.testing.kube.kinds.events import EventForms
-from asoreconcile.testing.kube.rules.validation import Node, tree
-from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.rules.validation import RuleNode, tree
+from asoreconcile.testing.kube.store.storage import Storage, StorageTable
 from asoreconcile.testing.kube.wire.hooks import Services
 
 
@@ -29,7 +29,7 @@ class Converts(Protocol):
 
 
 @attrs.frozen
-class Resource:
+class RestResource:
     """A kind at one version, as the REST API has it.
 
     schema: the CRD's OpenAPI schema, None for built-in kinds. columns: its printer
@@ -59,11 +59,11 @@ class Resource:
     stored_group: str | None = None
 
     @property
-    def table(self) -> Table:
+    def table(self) -> StorageTable:
         """Where objects are stored: the same for all versions, and for a kind in two
         groups.
         """
-        return Table(self._kept_in, self.plural)
+        return StorageTable(self._kept_in, self.plural)
 
     @property
     def api_version(self) -> str:
@@ -99,7 +99,7 @@ class Resource:
         return self.schema is not None
 
     @cached_property
-    def rules(self) -> Node | None:
+    def rules(self) -> RuleNode | None:
         """The parts of the schema with validation rules."""
         return None if self.schema is None else tree(self.schema)
 
@@ -131,7 +131,7 @@ _EVENT_FIELDS = _by_path(
         "type",
     )
 ) | {"source": "source.component|reportingComponent"}
-CRDS = Resource(
+CRDS = RestResource(
     "apiextensions.k8s.io",
     "v1",
     "customresourcedefinitions",
@@ -142,7 +142,7 @@ CRDS = Resource(
     short_names=("crd", "crds"),
     categories=("api-extensions",),
 )
-NAMESPACES = Resource(
+NAMESPACES = RestResource(
     "",
     "v1",
     "namespaces",
@@ -155,8 +155,8 @@ NAMESPACES = Resource(
 )
 
 
-def _rbac(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
-    return Resource(
+def _rbac(plural: str, kind: str, *, namespaced: bool = True) -> RestResource:
+    return RestResource(
         "rbac.authorization.k8s.io",
         "v1",
         plural,
@@ -166,8 +166,8 @@ def _rbac(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
     )
 
 
-def _admission(plural: str, kind: str, *, has_status: bool = False) -> Resource:
-    return Resource(
+def _admission(plural: str, kind: str, *, has_status: bool = False) -> RestResource:
+    return RestResource(
         "admissionregistration.k8s.io",
         "v1",
         plural,
@@ -179,8 +179,8 @@ def _admission(plural: str, kind: str, *, has_status: bool = False) -> Resource:
     )
 
 
-def _kept(group: str, plural: str, kind: str, short_name: str) -> Resource:
-    return Resource(
+def _kept(group: str, plural: str, kind: str, short_name: str) -> RestResource:
+    return RestResource(
         group,
         "v1",
         plural,
@@ -192,16 +192,16 @@ def _kept(group: str, plural: str, kind: str, short_name: str) -> Resource:
     )
 
 
-SECRETS = Resource(
+SECRETS = RestResource(
     "", "v1", "secrets", "Secret", singular="secret", fields=_by_path(["type"])
 )
 BUILT_IN = (
     NAMESPACES,
     SECRETS,
-    Resource(
+    RestResource(
         "", "v1", "configmaps", "ConfigMap", singular="configmap", short_names=("cm",)
     ),
-    Resource(
+    RestResource(
         "",
         "v1",
         "events",
@@ -211,7 +211,7 @@ BUILT_IN = (
         fields=_EVENT_FIELDS,
         conversion=EventForms(),
     ),
-    Resource(
+    RestResource(
         "",
         "v1",
         "serviceaccounts",
@@ -219,7 +219,7 @@ BUILT_IN = (
         singular="serviceaccount",
         short_names=("sa",),
     ),
-    Resource(
+    RestResource(
         events.GROUP,
         "v1",
         "events",
@@ -241,7 +241,7 @@ BUILT_IN = (
     ),
     _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
     CRDS,
-    Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
+    RestResource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
     # Stored and no more: nothing runs, listens, or is kept from being evicted.
     _kept("", "services", "Service", "svc"),
     _kept("apps", "deployments", "Deployment", "deploy"),
@@ -250,7 +250,7 @@ BUILT_IN = (
 )
 
 
-class Kinds:
+class RestMapper:
     """What can be asked for now. Follows the stored CRDs."""
 
     def __init__(self, storage: Storage, services: Services) -> None:
@@ -258,19 +258,19 @@ class Kinds:
         self._storage = storage
         self._services = services
         self._at = -1
-        self._known: dict[tuple[str, str, str], Resource] = {}
+        self._known: dict[tuple[str, str, str], RestResource] = {}
         # What each CRD serves, by its uid and version: one changes, the others stay.
-        self._served: dict[tuple[str, str], list[Resource]] = {}
+        self._served: dict[tuple[str, str], list[RestResource]] = {}
 
-    def all(self) -> list[Resource]:
+    def all(self) -> list[RestResource]:
         """Every resource at every served version, as the stored CRDs are now."""
         return list(self._now().values())
 
-    def versions(self, resource: Resource) -> list[Resource]:
+    def versions(self, resource: RestResource) -> list[RestResource]:
         """A resource at all versions that are served."""
         return [r for r in self._now().values() if r.table == resource.table]
 
-    def find(self, group: str, version: str, plural: str) -> Resource | None:
+    def find(self, group: str, version: str, plural: str) -> RestResource | None:
         """The resource of those three path segments, or None.
 
         `group` is "" for the core one.
@@ -282,7 +282,7 @@ class Kinds:
         """Changes when they do."""
         return self._storage.last_change(CRDS.table)
 
-    def _now(self) -> dict[tuple[str, str, str], Resource]:
+    def _now(self) -> dict[tuple[str, str, str], RestResource]:
         with self._storage.lock:
             if self._at != (at := self._storage.last_change(CRDS.table)):
                 before, self._served = self._served, {}
@@ -301,18 +301,18 @@ class Kinds:
             return self._known
 
 
-def _served(crd: JsonObject, services: Services) -> Iterator[Resource]:
+def _served(crd: JsonObject, services: Services) -> Iterator[RestResource]:
     content = spec(crd)
     names = content["names"]
     stored = next(v["name"] for v in content["versions"] if v.get("storage"))
     stated = content.get("conversion") or {}
     conversion: Converts | None = None
     if stated.get("strategy") == "Webhook":
-        conversion = Conversion(services, stated.get("webhook") or {})
+        conversion = ConversionCall(services, stated.get("webhook") or {})
     for version in content["versions"]:
         if not version.get("served"):
             continue
-        yield Resource(
+        yield RestResource(
             group=content["group"],
             version=version["name"],
             plural=names["plural"],

@@ -6,8 +6,8 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube.kinds.resources import (
     BUILT_IN,
     NAMESPACES,
-    Kinds,
-    Resource,
+    RestMapper,
+    RestResource,
 )
 from asoreconcile.testing.kube.wire.status import (
     PageNotFoundError,
@@ -19,10 +19,10 @@ from asoreconcile.testing.kube.wire.status import (
 
 
 @attrs.frozen
-class Target:
+class RequestTarget:
     """name "": the collection. namespace "": all of them, or the kind has none."""
 
-    resource: Resource
+    resource: RestResource
     namespace: str
     name: str = ""
     subresource: str = ""
@@ -33,7 +33,7 @@ class Target:
         return ObjectKey(self.namespace, self.name)
 
 
-def target_of(kinds: Kinds, path: str) -> Target:
+def target_of(kinds: RestMapper, path: str) -> RequestTarget:
     """The target of a request's path. Raises StatusError 400 and 404."""
     if "//" in path:
         raise unknown_path()
@@ -61,7 +61,7 @@ def target_of(kinds: Kinds, path: str) -> Target:
         raise unknown_path()
     if name in (".", ".."):
         raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
-    return Target(resource, namespace, name, subresource)
+    return RequestTarget(resource, namespace, name, subresource)
 
 
 def _unknown(group: str) -> StatusError:

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields import schema
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 
 
-def shown(resource: Resource, obj: JsonObject) -> JsonObject:
+def shown(resource: RestResource, obj: JsonObject) -> JsonObject:
     """A stored object at the version of a request."""
     return shown_all(resource, [obj])[0]
 
 
-def shown_all(resource: Resource, objects: Sequence[JsonObject]) -> list[JsonObject]:
+def shown_all(
+    resource: RestResource, objects: Sequence[JsonObject]
+) -> list[JsonObject]:
     """Stored objects at the version of a request, converted all at once."""
     version = resource.api_version
     if resource.conversion is None:
@@ -28,7 +30,7 @@ def shown_all(resource: Resource, objects: Sequence[JsonObject]) -> list[JsonObj
     ]
 
 
-def stored(resource: Resource, obj: JsonObject) -> JsonObject:
+def stored(resource: RestResource, obj: JsonObject) -> JsonObject:
     """An object at the version its kind is stored at, with metadata of its own."""
     version = resource.stored_api_version
     if resource.conversion is None:
@@ -36,12 +38,12 @@ def stored(resource: Resource, obj: JsonObject) -> JsonObject:
     return resource.conversion.converted([copy_json(obj)], version)[0]
 
 
-def at_version(obj: JsonObject, resource: Resource) -> JsonObject:
+def at_version(obj: JsonObject, resource: RestResource) -> JsonObject:
     """An object at another version of its kind, for webhooks."""
     return shown(resource, obj)
 
 
-def _admitted(resource: Resource, obj: JsonObject) -> JsonObject:
+def _admitted(resource: RestResource, obj: JsonObject) -> JsonObject:
     return schema.admit(resource.schema or {}, obj)[0]
 
 

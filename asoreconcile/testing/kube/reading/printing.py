@@ -8,7 +8,7 @@ import orjson
 
 from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields.schema import is_a
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.reading.ages import age
 from asoreconcile.testing.kube.reading.builtincolumns import columns_of
 
@@ -32,7 +32,7 @@ _STEP = re.compile(
 )
 
 
-def columns(resource: Resource) -> list[JsonObject]:
+def columns(resource: RestResource) -> list[JsonObject]:
     """Column definitions, the name first."""
     if not resource.is_custom:
         own = [column.definition() for column in columns_of(resource.kind)]
@@ -43,7 +43,7 @@ def columns(resource: Resource) -> list[JsonObject]:
 
 
 def row(
-    resource: Resource, obj: JsonObject, now: datetime, held: JsonObject | None
+    resource: RestResource, obj: JsonObject, now: datetime, held: JsonObject | None
 ) -> JsonObject:
     """One row. held: what it has of the object, None for nothing."""
     cells: list[Any]
@@ -59,7 +59,7 @@ def row(
     return made
 
 
-def _custom(resource: Resource) -> list[JsonObject]:
+def _custom(resource: RestResource) -> list[JsonObject]:
     return list(resource.columns) or [_AGE]
 
 

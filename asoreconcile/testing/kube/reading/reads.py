@@ -13,7 +13,7 @@ import attrs
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.kinds import versions
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.reading import listing
 from asoreconcile.testing.kube.reading.printing import columns, partial, row
 from asoreconcile.testing.kube.reading.selectors import selected
@@ -28,8 +28,8 @@ _PAGE_TOO_OLD = (
     "modified, or deleted between the time the first chunk was returned and now may "
     "show up in the list."
 )
-Form = Literal["whole", "metadata", "table"]
-FORMS: Mapping[str, Form] = {
+ReadForm = Literal["whole", "metadata", "table"]
+FORMS: Mapping[str, ReadForm] = {
     "Table": "table",
     "PartialObjectMetadata": "metadata",
     "PartialObjectMetadataList": "metadata",
@@ -44,8 +44,8 @@ class Dress:
     version: of meta.k8s.io, that forms other than the whole are at.
     """
 
-    resource: Resource
-    form: Form
+    resource: RestResource
+    form: ReadForm
     clock: Clock
     rows: str = "Metadata"
     version: str = "meta.k8s.io/v1"
@@ -121,7 +121,7 @@ class Reads:
         self._storage = storage
 
     def get(
-        self, resource: Resource, key: ObjectKey, query: Mapping[str, str]
+        self, resource: RestResource, key: ObjectKey, query: Mapping[str, str]
     ) -> JsonObject:
         """The stored object, not a copy.
 
@@ -143,13 +143,13 @@ class Reads:
         return dress.many([obj for _, obj in found], meta)
 
     def keys(
-        self, namespace: str, query: Mapping[str, str], resource: Resource
+        self, namespace: str, query: Mapping[str, str], resource: RestResource
     ) -> list[ObjectKey]:
         """The keys of what a list would show."""
         return [key for key, _ in self._page(namespace, query, resource)[0]]
 
     def _page(
-        self, namespace: str, query: Mapping[str, str], resource: Resource
+        self, namespace: str, query: Mapping[str, str], resource: RestResource
     ) -> tuple[list[tuple[ObjectKey, JsonObject]], JsonObject]:
         labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
         matches = selected(labels, fields, resource)
@@ -171,7 +171,7 @@ class Reads:
         return chosen, meta
 
     def _snapshot(
-        self, resource: Resource, start: listing.Start
+        self, resource: RestResource, start: listing.Start
     ) -> tuple[int, list[tuple[ObjectKey, JsonObject]]]:
         """All objects at a version, and which that is."""
         if start.version is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from asoreconcile.objects import JsonObject, dig, labels, metadata
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire.status import StatusError, bad_request
 
 Matches = Callable[[JsonObject], bool]
@@ -23,7 +23,9 @@ _OPERATORS = ("=", "==", "!=", "<", ">", "in", "notin")
 _META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 
-def selected(label_selector: str, field_selector: str, resource: Resource) -> Matches:
+def selected(
+    label_selector: str, field_selector: str, resource: RestResource
+) -> Matches:
     """One test for both selectors."""
     tests = list(_label_tests(label_selector))
     tests += _field_tests(field_selector, resource)
@@ -132,13 +134,13 @@ def _ordered(key: str, operator: str, value: str) -> Matches:
     return matches
 
 
-def _field_tests(selector: str, resource: Resource) -> Iterator[Matches]:
+def _field_tests(selector: str, resource: RestResource) -> Iterator[Matches]:
     for part in selector.split(","):
         if part:
             yield _field_test(part, resource)
 
 
-def _field_test(requirement: str, resource: Resource) -> Matches:
+def _field_test(requirement: str, resource: RestResource) -> Matches:
     match = _FIELD.fullmatch(requirement)
     if match is None:
         raise bad_request(
@@ -151,7 +153,7 @@ def _field_test(requirement: str, resource: Resource) -> Matches:
     return lambda obj: (_first(obj, places) == value) is wanted
 
 
-def _unknown_field(path: str, resource: Resource) -> StatusError:
+def _unknown_field(path: str, resource: RestResource) -> StatusError:
     if resource.is_custom or resource.fields:
         return bad_request(f"field label not supported: {path}")
     return bad_request(

@@ -11,7 +11,7 @@ import orjson
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.http import DropConnection
 from asoreconcile.testing.kube.access.attributes import is_true
-from asoreconcile.testing.kube.kinds.targets import Target
+from asoreconcile.testing.kube.kinds.targets import RequestTarget
 from asoreconcile.testing.kube.reading import listing
 from asoreconcile.testing.kube.reading.reads import Dress
 from asoreconcile.testing.kube.reading.selectors import Matches, selected
@@ -25,7 +25,7 @@ _BEFORE_END_SECONDS = 2.0
 
 
 @attrs.frozen
-class Watch:
+class ClientWatch:
     """What one client watches.
 
     start: the version it has seen; None is now. initial_events: begin with all there
@@ -41,7 +41,7 @@ class Watch:
     initial_events: bool
 
 
-def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
+def asked(query: Mapping[str, str], target: RequestTarget, dress: Dress) -> ClientWatch:
     """The watch of a query. Raises StatusError."""
     listing.check_watch(query)
     fields = query.get("fieldSelector", "")
@@ -51,7 +51,7 @@ def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
     matches = selected(query.get("labelSelector", ""), fields, dress.resource)
     wanted = query.get("resourceVersion", "")
     timeout_seconds = float(listing.number(query, "timeoutSeconds"))
-    return Watch(
+    return ClientWatch(
         dress=dress,
         namespace=target.namespace,
         matches=matches,
@@ -62,7 +62,7 @@ def asked(query: Mapping[str, str], target: Target, dress: Dress) -> Watch:
     )
 
 
-def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
+def lines(storage: Storage, watch: ClientWatch) -> Iterator[bytes]:
     """The stream, in chunks of whole lines, until its time is over or it is cut.
 
     It begins here and now, not when it is first read: who is answered that it watches
@@ -86,7 +86,7 @@ def lines(storage: Storage, watch: Watch) -> Iterator[bytes]:
 
 
 def _initial(
-    watch: Watch, first: list[tuple[ObjectKey, JsonObject]], position: int
+    watch: ClientWatch, first: list[tuple[ObjectKey, JsonObject]], position: int
 ) -> Iterator[bytes]:
     """What there was as it began, and that this was it."""
     chosen = [o for o in in_namespace(first, watch.namespace) if watch.matches(o)]
@@ -98,7 +98,7 @@ def _initial(
 
 
 def _live(
-    storage: Storage, watch: Watch, position: int, cuts: int, deadline: float
+    storage: Storage, watch: ClientWatch, position: int, cuts: int, deadline: float
 ) -> Iterator[bytes]:
     """What happens after a version, and bookmarks."""
     table = watch.dress.resource.table
@@ -127,7 +127,7 @@ def _live(
         storage.wait(table, position, until - now)
 
 
-def _next_bookmark(watch: Watch, deadline: float) -> float | None:
+def _next_bookmark(watch: ClientWatch, deadline: float) -> float | None:
     """When to send one: every minute, and shortly before the end."""
     if not watch.bookmarks:
         return None
@@ -154,7 +154,7 @@ def _initial_end(dress: Dress) -> JsonObject:
     }
 
 
-def _told(watch: Watch, changes: list[Change]) -> Iterator[bytes]:
+def _told(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
     """The events that a client gets: leaving its selection is a deletion to it."""
     for change in changes:
         if watch.namespace and change.key.namespace != watch.namespace:

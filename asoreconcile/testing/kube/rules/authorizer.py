@@ -13,17 +13,17 @@ from typing import Any
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.access.attributes import Attributes
-from asoreconcile.testing.kube.access.rbac import Decision
+from asoreconcile.testing.kube.access.rbac import RbacDecision
 from asoreconcile.testing.kube.access.users import User, service_account
 
-Decide = Callable[[User, Attributes], Decision]
+DecideAccess = Callable[[User, Attributes], RbacDecision]
 _FIELDS = ("group", "resource", "subresource", "namespace", "name")
 _SELECTORS = ("fieldSelector", "labelSelector")
 _asking = threading.local()
 
 
 @contextmanager
-def asking(user: User, decide: Decide) -> Iterator[None]:
+def asking(user: User, decide: DecideAccess) -> Iterator[None]:
     """Who asks, and who answers, on this thread."""
     _asking.user, _asking.decide = user, decide
     try:
@@ -86,5 +86,5 @@ def _check(about: Mapping[str, Any], verb: str) -> JsonObject:
         user = service_account(*about["account"])
     stated = {name: str(about.get(name) or "") for name in _FIELDS}
     asked = Attributes(verb, str(about.get("path") or ""), **stated)
-    found: Decision = _asking.decide(user, asked)
+    found: RbacDecision = _asking.decide(user, asked)
     return {"allowed": found.allowed, "reason": found.reason}

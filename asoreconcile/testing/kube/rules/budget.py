@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.kube.rules.cel import EngineMissingError, RuleError
+from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
 from asoreconcile.testing.kube.rules.cost import cost
 from asoreconcile.testing.kube.rules.sizes import Sized, sized, times_in_one
 from asoreconcile.testing.kube.rules.syntax import parsed
@@ -113,7 +113,7 @@ def _once(rule: JsonObject, field: str, value: Sized) -> int | None:
     plain = {field: rule[field]}
     try:
         tree = parsed(program(plain, field).tree)
-    except (RuleError, EngineMissingError):
+    except (RuleError, CelMissingError):
         return None
     return cost(tree, {"self": value, "oldSelf": value})
 

@@ -15,7 +15,7 @@ import attrs
 
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.testing.kube.rules import lists, patterns, quantities
-from asoreconcile.testing.kube.rules.syntax import Node, parsed
+from asoreconcile.testing.kube.rules.syntax import ExpressionNode, parsed
 
 _EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
 _FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
@@ -23,7 +23,7 @@ _OUT_OF_BUDGET = "Iteration budget exceeded"
 _NO_KEY = re.compile(r'Key not found in map : "(.*)"')
 
 
-class EngineMissingError(AsoreconcileError):
+class CelMissingError(AsoreconcileError):
     """The CEL library is not installed."""
 
 
@@ -35,7 +35,7 @@ class TooDearError(RuleError):
     """An evaluation that was given up: it went on for too long."""
 
 
-class Program(Protocol):
+class CelProgram(Protocol):
     """A rule made ready. gives: BOOL, STRING, DYN, ..."""
 
     @property
@@ -50,12 +50,12 @@ class Program(Protocol):
         """The result for the engine's variables. Raises RuleError."""
 
 
-class Engine(Protocol):
+class CelEngine(Protocol):
     """What compiles rules (the CEL package); tests of rules put a table in its
     place.
     """
 
-    def compile(self, text: str) -> Program:
+    def compile(self, text: str) -> CelProgram:
         """Raises RuleError for a text that is no rule."""
 
 
@@ -63,7 +63,7 @@ class Engine(Protocol):
 def engine(
     variables: tuple[str, ...] = ("self", "oldSelf"),
     functions: Callable[[Any], list[Any]] | None = None,
-) -> Engine:
+) -> CelEngine:
     """An engine for texts over these variables. Raises EngineMissingError.
 
     functions: makes more functions, with the library's module.
@@ -71,7 +71,7 @@ def engine(
     try:
         from cel_expr_python import cel
     except ImportError as error:
-        raise EngineMissingError(
+        raise CelMissingError(
             "rules and conditions need the CEL engine: install asoreconcile[cel]"
         ) from error
     names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
@@ -96,7 +96,7 @@ class _Engine:
         self._lock = threading.Lock()
         self._programs: dict[str, _Program] = {}
 
-    def compile(self, text: str) -> Program:
+    def compile(self, text: str) -> CelProgram:
         with self._lock:
             found = self._programs.get(text)
             if found is None:
@@ -117,14 +117,14 @@ class _Engine:
         return made
 
 
-def _check_patterns(node: Node) -> None:
+def _check_patterns(node: ExpressionNode) -> None:
     """Raises RuleError for a constant that is no regular expression."""
     if node.kind == "call" and node.name in ("find", "findAll"):
         stated = node.parts[1].value if len(node.parts) > 1 and node.parts[1] else None
         if isinstance(stated, bytes):
             try:
                 patterns.compiled(stated.decode())
-            except patterns.PatternError as error:
+            except patterns.RulePatternError as error:
                 raise RuleError(f"program instantiation failed: {error}") from error
     for part in node.parts:
         if part is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.kube.rules.cel import EngineMissingError, RuleError
+from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
 from asoreconcile.testing.kube.rules.validation import RULES, program, uses_old
 from asoreconcile.testing.kube.rules.values import escaped
 from asoreconcile.testing.kube.wire.status import Cause
@@ -89,7 +89,7 @@ def _compiled(
         try:
             made = program(rule, field)
             _check_fields(schema, text, is_root=is_root)
-        except EngineMissingError as error:
+        except CelMissingError as error:
             yield Cause(f"{at}.{field}", "FieldValueNotSupported", str(error))
             return
         except RuleError as error:

@@ -12,10 +12,10 @@ from typing import Any
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer
-from asoreconcile.testing.kube.rules.authorizer import Decide
+from asoreconcile.testing.kube.rules.authorizer import DecideAccess
 from asoreconcile.testing.kube.rules.cel import (
-    EngineMissingError,
-    Program,
+    CelMissingError,
+    CelProgram,
     RuleError,
     engine,
 )
@@ -25,12 +25,12 @@ _VARIABLES = ("object", "oldObject", "request", "authorizer")
 _BOOL = frozenset({"BOOL", "DYN"})
 
 
-class ConditionError(Exception):
+class MatchConditionError(Exception):
     """A condition that could not be evaluated, and none that is false."""
 
 
 def matches(
-    webhook: Mapping[str, Any], request: JsonObject, user: User, decide: Decide
+    webhook: Mapping[str, Any], request: JsonObject, user: User, decide: DecideAccess
 ) -> bool:
     """Whether the webhook wants this request of a user's. Raises ConditionError."""
     failures = []
@@ -51,7 +51,7 @@ def matches(
         if held is not True:
             return False
     if failures:
-        raise ConditionError("; ".join(failures))
+        raise MatchConditionError("; ".join(failures))
     return True
 
 
@@ -75,7 +75,7 @@ def causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
 def _compiled(text: str, at: str) -> Iterator[Cause]:
     try:
         program = _program(text)
-    except EngineMissingError as error:
+    except CelMissingError as error:
         yield Cause(at, "FieldValueNotSupported", str(error))
         return
     except RuleError as error:
@@ -86,5 +86,5 @@ def _compiled(text: str, at: str) -> Iterator[Cause]:
         yield Cause(at, "FieldValueInvalid", told)
 
 
-def _program(text: str) -> Program:
+def _program(text: str) -> CelProgram:
     return engine(_VARIABLES, authorizer.functions).compile(text)

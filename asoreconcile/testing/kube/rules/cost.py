@@ -12,7 +12,7 @@ from math import ceil
 import attrs
 
 from asoreconcile.testing.kube.rules.sizes import TEXT, Sized
-from asoreconcile.testing.kube.rules.syntax import Node
+from asoreconcile.testing.kube.rules.syntax import ExpressionNode
 
 LIST, MAP = 10, 30
 _BYTE, _REGEX = 0.1, 0.25
@@ -33,12 +33,12 @@ class Cost:
     value: Sized
 
 
-def cost(tree: Node, variables: Mapping[str, Sized]) -> int:
+def cost(tree: ExpressionNode, variables: Mapping[str, Sized]) -> int:
     """The most that an expression costs once. variables: `self` and `oldSelf`."""
     return _cost(tree, variables).most
 
 
-def _cost(node: Node | None, known: Mapping[str, Sized]) -> Cost:
+def _cost(node: ExpressionNode | None, known: Mapping[str, Sized]) -> Cost:
     if node is None:
         return Cost(0, _UNKNOWN)
     match node.kind:
@@ -60,7 +60,7 @@ def _cost(node: Node | None, known: Mapping[str, Sized]) -> Cost:
     return _call(node, known)
 
 
-def _select(node: Node, known: Mapping[str, Sized]) -> Cost:
+def _select(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
     holder = _cost(node.parts[0], known)
     if node.is_test:
         return Cost(holder.most, Sized("bool", 1))
@@ -71,7 +71,7 @@ def _select(node: Node, known: Mapping[str, Sized]) -> Cost:
     return Cost(holder.most + step, value or _UNKNOWN)
 
 
-def _list(node: Node, known: Mapping[str, Sized]) -> Cost:
+def _list(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
     items = [_cost(part, known) for part in node.parts]
     largest = max((c.value for c in items), key=lambda v: v.most, default=_UNKNOWN)
     return Cost(
@@ -79,7 +79,7 @@ def _list(node: Node, known: Mapping[str, Sized]) -> Cost:
     )
 
 
-def _fold(node: Node, known: Mapping[str, Sized]) -> Cost:
+def _fold(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
     items, first, condition, step, result = node.parts
     over, begun = _cost(items, known), _cost(first, known)
     one, two, collected = node.names
@@ -100,7 +100,7 @@ def _fold(node: Node, known: Mapping[str, Sized]) -> Cost:
     return Cost(total, value)
 
 
-def _collected(step: Node | None, known: Mapping[str, Sized]) -> Sized | None:
+def _collected(step: ExpressionNode | None, known: Mapping[str, Sized]) -> Sized | None:
     """What a macro puts into the list it makes."""
     if step is None or step.kind != "call":
         return None
@@ -112,7 +112,7 @@ def _collected(step: Node | None, known: Mapping[str, Sized]) -> Sized | None:
     return None
 
 
-def _call(node: Node, known: Mapping[str, Sized]) -> Cost:
+def _call(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
     costs = [_cost(part, known) for part in node.parts]
     spent = sum(c.most for c in costs)
     target, *rest = (c.value for c in costs)

@@ -17,7 +17,7 @@ _ESCAPES = frozenset("abfnrtvdDsSwWBAz") | frozenset(
 )
 
 
-class PatternError(ValueError):
+class RulePatternError(ValueError):
     """A pattern that cannot be used."""
 
 
@@ -28,7 +28,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.ASCII)
     except re.error as error:
-        raise PatternError(f"error parsing regexp: {error}: `{pattern}`") from error
+        raise RulePatternError(f"error parsing regexp: {error}: `{pattern}`") from error
 
 
 def _translated(found: re.Match[str]) -> str:
@@ -51,5 +51,5 @@ def _translated(found: re.Match[str]) -> str:
     return token
 
 
-def _refused(token: str) -> PatternError:
-    return PatternError(f"error parsing regexp: not supported: `{token}`")
+def _refused(token: str) -> RulePatternError:
+    return RulePatternError(f"error parsing regexp: not supported: `{token}`")

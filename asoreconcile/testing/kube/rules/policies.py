@@ -7,10 +7,10 @@ from typing import Any
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer, conditions
-from asoreconcile.testing.kube.rules.authorizer import Decide
+from asoreconcile.testing.kube.rules.authorizer import DecideAccess
 from asoreconcile.testing.kube.rules.cel import (
-    EngineMissingError,
-    Program,
+    CelMissingError,
+    CelProgram,
     RuleError,
     engine,
 )
@@ -35,7 +35,7 @@ def causes(text: str, at: str, names: Sequence[str], *, gives: str) -> Iterator[
             return
     try:
         program = _program(text)
-    except EngineMissingError as error:
+    except CelMissingError as error:
         yield Cause(at, "FieldValueNotSupported", str(error))
         return
     except RuleError as error:
@@ -51,7 +51,7 @@ def failures(
     request: JsonObject,
     namespace: JsonObject | None,
     user: User,
-    decide: Decide,
+    decide: DecideAccess,
 ) -> list[tuple[str, str]]:
     """The validations of a policy's spec that a request does not hold: (why, reason).
 
@@ -61,7 +61,7 @@ def failures(
     try:
         if not conditions.matches(stated, request, user, decide):
             return []
-    except conditions.ConditionError as error:
+    except conditions.MatchConditionError as error:
         return [] if ignores else [(str(error), "Invalid")]
     found: list[tuple[str, str]] = []
     with authorizer.asking(user, decide):
@@ -114,7 +114,7 @@ def _message(validation: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     return str(told or f"failed expression: {validation['expression']}")
 
 
-def _program(text: str) -> Program:
+def _program(text: str) -> CelProgram:
     return engine(_NAMES, authorizer.functions).compile(text)
 
 

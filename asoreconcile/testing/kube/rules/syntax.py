@@ -24,7 +24,7 @@ _STRING, _BYTES = 6, 7
 
 
 @attrs.frozen
-class Node:
+class ExpressionNode:
     """name: of an identifier, a field or a function. value: of a constant.
 
     parts: of a call its target, or None, then its arguments; of a fold (what macros
@@ -34,55 +34,59 @@ class Node:
     kind: str
     name: str = ""
     value: Any = None
-    parts: tuple["Node | None", ...] = ()
+    parts: tuple["ExpressionNode | None", ...] = ()
     names: tuple[str, ...] = ()
     is_test: bool = False
 
 
 @lru_cache(maxsize=1000)  # the CRDs of one catalogue have the same few rules
-def parsed(checked: bytes) -> Node:
+def parsed(checked: bytes) -> ExpressionNode:
     """The tree of a serialized expression, in an Any or bare."""
     message = dict(fields_of(memoryview(checked)))
     inner = as_bytes(message[2]) if 1 in message else memoryview(checked)
     return _node(as_bytes(dict(fields_of(inner))[_EXPRESSION]))
 
 
-def _node(data: memoryview) -> Node:
+def _node(data: memoryview) -> ExpressionNode:
     for number, content in fields_of(data):
         if number in _KINDS:
             return _made(_KINDS[number], as_bytes(content))
-    return Node("const")
+    return ExpressionNode("const")
 
 
-def _made(kind: str, data: memoryview) -> Node:
+def _made(kind: str, data: memoryview) -> ExpressionNode:
     found = [(number, content) for number, content in fields_of(data)]
     one = dict(found)
 
     def text(number: int) -> str:
         return bytes(as_bytes(one.get(number, b""))).decode()
 
-    def part(number: int) -> Node | None:
+    def part(number: int) -> ExpressionNode | None:
         return _node(as_bytes(one[number])) if number in one else None
 
     match kind:
         case "const":
-            return Node(kind, value=_constant(one))
+            return ExpressionNode(kind, value=_constant(one))
         case "ident":
-            return Node(kind, text(1))
+            return ExpressionNode(kind, text(1))
         case "select":
-            return Node(kind, text(2), parts=(part(1),), is_test=bool(one.get(3)))
+            return ExpressionNode(
+                kind, text(2), parts=(part(1),), is_test=bool(one.get(3))
+            )
         case "call":
             arguments = [_node(as_bytes(c)) for n, c in found if n == 3]
-            return Node(kind, text(2), parts=(part(1), *arguments))
+            return ExpressionNode(kind, text(2), parts=(part(1), *arguments))
         case "list":
             items = [_node(as_bytes(c)) for n, c in found if n == 1]
-            return Node(kind, parts=tuple(items))
+            return ExpressionNode(kind, parts=tuple(items))
         case "map":
             entries = [dict(fields_of(as_bytes(c))) for n, c in found if n == 2]
             inner = [_node(as_bytes(e[n])) for e in entries for n in (3, 4) if n in e]
-            return Node(kind, parts=tuple(inner))
+            return ExpressionNode(kind, parts=tuple(inner))
     names = (text(1), text(8), text(3))
-    return Node("fold", parts=tuple(part(n) for n in (2, 4, 5, 6, 7)), names=names)
+    return ExpressionNode(
+        "fold", parts=tuple(part(n) for n in (2, 4, 5, 6, 7)), names=names
+    )
 
 
 def _constant(one: dict[int, Any]) -> Any:

@@ -15,7 +15,12 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
-from asoreconcile.testing.kube.rules.cel import Program, RuleError, TooDearError, engine
+from asoreconcile.testing.kube.rules.cel import (
+    CelProgram,
+    RuleError,
+    TooDearError,
+    engine,
+)
 from asoreconcile.testing.kube.rules.values import as_rules_see
 from asoreconcile.testing.kube.wire.status import Cause
 
@@ -47,17 +52,17 @@ class _TooDear(Exception):  # noqa: N818 - an end, not an error
 
 
 @attrs.frozen
-class Node:
+class RuleNode:
     """A part of a schema that has rules, itself or below."""
 
     schema: JsonObject = attrs.field(repr=False)
     rules: tuple[Mapping[str, Any], ...]
-    properties: Mapping[str, "Node"]
-    extra: "Node | None"
-    items: "Node | None"
+    properties: Mapping[str, "RuleNode"]
+    extra: "RuleNode | None"
+    items: "RuleNode | None"
 
 
-def tree(schema: JsonObject) -> Node | None:
+def tree(schema: JsonObject) -> RuleNode | None:
     """The parts of a schema with rules; None when there are none."""
     inner = {
         name: found
@@ -65,7 +70,7 @@ def tree(schema: JsonObject) -> Node | None:
         if isinstance(part, dict) and (found := tree(part)) is not None
     }
     extra, items = schema.get("additionalProperties"), schema.get("items")
-    node = Node(
+    node = RuleNode(
         schema,
         tuple(schema.get(RULES) or ()),
         inner,
@@ -83,7 +88,7 @@ def uses_old(text: str) -> bool:
 
 
 def broken(
-    node: Node, obj: JsonObject, before: JsonObject | None, found: list[Cause]
+    node: RuleNode, obj: JsonObject, before: JsonObject | None, found: list[Cause]
 ) -> Iterator[Cause]:
     """What the rules say against an object. found: what the schema says already."""
     if any(cause.reason in _BLOCKING for cause in found):
@@ -97,7 +102,7 @@ def broken(
 
 
 def _broken(
-    node: Node, value: Any, old: Any, at: str, *, is_root: bool = False
+    node: RuleNode, value: Any, old: Any, at: str, *, is_root: bool = False
 ) -> Iterator[Cause]:
     if value is None:
         return
@@ -129,7 +134,7 @@ def _by_key(schema: JsonObject, old: Any) -> dict[str, Any]:
 
 
 def _own(
-    node: Node, value: Any, old: Any, at: str, *, is_root: bool
+    node: RuleNode, value: Any, old: Any, at: str, *, is_root: bool
 ) -> Iterator[Cause]:
     seen = as_rules_see(node.schema, value, is_root=is_root)
     was = None
@@ -164,7 +169,7 @@ def _own(
             yield _cause(value, rule, at, _message(rule, values))
 
 
-def program(rule: Mapping[str, Any], field: str) -> Program:
+def program(rule: Mapping[str, Any], field: str) -> CelProgram:
     """One of a rule's expressions. Raises RuleError, EngineMissingError.
 
     With `optionalOldSelf`, `oldSelf` is an optional value: the one item of a list that

@@ -9,7 +9,7 @@ import attrs
 import orjson
 
 from asoreconcile.testing.certificates import (
-    Authority,
+    ShortLivedAuthority,
     certificate_authority,
     load_authority,
 )
@@ -25,7 +25,7 @@ class Identity:
     administrator's token.
     """
 
-    authority: Authority = attrs.field(repr=False)
+    authority: ShortLivedAuthority = attrs.field(repr=False)
     token: str = attrs.field(repr=False)
 
 

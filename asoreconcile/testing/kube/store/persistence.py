@@ -21,7 +21,7 @@ import orjson
 
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject, ObjectKey
-from asoreconcile.testing.kube.store.storage import Change, State, Table
+from asoreconcile.testing.kube.store.storage import Change, StorageState, StorageTable
 
 _FORMAT = 1
 _SLACK_BYTES = 4 << 20
@@ -52,25 +52,27 @@ class DataFolder:
             message = f"another server uses the data folder {self.path}"
             raise DataFolderError(message) from error
 
-    def load(self) -> State:
+    def load(self) -> StorageState:
         """What was there when the last server ended; an empty state at first."""
-        objects: dict[tuple[Table, ObjectKey], JsonObject] = {}
-        latest: dict[Table, int] = {}
+        objects: dict[tuple[StorageTable, ObjectKey], JsonObject] = {}
+        latest: dict[StorageTable, int] = {}
         version = 1
         for entry in self._entries():
             if isinstance(entry, dict):
                 version = entry["version"]
-                latest |= {Table(*at): seen for *at, seen in entry["latest"]}
+                latest |= {StorageTable(*at): seen for *at, seen in entry["latest"]}
                 continue
             seen, group, resource, namespace, name, obj = entry
-            table, key = Table(group, resource), ObjectKey(namespace, name)
+            table, key = StorageTable(group, resource), ObjectKey(namespace, name)
             version = max(version, seen)
             latest[table] = max(latest.get(table, 0), seen)
             if obj is None:
                 objects.pop((table, key), None)
             else:
                 objects[table, key] = obj
-        state = State(version, latest, [(*at, obj) for at, obj in objects.items()])
+        state = StorageState(
+            version, latest, [(*at, obj) for at, obj in objects.items()]
+        )
         self._open()
         return state
 
@@ -89,7 +91,7 @@ class DataFolder:
         """
         return self._size > 2 * self._base + _SLACK_BYTES
 
-    def compact(self, state: State) -> None:
+    def compact(self, state: StorageState) -> None:
         """Write the log again from what there is."""
         latest = [[at.group, at.resource, seen] for at, seen in state.latest.items()]
         head = {"format": _FORMAT, "version": state.version, "latest": latest}
@@ -170,7 +172,7 @@ class DataFolder:
 
 
 def _entry(
-    version: int, table: Table, key: ObjectKey, obj: JsonObject, gone: bool
+    version: int, table: StorageTable, key: ObjectKey, obj: JsonObject, gone: bool
 ) -> _Entry:
     at = [table.group, table.resource, key.namespace, key.name]
     return [version, *at, None if gone else obj]

@@ -21,13 +21,13 @@ from asoreconcile.objects import (
 )
 from asoreconcile.testing.http import DropConnection
 
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+StoredEventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _WINDOW = 20_000
 _FIRST = 2  # as in a new cluster, nobody can have seen anything earlier
 
 
 @attrs.frozen
-class Table:
+class StorageTable:
     """Where objects of a resource live, whatever version they are read at."""
 
     group: str
@@ -39,20 +39,22 @@ class Change:
     """One write. before: what it replaced, for watches with selectors."""
 
     version: int
-    table: Table
+    table: StorageTable
     key: ObjectKey
-    type: EventType
+    type: StoredEventType
     obj: JsonObject = attrs.field(repr=False)
     before: JsonObject | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen
-class State:
+class StorageState:
     """All that is known at one moment. latest: each table's last resource version."""
 
     version: int
-    latest: Mapping[Table, int]
-    objects: Iterable[tuple[Table, ObjectKey, JsonObject]] = attrs.field(repr=False)
+    latest: Mapping[StorageTable, int]
+    objects: Iterable[tuple[StorageTable, ObjectKey, JsonObject]] = attrs.field(
+        repr=False
+    )
 
 
 class ClosedError(DropConnection):
@@ -62,7 +64,7 @@ class ClosedError(DropConnection):
 class Folder(Protocol):
     """What outlives the process (`persistence.DataFolder`)."""
 
-    def load(self) -> State:
+    def load(self) -> StorageState:
         """All that the log holds; called once, before anything is served."""
 
     def append(self, change: Change) -> None:
@@ -75,7 +77,7 @@ class Folder(Protocol):
     def wants_compaction(self) -> bool:
         """True if the log should be written anew."""
 
-    def compact(self, state: State) -> None:
+    def compact(self, state: StorageState) -> None:
         """Write the log anew with this state alone, in one step: a crash leaves old or
         new.
         """
@@ -92,14 +94,14 @@ class Storage:
 
     def __init__(self, window: int = _WINDOW, folder: Folder | None = None) -> None:
         self.lock = threading.RLock()
-        self._changed: dict[Table, threading.Condition] = {}
-        self._tables: dict[Table, dict[ObjectKey, JsonObject]] = {}
-        self._changes: dict[Table, deque[Change]] = {}
-        self._places: dict[str, tuple[Table, ObjectKey]] = {}
-        self._owned: dict[str, set[tuple[Table, ObjectKey]]] = {}
+        self._changed: dict[StorageTable, threading.Condition] = {}
+        self._tables: dict[StorageTable, dict[ObjectKey, JsonObject]] = {}
+        self._changes: dict[StorageTable, deque[Change]] = {}
+        self._places: dict[str, tuple[StorageTable, ObjectKey]] = {}
+        self._owned: dict[str, set[tuple[StorageTable, ObjectKey]]] = {}
         self._window = window
-        self._forgotten: dict[Table, int] = {}
-        self._latest: dict[Table, int] = {}
+        self._forgotten: dict[StorageTable, int] = {}
+        self._latest: dict[StorageTable, int] = {}
         self._cuts = 0
         self.version = _FIRST
         self.closed = False
@@ -112,19 +114,19 @@ class Storage:
         self.version += 1
         return str(self.version)
 
-    def get(self, table: Table, key: ObjectKey) -> JsonObject | None:
+    def get(self, table: StorageTable, key: ObjectKey) -> JsonObject | None:
         """The stored object, not a copy: callers do not change it.
 
         None if there is none.
         """
         return self._tables.get(table, {}).get(key)
 
-    def items(self, table: Table) -> list[tuple[ObjectKey, JsonObject]]:
+    def items(self, table: StorageTable) -> list[tuple[ObjectKey, JsonObject]]:
         """All objects of a table, by namespace and name."""
         with self.lock:
             return sorted(self._tables.get(table, {}).items(), key=_by_name)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[StorageTable]:
         """Every table that ever held an object, also when it is empty now."""
         with self.lock:
             return list(self._tables)
@@ -137,19 +139,19 @@ class Storage:
                 for at, objects in self._tables.items()
             }
 
-    def put(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
+    def put(self, table: StorageTable, key: ObjectKey, obj: JsonObject) -> None:
         """Store an object that holds its new resource version."""
         with self.lock:
             objects = self._tables.setdefault(table, {})
             before = objects.get(key)
-            kind: EventType = "ADDED" if before is None else "MODIFIED"
+            kind: StoredEventType = "ADDED" if before is None else "MODIFIED"
             change = Change(_version(obj), table, key, kind, obj, before)
             self._keep(change)
             objects[key] = obj
             self._index(table, key, before, obj)
             self._record(change)
 
-    def remove(self, table: Table, key: ObjectKey, last: JsonObject) -> None:
+    def remove(self, table: StorageTable, key: ObjectKey, last: JsonObject) -> None:
         """Drop an object; `last` is its final state, with a new resource version."""
         with self.lock:
             before = self._tables.get(table, {}).get(key)
@@ -159,11 +161,11 @@ class Storage:
             self._index(table, key, before, None)
             self._record(change)
 
-    def place_of(self, uid: str) -> tuple[Table, ObjectKey] | None:
+    def place_of(self, uid: str) -> tuple[StorageTable, ObjectKey] | None:
         """Where the object of a uid is; None when it is gone, or never was."""
         return self._places.get(uid)
 
-    def owned_by(self, uid: str) -> list[tuple[Table, ObjectKey]]:
+    def owned_by(self, uid: str) -> list[tuple[StorageTable, ObjectKey]]:
         """Where the objects are that name an owner."""
         with self.lock:
             return sorted(
@@ -172,7 +174,7 @@ class Storage:
 
     def _index(
         self,
-        table: Table,
+        table: StorageTable,
         key: ObjectKey,
         before: JsonObject | None,
         after: JsonObject | None,
@@ -188,12 +190,12 @@ class Storage:
             for owner in owner_references(after):
                 self._owned.setdefault(str(owner.get("uid")), set()).add(place)
 
-    def last_change(self, table: Table) -> int:
+    def last_change(self, table: StorageTable) -> int:
         """The resource version of a table's last write; 0 before the first."""
         return self._latest.get(table, 0)
 
     def items_at(
-        self, table: Table, version: int
+        self, table: StorageTable, version: int
     ) -> list[tuple[ObjectKey, JsonObject]] | None:
         """All objects as they were at a version; None when that is forgotten."""
         with self.lock:
@@ -207,16 +209,16 @@ class Storage:
                     objects[change.key] = change.before
         return sorted(objects.items(), key=_by_name)
 
-    def is_forgotten(self, table: Table, version: int) -> bool:
+    def is_forgotten(self, table: StorageTable, version: int) -> bool:
         """Whether changes after a version are no longer all there."""
         with self.lock:
             return version < self._forgotten.get(table, _FIRST)
 
-    def oldest(self, table: Table) -> int:
+    def oldest(self, table: StorageTable) -> int:
         """The oldest version that a watch can still begin at."""
         return self._forgotten.get(table, _FIRST)
 
-    def changes_after(self, table: Table, version: int) -> list[Change]:
+    def changes_after(self, table: StorageTable, version: int) -> list[Change]:
         """What happened since, as far as the window reaches."""
         with self.lock:
             found: list[Change] = []
@@ -227,7 +229,7 @@ class Storage:
         found.reverse()
         return found
 
-    def wait(self, table: Table, version: int, timeout_seconds: float) -> None:
+    def wait(self, table: StorageTable, version: int, timeout_seconds: float) -> None:
         """Block until a table changed after a version, or all watches shall look up."""
         with self.lock:
             if self.closed or self.last_change(table) > version:
@@ -261,7 +263,7 @@ class Storage:
             if self._folder is not None:
                 self._folder.close()
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: StorageState) -> None:
         """Begin with what was there; nobody can watch from before."""
         self.version = max(self.version, state.version)
         for table, key, obj in state.objects:
@@ -283,7 +285,7 @@ class Storage:
         if self._folder.wants_compaction:
             tables = self._tables.items()
             held = ((t, key, obj) for t, objs in tables for key, obj in objs.items())
-            self._folder.compact(State(self.version, self._latest, held))
+            self._folder.compact(StorageState(self.version, self._latest, held))
             self._folder.append(change)
 
     def _wake_all(self) -> None:

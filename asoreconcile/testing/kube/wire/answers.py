@@ -8,7 +8,7 @@ import attrs
 import yaml
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Response
+from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.bodies import YAML_TYPE
 from asoreconcile.testing.kube.wire.protobuf import MEDIA_TYPE
@@ -44,16 +44,16 @@ class Chosen:
 
 def document(
     status: int, content: JsonObject, content_type: str = JSON_TYPE
-) -> Response:
+) -> HttpResponse:
     """A JSON answer, or a YAML one for that content type."""
     if content_type == YAML_TYPE and not deepjson.is_deep(content):
         body = yaml.dump(content, Dumper=_Dumper, sort_keys=True).encode()
     else:
         body = deepjson.dumps(content)  # which is YAML as well
-    return Response(status, body, {"Content-Type": content_type})
+    return HttpResponse(status, body, {"Content-Type": content_type})
 
 
-def compressed(response: Response, accepted: str) -> Response:
+def compressed(response: HttpResponse, accepted: str) -> HttpResponse:
     """A long answer as gzip, for who asked for that; watches are never compressed.
 
     accepted: the Accept-Encoding header.
@@ -66,13 +66,13 @@ def compressed(response: Response, accepted: str) -> Response:
         return response
     headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
     packed = gzip.compress(body, compresslevel=1)
-    return Response(response.status, packed, {**response.headers, **headers})
+    return HttpResponse(response.status, packed, {**response.headers, **headers})
 
 
-def refusal(error: StatusError) -> Response:
+def refusal(error: StatusError) -> HttpResponse:
     """A Status object as an answer; when it says to come again, a header does too."""
     if isinstance(error, PageNotFoundError):
-        return Response(error.code, f"{error}\n".encode(), {"Content-Type": _TEXT})
+        return HttpResponse(error.code, f"{error}\n".encode(), {"Content-Type": _TEXT})
     response = document(error.code, error.document)
     details = error.document.get("details") or {}
     if seconds := details.get("retryAfterSeconds"):
@@ -80,7 +80,7 @@ def refusal(error: StatusError) -> Response:
     return response
 
 
-def warned(response: Response, warnings: Sequence[str]) -> Response:
+def warned(response: HttpResponse, warnings: Sequence[str]) -> HttpResponse:
     """An answer with warnings for the client's user."""
     if not warnings:
         return response
@@ -112,5 +112,5 @@ def chosen(accept: str) -> Chosen:
     raise not_acceptable((JSON_TYPE, YAML_TYPE, MEDIA_TYPE))
 
 
-def _with(response: Response, name: str, value: str) -> Response:
+def _with(response: HttpResponse, name: str, value: str) -> HttpResponse:
     return attrs.evolve(response, headers={**response.headers, name: value})

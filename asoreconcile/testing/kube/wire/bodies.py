@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.wire import complaints, deepjson, protobuf
 from asoreconcile.testing.kube.wire.status import (
     JSON_TYPE,
@@ -39,30 +39,30 @@ class _DeepError(ValueError):
 
 
 @attrs.frozen
-class Body:
+class RequestBody:
     """A body's object. repeated: paths of fields it states more than once."""
 
     obj: JsonObject
     repeated: tuple[str, ...] = ()
 
 
-def media_type(request: Request) -> str:
+def media_type(request: HttpRequest) -> str:
     """The request's content type without its parameters; "" if it names none."""
     return request.headers.get("content-type", "").partition(";")[0].strip()
 
 
-def read(request: Request, kind: str, *, built_in: bool) -> Body:
+def read(request: HttpRequest, kind: str, *, built_in: bool) -> RequestBody:
     """The object of a POST or PUT. kind: of the resource, for messages."""
     sort = media_type(request)
     accepted = _ACCEPTED if built_in else _ACCEPTED[:2]
     if sort and sort not in accepted:
         raise unsupported_media_type(_ACCEPTED)
     if sort == protobuf.MEDIA_TYPE:
-        return Body(protobuf.decode(_limited(request)))
+        return RequestBody(protobuf.decode(_limited(request)))
     return _read(request, kind, is_yaml=sort == YAML_TYPE, built_in=built_in)
 
 
-def options(request: Request) -> JsonObject:
+def options(request: HttpRequest) -> JsonObject:
     """The DeleteOptions of a DELETE, {} without a body."""
     if not request.body:
         return {}
@@ -90,7 +90,7 @@ def _stated_options(body: bytes, *, is_yaml: bool) -> JsonObject:
     return stated
 
 
-def patch(request: Request, *, is_yaml: bool = False) -> Any:
+def patch(request: HttpRequest, *, is_yaml: bool = False) -> Any:
     """The document of a PATCH: any JSON value, or with is_yaml any YAML one.
 
     Raises StatusError 400 with the parser's words.
@@ -108,7 +108,7 @@ def patch(request: Request, *, is_yaml: bool = False) -> Any:
         raise bad_request(f"error decoding YAML: {why}") from error
 
 
-def _limited(request: Request) -> bytes:
+def _limited(request: HttpRequest) -> bytes:
     if len(request.body) > _LIMIT_BYTES:
         raise StatusError(
             413,
@@ -118,7 +118,9 @@ def _limited(request: Request) -> bytes:
     return request.body
 
 
-def _read(request: Request, kind: str, *, is_yaml: bool, built_in: bool) -> Body:
+def _read(
+    request: HttpRequest, kind: str, *, is_yaml: bool, built_in: bool
+) -> RequestBody:
     body = _limited(request)
     try:
         found = _yaml(body) if is_yaml else _json(body)
@@ -130,10 +132,10 @@ def _read(request: Request, kind: str, *, is_yaml: bool, built_in: bool) -> Body
         found = {}
     obj = _checked(found, kind, body)
     if is_yaml or body.count(b":") == orjson.dumps(obj).count(b":"):
-        return Body(obj)
+        return RequestBody(obj)
     # A colon less than was sent: some field was there twice, or is escaped oddly.
     sealed = deepjson.shallow(body) if deepjson.is_deep(obj) else body
-    return Body(obj, tuple(_repeated(sealed)))
+    return RequestBody(obj, tuple(_repeated(sealed)))
 
 
 def _checked(found: Any, kind: str, body: bytes) -> JsonObject:

@@ -19,10 +19,10 @@ from asoreconcile.objects import (
     spec,
     uid_of,
 )
-from asoreconcile.testing.kube.admission.webhooks import Gate, Write
+from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, Gate
 from asoreconcile.testing.kube.crds.definitions import terminating
-from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
-from asoreconcile.testing.kube.store.storage import Storage, Table
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
+from asoreconcile.testing.kube.store.storage import Storage, StorageTable
 from asoreconcile.testing.kube.wire.status import (
     StatusError,
     conflict,
@@ -51,7 +51,7 @@ class Deletions:
 
     def delete(
         self,
-        resource: Resource,
+        resource: RestResource,
         key: ObjectKey,
         options: DeleteOptions,
     ) -> tuple[JsonObject, bool]:
@@ -74,13 +74,13 @@ class Deletions:
                 return self._going(resource.table, obj, held), False
             return self._begin(resource.table, key, obj, options.propagation)
 
-    def may_finish(self, table: Table, key: ObjectKey) -> bool:
+    def may_finish(self, table: StorageTable, key: ObjectKey) -> bool:
         """Whether nothing but an object's finalizers has kept it."""
         if table == NAMESPACES.table:
             return not any(self._content_of(key.name))
         return True
 
-    def finish(self, table: Table, key: ObjectKey, obj: JsonObject) -> None:
+    def finish(self, table: StorageTable, key: ObjectKey, obj: JsonObject) -> None:
         """The last finalizer went: remove the object. Caller holds the lock."""
         # Watches get the state before, finalizers and all.
         last = copy_json(self._storage.get(table, key) or obj)
@@ -93,7 +93,7 @@ class Deletions:
             self._finish_namespace_if_empty(key.namespace)
         self._finish_crd_if_empty(table)
 
-    def collect_if_abandoned(self, table: Table, key: ObjectKey) -> None:
+    def collect_if_abandoned(self, table: StorageTable, key: ObjectKey) -> None:
         """Delete what names owners none of which is there. Caller holds the lock."""
         obj = self._storage.get(table, key)
         owners = owner_references(obj or {})
@@ -103,7 +103,11 @@ class Deletions:
             self._begin(table, key, obj)
 
     def _begin(
-        self, table: Table, key: ObjectKey, obj: JsonObject, propagation: str = ""
+        self,
+        table: StorageTable,
+        key: ObjectKey,
+        obj: JsonObject,
+        propagation: str = "",
     ) -> tuple[JsonObject, bool]:
         """Mark an object as going, or remove it."""
         if self._storage.get(table, key) is not obj:
@@ -124,7 +128,9 @@ class Deletions:
         self._go_on(uid_of(going))
         return going, False
 
-    def _going(self, table: Table, obj: JsonObject, held: list[str]) -> JsonObject:
+    def _going(
+        self, table: StorageTable, obj: JsonObject, held: list[str]
+    ) -> JsonObject:
         """An object as its deletion begins."""
         going: JsonObject = copy_json(obj)
         meta = metadata(going)
@@ -144,24 +150,24 @@ class Deletions:
             meta["finalizers"] = held
         return going
 
-    def _put(self, table: Table, key: ObjectKey, obj: JsonObject) -> JsonObject:
+    def _put(self, table: StorageTable, key: ObjectKey, obj: JsonObject) -> JsonObject:
         metadata(obj)["resourceVersion"] = self._storage.next_version()
         self._storage.put(table, key, obj)
         return obj
 
-    def _empty(self, places: Iterable[tuple[Table, ObjectKey]]) -> None:
+    def _empty(self, places: Iterable[tuple[StorageTable, ObjectKey]]) -> None:
         for table, key in places:
             obj = self._storage.get(table, key)
             if obj is not None:
                 self._begin(table, key, obj)
 
-    def _content_of(self, namespace: str) -> Iterable[tuple[Table, ObjectKey]]:
+    def _content_of(self, namespace: str) -> Iterable[tuple[StorageTable, ObjectKey]]:
         for table in self._storage.tables():
             for key in self._keys(table):
                 if key.namespace == namespace:
                     yield table, key
 
-    def _keys(self, table: Table) -> list[ObjectKey]:
+    def _keys(self, table: StorageTable) -> list[ObjectKey]:
         return [key for key, _ in self._storage.items(table)]
 
     def _finish_namespace_if_empty(self, name: str) -> None:
@@ -172,7 +178,7 @@ class Deletions:
         if self.may_finish(NAMESPACES.table, key):
             self.finish(NAMESPACES.table, key, obj)
 
-    def _finish_crd_if_empty(self, table: Table) -> None:
+    def _finish_crd_if_empty(self, table: StorageTable) -> None:
         key = ObjectKey("", f"{table.resource}.{table.group}")
         obj = self._storage.get(CRDS.table, key)
         if obj is None or not is_deleting(obj) or self._storage.items(table):
@@ -180,7 +186,7 @@ class Deletions:
         self._release(CRDS.table, key, obj, _CRD_FINALIZER)
 
     def _release(
-        self, table: Table, key: ObjectKey, obj: JsonObject, finalizer: str
+        self, table: StorageTable, key: ObjectKey, obj: JsonObject, finalizer: str
     ) -> None:
         """Take a finalizer of the server's own off an object."""
         left = [name for name in finalizers(obj) if name != finalizer]
@@ -214,7 +220,7 @@ class Deletions:
                 if not waits:
                     self._release(*place, obj, _FINALIZERS["Foreground"])
 
-    def _blocks(self, place: tuple[Table, ObjectKey], uid: str) -> bool:
+    def _blocks(self, place: tuple[StorageTable, ObjectKey], uid: str) -> bool:
         obj = self._storage.get(*place)
         return obj is not None and any(
             o.get("uid") == uid and o.get("blockOwnerDeletion")
@@ -234,7 +240,7 @@ class Deletions:
             else:
                 self._let_go(table, key, gone)
 
-    def _let_go(self, table: Table, key: ObjectKey, owners: set[str]) -> None:
+    def _let_go(self, table: StorageTable, key: ObjectKey, owners: set[str]) -> None:
         """Have an object name some owners no more."""
         obj = self._storage.get(table, key)
         if obj is None:
@@ -249,13 +255,13 @@ class Deletions:
 
 
 def _asked(
-    resource: Resource, key: ObjectKey, obj: JsonObject, options: DeleteOptions
-) -> Write:
+    resource: RestResource, key: ObjectKey, obj: JsonObject, options: DeleteOptions
+) -> AdmissionWrite:
     """A deletion as webhooks see it."""
     stated: JsonObject = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     if options.propagation:
         stated["propagationPolicy"] = options.propagation
-    return Write(
+    return AdmissionWrite(
         resource=resource,
         operation="DELETE",
         namespace=key.namespace,
@@ -267,7 +273,7 @@ def _asked(
     )
 
 
-def _kept_by(table: Table, obj: JsonObject, propagation: str) -> list[str]:
+def _kept_by(table: StorageTable, obj: JsonObject, propagation: str) -> list[str]:
     """The finalizers that a deletion begins with."""
     held = [*_held(obj, propagation)]
     if table == CRDS.table and _CRD_FINALIZER not in held:
@@ -284,12 +290,12 @@ def _held(obj: JsonObject, propagation: str) -> Iterable[str]:
     return [*own, added] if added else own
 
 
-def _instances(crd: JsonObject) -> Table:
-    return Table(str(spec(crd)["group"]), str(spec(crd)["names"]["plural"]))
+def _instances(crd: JsonObject) -> StorageTable:
+    return StorageTable(str(spec(crd)["group"]), str(spec(crd)["names"]["plural"]))
 
 
 def _check_preconditions(
-    resource: Resource, obj: JsonObject, preconditions: Mapping[str, str]
+    resource: RestResource, obj: JsonObject, preconditions: Mapping[str, str]
 ) -> None:
     for name, (shown, what) in _PRECONDITIONS.items():
         wanted, found = preconditions.get(name), metadata(obj).get(name)

@@ -8,7 +8,7 @@ import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.kube.fields.schema import shown
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire import complaints
 from asoreconcile.testing.kube.wire.status import (
     Cause,
@@ -22,7 +22,7 @@ from asoreconcile.testing.kube.wire.status import (
 _TWICE = (("Event", "v1"), ("Event", "events.k8s.io/v1"))
 
 
-def check_kind(resource: Resource, obj: JsonObject) -> None:
+def check_kind(resource: RestResource, obj: JsonObject) -> None:
     """The body of a POST or PUT is of the resource's kind and version."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     if resource.is_custom:
@@ -56,7 +56,7 @@ def check_kind(resource: Resource, obj: JsonObject) -> None:
         )
 
 
-def check_patched_kind(resource: Resource, obj: JsonObject) -> None:
+def check_patched_kind(resource: RestResource, obj: JsonObject) -> None:
     """A patch has not made another kind of an object."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     if not kind:
@@ -77,7 +77,7 @@ def patch_refused(obj: JsonObject, why: str) -> StatusError:
     return invalid("", "", "", [cause])
 
 
-def check_applied(resource: Resource, obj: JsonObject) -> None:
+def check_applied(resource: RestResource, obj: JsonObject) -> None:
     """The body of an apply states its kind and version, and no managed fields."""
     stated = (obj.get("apiVersion"), obj.get("kind"))
     if stated != (resource.api_version, resource.kind):
@@ -100,7 +100,7 @@ def check_named(key: ObjectKey, configuration: JsonObject) -> None:
         )
 
 
-def check_key(resource: Resource, key: ObjectKey, obj: JsonObject) -> None:
+def check_key(resource: RestResource, key: ObjectKey, obj: JsonObject) -> None:
     """A body names nothing but the object of its URL. name "": the URL has none."""
     meta = metadata(obj)
     if key.name and meta.get("name") not in (None, "", key.name):
@@ -116,7 +116,9 @@ def check_key(resource: Resource, key: ObjectKey, obj: JsonObject) -> None:
         )
 
 
-def check_replaced(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
+def check_replaced(
+    resource: RestResource, before: JsonObject, wanted: JsonObject
+) -> None:
     """The preconditions that a PUT's body holds."""
     meta, present = metadata(wanted), metadata(before)
     name = str(present["name"])
@@ -138,7 +140,7 @@ def check_replaced(resource: Resource, before: JsonObject, wanted: JsonObject) -
 
 
 def _another(
-    resource: Resource, key: ObjectKey, stated: str, present: str
+    resource: RestResource, key: ObjectKey, stated: str, present: str
 ) -> StatusError:
     group = f"{resource.group}/" if resource.is_custom else ""
     namespace = f"{key.namespace}/" if key.namespace else ""
@@ -153,7 +155,9 @@ def _another(
     )
 
 
-def check_patched(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
+def check_patched(
+    resource: RestResource, before: JsonObject, wanted: JsonObject
+) -> None:
     """The preconditions that a patch sets by what it writes."""
     meta, present = metadata(wanted), metadata(before)
     _check_version(resource, before, wanted)
@@ -163,7 +167,9 @@ def check_patched(resource: Resource, before: JsonObject, wanted: JsonObject) ->
         raise invalid(resource.kind, resource.group, str(present["name"]), causes)
 
 
-def check_deletion(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
+def check_deletion(
+    resource: RestResource, before: JsonObject, wanted: JsonObject
+) -> None:
     """Nobody but a deletion says when an object is deleted."""
     meta, present = metadata(wanted), metadata(before)
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
@@ -178,14 +184,18 @@ def check_deletion(resource: Resource, before: JsonObject, wanted: JsonObject) -
         )
 
 
-def _check_version(resource: Resource, before: JsonObject, wanted: JsonObject) -> None:
+def _check_version(
+    resource: RestResource, before: JsonObject, wanted: JsonObject
+) -> None:
     stated = metadata(wanted).get("resourceVersion")
     if stated not in (None, "", metadata(before)["resourceVersion"]):
         name = str(metadata(before)["name"])
         raise conflict(resource.plural, resource.group, name)
 
 
-def check_finalizers(resource: Resource, before: JsonObject, after: JsonObject) -> None:
+def check_finalizers(
+    resource: RestResource, before: JsonObject, after: JsonObject
+) -> None:
     """No finalizer joins while an object is being deleted."""
     if not metadata(before).get("deletionTimestamp"):
         return
@@ -204,13 +214,13 @@ def check_finalizers(resource: Resource, before: JsonObject, after: JsonObject) 
     raise invalid(resource.kind, resource.group, name, _repeated(resource, cause))
 
 
-def _repeated(resource: Resource, cause: Cause) -> list[Cause]:
+def _repeated(resource: RestResource, cause: Cause) -> list[Cause]:
     """The API server checks custom resources' metadata twice, and says so twice."""
     return [cause, cause] if resource.is_custom else [cause]
 
 
 def _wrong(
-    resource: Resource, obj: JsonObject, field: str, stated: str, wanted: str
+    resource: RestResource, obj: JsonObject, field: str, stated: str, wanted: str
 ) -> StatusError:
     cause = Cause(
         field, "FieldValueInvalid", f'Invalid value: "{stated}": must be {wanted}'

@@ -12,7 +12,7 @@ from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.crds.definitions import admit_crd
 from asoreconcile.testing.kube.fields import names, owners, schema
 from asoreconcile.testing.kube.kinds import builtin
-from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 from asoreconcile.testing.kube.rules import validation
 from asoreconcile.testing.kube.wire.status import Cause, StatusError, invalid
 
@@ -31,7 +31,7 @@ class Taken:
 class StrictError(StatusError):
     """A field that nobody knows, or that is there twice, in a strict request."""
 
-    def __init__(self, resource: Resource, why: str) -> None:
+    def __init__(self, resource: RestResource, why: str) -> None:
         self.why = why
         kind, version = resource.kind, resource.version
         text = f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
@@ -39,7 +39,7 @@ class StrictError(StatusError):
 
 
 def decoded(
-    resource: Resource,
+    resource: RestResource,
     obj: JsonObject,
     *,
     field_validation: str,
@@ -75,7 +75,7 @@ def decoded(
 
 
 def validated(
-    resource: Resource,
+    resource: RestResource,
     taken: Taken,
     before: JsonObject | None,
 ) -> Taken:
@@ -96,14 +96,14 @@ def validated(
     return Taken(obj, warnings)
 
 
-def _naming(resource: Resource) -> names.Naming:
+def _naming(resource: RestResource) -> names.Naming:
     if resource is NAMESPACES:
         return "label"
     return "path" if resource.group == rbacobjects.GROUP else "subdomain"
 
 
 def _content_causes(
-    resource: Resource, obj: JsonObject, before: JsonObject | None
+    resource: RestResource, obj: JsonObject, before: JsonObject | None
 ) -> list[Cause]:
     if resource.schema is not None:
         found = schema.causes(resource.schema, obj)

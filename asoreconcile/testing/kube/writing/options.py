@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.http import Request
+from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.users import ADMIN, User
 from asoreconcile.testing.kube.wire import bodies, complaints
@@ -55,7 +55,7 @@ class DeleteOptions:
 
 
 def write_options(
-    request: Request, kind: str, *, user: User, applies: bool = False
+    request: HttpRequest, kind: str, *, user: User, applies: bool = False
 ) -> WriteOptions:
     """kind: Create, Update or Patch, for messages. applies: server-side apply."""
     query = request.query
@@ -85,7 +85,7 @@ def write_options(
     )
 
 
-def delete_options(request: Request, *, user: User) -> DeleteOptions:
+def delete_options(request: HttpRequest, *, user: User) -> DeleteOptions:
     """Of the body, or without one of the query."""
     body = bodies.options(request)
     _check_types(body)

@@ -2,15 +2,15 @@
 
 from asoreconcile.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields import schema
-from asoreconcile.testing.kube.fields.apply import Owner
+from asoreconcile.testing.kube.fields.apply import FieldManager
 from asoreconcile.testing.kube.fields.builtinlists import ATOMIC, BY_KIND, keyed, known
-from asoreconcile.testing.kube.fields.fieldsets import META, Path, item_step
-from asoreconcile.testing.kube.kinds.resources import CRDS, Resource
+from asoreconcile.testing.kube.fields.fieldsets import META, FieldPath, item_step
+from asoreconcile.testing.kube.kinds.resources import CRDS, RestResource
 from asoreconcile.testing.kube.wire.status import StatusError
 
-_ALWAYS: frozenset[Path] = frozenset({("f:spec",), ("f:status",)})
+_ALWAYS: frozenset[FieldPath] = frozenset({("f:spec",), ("f:status",)})
 _CRD_ALWAYS = _ALWAYS | {("f:spec", "f:names"), ("f:status", "f:acceptedNames")}
-_CRD_BEGIN: frozenset[Path] = frozenset(
+_CRD_BEGIN: frozenset[FieldPath] = frozenset(
     {
         ("f:status", "f:conditions"),
         ("f:status", "f:storedVersions"),
@@ -18,12 +18,12 @@ _CRD_BEGIN: frozenset[Path] = frozenset(
         ("f:status", "f:acceptedNames", "f:plural"),
     }
 )
-_FIXED: dict[str, frozenset[Path]] = {
+_FIXED: dict[str, frozenset[FieldPath]] = {
     "CustomResourceDefinition": _CRD_ALWAYS,
     "Event": _ALWAYS | {("f:source",), ("f:deprecatedSource",)},
     "Namespace": _ALWAYS | {("f:spec", "f:finalizers"), ("f:status", "f:phase")},
 }
-_EMPTY: frozenset[Path] = frozenset(
+_EMPTY: frozenset[FieldPath] = frozenset(
     (f"f:{name}",)
     for name in (
         "eventTime",
@@ -46,13 +46,13 @@ _BUILT_IN = known(
 
 
 def owner_of(
-    resource: Resource, *, manager: str, subresource: str = "", now: str
-) -> Owner:
+    resource: RestResource, *, manager: str, subresource: str = "", now: str
+) -> FieldManager:
     """A writer to a resource at one version."""
     fixed = frozenset() if resource.is_custom else _FIXED.get(resource.kind, _ALWAYS)
     if resource is CRDS and not subresource:
         fixed |= _CRD_BEGIN
-    return Owner(
+    return FieldManager(
         manager=manager,
         api_version=resource.api_version,
         subresource=subresource,
@@ -63,7 +63,7 @@ def owner_of(
     )
 
 
-def _schema(resource: Resource) -> JsonObject:
+def _schema(resource: RestResource) -> JsonObject:
     if resource.schema is None:
         more = BY_KIND.get(resource.kind, {})
         return {**_BUILT_IN, "properties": {**_BUILT_IN["properties"], **more}}
@@ -71,7 +71,7 @@ def _schema(resource: Resource) -> JsonObject:
     return {**resource.schema, "properties": {**properties, "metadata": META}}
 
 
-def check_typed(resource: Resource, configuration: JsonObject) -> None:
+def check_typed(resource: RestResource, configuration: JsonObject) -> None:
     """What a custom resource's apply says fits its schema.
 
     Raises StatusError 500 (sic) for fields the schema has not, and for values and items

@@ -6,14 +6,14 @@ Raises StatusError 400 and 422 for what is no Scale.
 from typing import Any
 
 from asoreconcile.objects import JsonObject, copy_json, dig, metadata
-from asoreconcile.testing.kube.kinds.resources import Resource
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
 
 _KIND, _API_VERSION = "Scale", "autoscaling/v1"
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def read(resource: Resource, obj: JsonObject) -> JsonObject:
+def read(resource: RestResource, obj: JsonObject) -> JsonObject:
     """The Scale of an object."""
     paths = resource.scale or {}
     meta = metadata(obj)
@@ -30,7 +30,7 @@ def read(resource: Resource, obj: JsonObject) -> JsonObject:
     }
 
 
-def written(resource: Resource, obj: JsonObject, scale: JsonObject) -> JsonObject:
+def written(resource: RestResource, obj: JsonObject, scale: JsonObject) -> JsonObject:
     """The object with the replicas, and the resource version, of a Scale."""
     if (scale.get("kind"), scale.get("apiVersion")) != (_KIND, _API_VERSION):
         raise bad_request(f"wrong object passed to Scale update: {scale.get('kind')}")

@@ -6,7 +6,7 @@ import uuid
 import orjson
 
 from asoreconcile.objects import JsonObject, ObjectKey, metadata
-from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 
 _SERVER_OWNED = (
     "uid",
@@ -20,7 +20,9 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 58
 
 
-def begun(resource: Resource, key: ObjectKey, obj: JsonObject, now: str) -> JsonObject:
+def begun(
+    resource: RestResource, key: ObjectKey, obj: JsonObject, now: str
+) -> JsonObject:
     """A new object with what the server gives it."""
     if resource is NAMESPACES:
         obj["status"] = {"phase": "Active"}
@@ -49,7 +51,7 @@ def generated_name(prefix: str) -> str:
 
 
 def combined(
-    resource: Resource, before: JsonObject, wanted: JsonObject, subresource: str
+    resource: RestResource, before: JsonObject, wanted: JsonObject, subresource: str
 ) -> JsonObject:
     """What of a wanted object the endpoint may change."""
     if subresource == "status":
@@ -97,7 +99,7 @@ def shown(obj: JsonObject) -> bytes:
     return orjson.dumps({**obj, "metadata": meta}, option=orjson.OPT_SORT_KEYS)
 
 
-def content(resource: Resource, obj: JsonObject) -> JsonObject:
+def content(resource: RestResource, obj: JsonObject) -> JsonObject:
     """What a generation counts."""
     apart = ("metadata", "status") if resource.has_status else ("metadata",)
     return {name: value for name, value in obj.items() if name not in apart}

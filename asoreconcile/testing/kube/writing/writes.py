@@ -12,11 +12,11 @@ import orjson
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
-from asoreconcile.testing.kube.admission.webhooks import Gate, Write
+from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, Gate
 from asoreconcile.testing.kube.crds import definitions
 from asoreconcile.testing.kube.fields import apply
 from asoreconcile.testing.kube.kinds import versions
-from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, Resource
+from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import (
     Cause,
@@ -44,7 +44,7 @@ class Written:
     warnings: tuple[str, ...] = ()
 
 
-class Writes:
+class WriteHandler:
     """Creates and changes objects. Safe from any thread."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Writes:
 
     def create(
         self,
-        resource: Resource,
+        resource: RestResource,
         namespace: str,
         body: JsonObject,
         options: WriteOptions,
@@ -78,7 +78,7 @@ class Writes:
 
     def replace(
         self,
-        resource: Resource,
+        resource: RestResource,
         key: ObjectKey,
         body: JsonObject,
         options: WriteOptions,
@@ -99,7 +99,7 @@ class Writes:
 
     def patch(
         self,
-        resource: Resource,
+        resource: RestResource,
         key: ObjectKey,
         change: Callable[[JsonObject], JsonObject],
         options: WriteOptions,
@@ -127,7 +127,7 @@ class Writes:
 
     def apply(
         self,
-        resource: Resource,
+        resource: RestResource,
         key: ObjectKey,
         configuration: JsonObject,
         options: WriteOptions,
@@ -164,7 +164,7 @@ class Writes:
 
     def _decoded(
         self,
-        resource: Resource,
+        resource: RestResource,
         obj: JsonObject,
         options: WriteOptions,
         *,
@@ -180,7 +180,7 @@ class Writes:
 
     def _add(
         self,
-        resource: Resource,
+        resource: RestResource,
         key: ObjectKey,
         taken: Taken,
         options: WriteOptions,
@@ -211,7 +211,7 @@ class Writes:
 
     def _change(
         self,
-        resource: Resource,
+        resource: RestResource,
         key: ObjectKey,
         change: Callable[[JsonObject], Taken],
         options: WriteOptions,
@@ -238,7 +238,7 @@ class Writes:
 
     def _changed(
         self,
-        resource: Resource,
+        resource: RestResource,
         before: JsonObject,
         taken: Taken,
         options: WriteOptions,
@@ -273,7 +273,7 @@ class Writes:
             metadata(after)["generation"] = metadata(before).get("generation", 0) + 1
         return Written(after, warnings=taken.warnings)
 
-    def _admitted(self, write: Write, warnings: tuple[str, ...]) -> Taken:
+    def _admitted(self, write: AdmissionWrite, warnings: tuple[str, ...]) -> Taken:
         """What webhooks make of an object, read again if they changed it."""
         found = self._gate.admit(write)
         warnings = (*warnings, *found.warnings)
@@ -285,7 +285,7 @@ class Writes:
         return Taken(taken.obj, warnings)
 
     def _store(
-        self, resource: Resource, key: ObjectKey, written: Written, kept: JsonObject
+        self, resource: RestResource, key: ObjectKey, written: Written, kept: JsonObject
     ) -> Written:
         """Caller holds the lock, and has seen that nothing came between.
 
@@ -302,7 +302,7 @@ class Writes:
         return written
 
     def _put(
-        self, resource: Resource, key: ObjectKey, obj: JsonObject, kept: JsonObject
+        self, resource: RestResource, key: ObjectKey, obj: JsonObject, kept: JsonObject
     ) -> None:
         """Caller holds the lock."""
         version = self._storage.next_version()
@@ -329,7 +329,7 @@ class Writes:
         metadata(settled)["resourceVersion"] = self._storage.next_version()
         self._storage.put(CRDS.table, key, settled)
 
-    def _check_namespace(self, resource: Resource, key: ObjectKey) -> None:
+    def _check_namespace(self, resource: RestResource, key: ObjectKey) -> None:
         if not resource.namespaced:
             return
         name = key.namespace
@@ -361,11 +361,11 @@ def _check_size(obj: JsonObject) -> None:
 
 
 def _asked(
-    resource: Resource, key: ObjectKey, options: WriteOptions, *, operation: str
-) -> Write:
+    resource: RestResource, key: ObjectKey, options: WriteOptions, *, operation: str
+) -> AdmissionWrite:
     """A write as webhooks see it, but for the objects."""
     kind = "PatchOptions" if options.force else f"{operation.title()}Options"
-    return Write(
+    return AdmissionWrite(
         resource=resource,
         operation=operation,
         namespace=key.namespace,
