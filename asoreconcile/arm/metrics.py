@@ -17,9 +17,11 @@ _LABELS = ("resource", "requestType")
 class AzureRequestMetrics(Protocol):
     """Where requests are counted; path: the URL's path."""
 
-    def answered(self, method: str, path: str, status: int, seconds: float) -> None: ...
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count an answer of any status, and how long it took."""
 
-    def unanswered(self, method: str, path: str, seconds: float) -> None: ...
+    def unanswered(self, method: str, path: str, seconds: float) -> None:
+        """Count a request that got no answer, and how long that took."""
 
 
 class ArmMetrics:

@@ -36,17 +36,23 @@ class ReadOnlyArm:
     reads: PatientReads
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
+        """The resource's body; waits its turn, and is tried again where that
+        may help.
+        """
         return self.reads.get(arm_id, api_version)
 
     def head(self, arm_id: str, api_version: str, /) -> bool:
+        """Whether the resource is there; waits as `get` does."""
         return self.reads.head(arm_id, api_version)
 
     def list(
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
     ) -> Iterator[JsonObject]:
+        """All items of a collection, read before this returns."""
         return iter(self.reads.entries(path, api_version, query=query))
 
     def put(self, arm_id: str, api_version: str, body: JsonObject, /) -> Never:  # noqa: ARG002
+        """Raises WouldWriteError, which says what would be written."""
         raise WouldWriteError(f"the operator would PUT {arm_id} first")
 
     def delete(
@@ -58,6 +64,7 @@ class ReadOnlyArm:
         query: Mapping[str, str] | None = None,  # noqa: ARG002
         headers: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> Never:
+        """Raises WouldWriteError, which says what would be deleted."""
         raise WouldWriteError(f"the operator would DELETE {arm_id} first")
 
     def post(
@@ -67,9 +74,13 @@ class ReadOnlyArm:
         body: JsonObject | None = None,  # noqa: ARG002
         /,
     ) -> Never:
+        """Raises WouldWriteError: an action may change things, also one that lists
+        keys.
+        """
         raise WouldWriteError(f"the operator would POST {arm_id_with_action} first")
 
     def poll(self, token: Token, progress: Progress | None = None, /) -> Never:  # noqa: ARG002
+        """Raises WouldWriteError: nothing was begun here that could be waited for."""
         raise WouldWriteError("the operator would wait for an operation first")
 
 
@@ -81,10 +92,14 @@ class ManifestObjects:
         self._objects = {(gvk_of(obj).group_kind, key_of(obj)): obj for obj in objects}
 
     def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
+        """A copy of an object that was read before; None if it was not among them."""
         found = self._objects.get((group_kind, key))
         return None if found is None else copy_json(found)
 
     def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
+        """The owner, if `spec.owner` names one that was read; None for one by
+        ARM id.
+        """
         reference = owner_reference(self._catalogue.version(gvk_of(obj)), obj)
         if not reference or reference.get("armId"):
             return None

@@ -73,6 +73,7 @@ class PlannedChange:
     found: JsonObject | None = attrs.field(default=None, repr=False)
 
     def to_json(self) -> JsonObject:
+        """The change as `asoctl plan --output json` prints it."""
         return {
             "kind": str(self.kind),
             "namespace": self.namespace,

@@ -18,9 +18,11 @@ class GraphMetrics:
         self._families = families
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count an answer under what the path is about, such as groups."""
         self._families.count_answer(resource_of(path), method, status, seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
+        """Count a request that got no answer, under what the path is about."""
         self._families.count_failure(resource_of(path), method, seconds)
 
 

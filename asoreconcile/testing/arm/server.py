@@ -129,14 +129,17 @@ class ArmServer(Cloud):
         self._control = ArmControl(control_token, self)
 
     def start(self) -> None:
+        """Start ARM, the token endpoint and Microsoft Graph; returns at once."""
         super().start()
         self.graph.start()
 
     def close(self) -> None:
+        """Stop all three; blocks until nothing listens any more."""
         self.graph.close()
         super().close()
 
     def settings(self) -> dict[str, str]:
+        """An operator's environment, with this Graph in place of Microsoft's."""
         return {**super().settings(), "ASORECONCILE_GRAPH_ENDPOINT": self.graph.url}
 
     def deny(self, resource: str, name: str = "Allowed resources") -> None:

@@ -59,6 +59,7 @@ def entity(url: str, set_: str, body: JsonObject) -> JsonObject:
 
 
 def not_found(id_: str) -> GraphRefusal:
+    """404, as Graph words it for an object or a reference that is not there."""
     return GraphRefusal(
         404,
         "Request_ResourceNotFound",
@@ -68,4 +69,5 @@ def not_found(id_: str) -> GraphRefusal:
 
 
 def bad_request(message: str) -> GraphRefusal:
+    """400: Graph takes no such body."""
     return GraphRefusal(400, "Request_BadRequest", message)

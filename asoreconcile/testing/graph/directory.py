@@ -35,9 +35,11 @@ class Group:
 
     @property
     def id(self) -> str:
+        """The group's id, a UUID, which other objects refer to."""
         return str(self.properties["id"])
 
     def linked(self, link: GroupRelation) -> list[str]:
+        """The ids of its members, or of its owners: the list itself, not a copy."""
         return self.members if link == "members" else self.owners
 
 
@@ -113,6 +115,7 @@ class Directory:
         group.members += added
 
     def delete(self, group: Group) -> None:
+        """Take a group away, and out of the lists of all others."""
         del self._groups[group.id]
         for other in self._groups.values():
             for ids in (other.members, other.owners):

@@ -55,6 +55,7 @@ class GraphServer(Server):
 
     @property
     def url(self) -> str:
+        """`https://127.0.0.1:PORT`, without a version."""
         return self._server.url
 
     @property
@@ -63,9 +64,11 @@ class GraphServer(Server):
         return frozenset({GLOBAL_AUDIENCE, self.url.lower()})
 
     def start(self) -> None:
+        """Start serving, on threads of its own; returns at once."""
         self._server.start()
 
     def close(self) -> None:
+        """Let go of requests that a fault holds, then stop."""
         self.faults.release_all()
         self._server.close()
 
