@@ -44,6 +44,7 @@ class GraphFaults(Faults):
         )
 
     def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:
+        """A refusal in Graph's envelope, with the request's own id in it."""
         refusal = _refusal(mishap.status, "", mishap.message, mishap.retry_after)
         return refusal.response(_now(), request.headers.get("client-request-id", ""))
 
