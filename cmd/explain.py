@@ -139,6 +139,22 @@ class _Cluster:
         except ApiError:
             return []  # only for a hint
 
+    def namespaces_with(self, group_kind: GroupKind, name: str) -> Collection[str]:
+        try:
+            kind = builtin().kind(group_kind)
+        except NotInCatalogueError:
+            return []
+        for version in reversed(kind.versions):
+            resource = resource_of(kind.version(version))
+            named = Selection(resource, field_selector=f"metadata.name={name}")
+            try:
+                return [key_of(obj).namespace for obj in self._client.list_all(named)]
+            except NotFoundError:
+                continue  # it is not served
+            except ApiError:
+                break  # only for a hint: who reads may see one namespace alone
+        return []
+
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
         found = self._read(SECRETS if kind == "Secret" else CONFIG_MAPS, key)
         if found is None:

@@ -59,8 +59,11 @@ class Admission:
         if old is not None:
             if spec(old) == spec(obj):
                 return Allowed(warnings)
-            claimed = _is_claimed(version, obj)
-            problems += change_problems(version, old, obj, claimed=claimed)
+            problems += change_problems(
+                *(version, old, obj),
+                claimed=_is_claimed(version, obj),
+                name=_name_in_azure(obj),
+            )
         for check in self._checks:
             problems += check(version, obj)
         if not problems:
@@ -96,5 +99,8 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
 
 
 def _claimed_name(obj: JsonObject, old: JsonObject | None) -> str:
-    claimed = annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]
-    return spec(old or {}).get("azureName") or claimed
+    return spec(old or {}).get("azureName") or _name_in_azure(obj)
+
+
+def _name_in_azure(obj: JsonObject) -> str:
+    return annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]

@@ -92,6 +92,9 @@ class ClusterView(Protocol):
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         """An Azure object, or None."""
 
+    def namespaces_with(self, group_kind: GroupKind, name: str) -> Collection[str]:
+        """Where there are Azure objects of a name, as far as the reader may see."""
+
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
         """The keys in a Secret or ConfigMap; None where there is none."""
 
@@ -253,7 +256,7 @@ def _owners(
         kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
         key = ObjectKey(namespace, str(reference.get("name") or ""))
         found = cluster.get(kind, key)
-        yield Link(kind.kind, str(key), _state(found))
+        yield Link(kind.kind, str(key), _state(found, kind, key, cluster))
         if found is None:
             return
         version, obj = catalogue.version(gvk_of(found)), found
@@ -265,7 +268,8 @@ def _input(needed: InputReference, namespace: str, cluster: ClusterView) -> Link
     if needed.kind == "reference":
         kind = GroupKind(str(needed.value.get("group")), str(needed.value.get("kind")))
         title = f"{kind.kind} {key}"
-        return Link(needed.path, title, _state(cluster.get(kind, key)))
+        state = _state(cluster.get(kind, key), kind, key, cluster)
+        return Link(needed.path, title, state)
     held = "ConfigMap" if needed.kind == "config-map" else "Secret"
     keys = cluster.keys_of(held, key)
     wanted = needed.value.get("key")
@@ -279,9 +283,18 @@ def _input(needed: InputReference, namespace: str, cluster: ClusterView) -> Link
     return Link(needed.path, f"{held} {key}", state)
 
 
-def _state(obj: JsonObject | None) -> str:
+def _state(
+    obj: JsonObject | None, kind: GroupKind, key: ObjectKey, cluster: ClusterView
+) -> str:
     if obj is None:
-        return "missing"
+        elsewhere = sorted(cluster.namespaces_with(kind, key.name))
+        if not elsewhere:
+            return "missing"
+        return (
+            f"missing, and there is one in namespace {elsewhere[0]!r}, where nobody "
+            "looks: names are of the object's own namespace (write armId in their "
+            "place)"
+        )
     condition = find_ready(status(obj).get("conditions")) or {}
     if condition.get("status") == "True":
         return "Ready"

@@ -14,24 +14,34 @@ from asoreconcile.objects import JsonObject, key_of, spec
 
 
 def change_problems(
-    version: KindVersion, old: JsonObject, new: JsonObject, *, claimed: bool
+    version: KindVersion,
+    old: JsonObject,
+    new: JsonObject,
+    *,
+    claimed: bool,
+    name: str = "",
 ) -> list[Problem]:
     """What an update may not do; [] when it may.
 
-    claimed: whether the new object is tied to a resource already. Name and owner come
-    at once, so that one edit mends both. Rules: R10.1, R10.2.
+    claimed: whether the new object is tied to a resource already; name: what that one
+    is called in Azure, where it is known. Name and owner come at once, so that one
+    edit mends both. Rules: R10.1, R10.2.
     """
     found = [*kind_changes(version.group_kind, old, new)]
     if claimed:
         at = f"{version.gvk} {key_of(new).name}"
-        found += _written_once(spec(old), spec(new), at)
+        found += _written_once(spec(old), spec(new), at, name)
     return found
 
 
-def _written_once(old: JsonObject, new: JsonObject, at: str) -> Iterator[Problem]:
+def _written_once(
+    old: JsonObject, new: JsonObject, at: str, name: str
+) -> Iterator[Problem]:
     was, now = old.get("azureName"), new.get("azureName")
     if was and was != now:
         yield _refused("spec.azureName", was, now, at)
+    elif not was and now and name and str(now).casefold() != name.casefold():
+        yield _refused("spec.azureName", name, now, at)
     yield from _owner(old.get("owner"), new.get("owner"), at)
 
 

@@ -28,6 +28,11 @@ def given_name(group_kind: GroupKind, obj: JsonObject) -> str:
     return ""
 
 
+def has_given_name(group_kind: GroupKind) -> bool:
+    """Whether `given_name` may give one to objects of a kind."""
+    return group_kind in (_DOMAIN, _SENDER)
+
+
 def kind_problems(group_kind: GroupKind, obj: JsonObject) -> Iterator[Problem]:
     """What is wrong with an object by the rules of its kind alone."""
     check = _CHECKS.get(group_kind)

@@ -3,7 +3,7 @@
 import re
 import uuid
 
-from asoreconcile.catalogue.kind_rules import given_name
+from asoreconcile.catalogue.kind_rules import given_name, has_given_name
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.objects import GroupKind, JsonObject, metadata
 from asoreconcile.objects import spec as spec_of
@@ -58,6 +58,11 @@ def is_named_by_uuid(group_kind: GroupKind) -> bool:
     Versions of such a kind make up different ones, so a name that is in use is kept.
     """
     return group_kind in _NAMED_BY_UUID
+
+
+def is_named_as_its_object(group_kind: GroupKind) -> bool:
+    """Whether a resource that is given no name has that of its object."""
+    return group_kind not in _NAMED_BY_UUID and not has_given_name(group_kind)
 
 
 def _uuid_name(version: KindVersion, obj: JsonObject, spec: JsonObject) -> str:

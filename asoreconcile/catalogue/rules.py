@@ -11,11 +11,15 @@ from collections.abc import Iterable, Sequence
 
 from asoreconcile.catalogue.kind_rules import schema_rules
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.catalogue.names import is_named_as_its_object
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
 from asoreconcile.objects import JsonObject
 
 RULES = "x-kubernetes-validations"
 _ID_PARTS = ("group", "kind", "name")
+_NAME = "azureName"
+_ONCE = "{} cannot change once the resource is in Azure"
+_NEW = "!has(oldSelf.status) || !has(oldSelf.status.id)"
 _ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"))
 _WORDS = re.compile(
     "as|break|const|continue|else|false|for|function|if|import|in|let|loop|namespace"
@@ -37,7 +41,7 @@ def ruled_schema(version: KindVersion) -> JsonObject:
         spec = _with_child(spec, "owner", _owner_rules(version))
     spec = _with(spec, schema_rules(version.group_kind))
     ruled = {**whole, "properties": {**parts, "spec": spec}}
-    return _with(ruled, _write_once(whole))
+    return _with(ruled, _write_once(version, whole))
 
 
 def _object(table: Table, schema: JsonObject) -> JsonObject:
@@ -111,26 +115,37 @@ def _owner_rules(version: KindVersion) -> Sequence[JsonObject]:
     return ()
 
 
-def _write_once(whole: JsonObject) -> Iterable[JsonObject]:
+def _write_once(version: KindVersion, whole: JsonObject) -> Iterable[JsonObject]:
     spec, status = whole["properties"]["spec"], whole["properties"]["status"]
     if "id" not in status.get("properties", {}):
         return
     fields = spec.get("properties", {})
-    names = ["azureName"] if "azureName" in fields else []
+    names = [_NAME] if _NAME in fields else []
     owner = fields.get("owner", {}).get("properties", {})
     names += [f"owner.{part}" for part in ("name", "armId") if part in owner]
-    new = "!has(oldSelf.status) || !has(oldSelf.status.id)"
     for name in names:
+        if name == _NAME and is_named_as_its_object(version.group_kind):
+            yield _name_rule()
+            continue
         within = " && ".join(
             f"has({side}.spec{part})"
             for side in ("self", "oldSelf")
             for part in _steps(name)
         )
         same = f"self.spec.{name} == oldSelf.spec.{name}"
-        yield _rule(
-            f"{new} || !({within}) || {same}",
-            f"spec.{name} cannot change once the resource is in Azure",
-        )
+        yield _rule(f"{_NEW} || !({within}) || {same}", _ONCE.format(f"spec.{name}"))
+
+
+def _name_rule() -> JsonObject:
+    """Where no webhook fills in the name, one that is given late, or left out, is
+    compared with the object's own, which stands for it.
+    """
+    now, before = (
+        f"(has({side}.spec) && has({side}.spec.azureName) ? {side}.spec.azureName"
+        " : self.metadata.name)"
+        for side in ("self", "oldSelf")
+    )
+    return _rule(f"{_NEW} || {now} == {before}", _ONCE.format("spec.azureName"))
 
 
 def _steps(name: str) -> list[str]:

@@ -123,6 +123,22 @@ def test_r10_1_a_rule_is_held_by_the_api_server_and_else_by_the_reconciler(opera
     with pytest.raises(InvalidError, match="cannot change once the resource is in"):
         operation.apply(named)
 
+    unnamed = virtual_network("unnamed")
+    operation.apply(unnamed)
+    operation.wait_ready(unnamed)
+    for name in ("other", "unnamed", None):
+        change = {"spec": {"azureName": name}}
+        if name == "other":
+            with pytest.raises(InvalidError, match="azureName cannot change once"):
+                operation.edit(unnamed, change)
+        else:
+            operation.edit(unnamed, change)
+    called = virtual_network("called", azureName="otherwise")
+    operation.apply(called)
+    operation.wait_ready(called)
+    with pytest.raises(InvalidError, match="azureName cannot change once"):
+        operation.edit(called, {"spec": {"azureName": None}})
+
     half = virtual_network("half", ipAllocations=[{"reference": {"name": "x"}}])
     operation.apply(half)
     ready = operation.wait_condition(half, "Failed")

@@ -126,6 +126,24 @@ def test_who_waits_is_told_for_whom_along_the_chain(cluster):
     assert "by itself within three minutes" in shown
 
 
+def test_an_owner_of_another_namespace_is_told_of(cluster, server):
+    waiting = not_ready("WaitingForOwner", "Owner is not there")
+    cluster.add("VirtualNetwork", "net", waiting, owner={"name": "apart"}, location="x")
+    _, client = server
+    with client.namespace() as other:
+        path = f"/apis/{VERSIONS['ResourceGroup']}/namespaces/{other}/resourcegroups"
+        group = {
+            "apiVersion": VERSIONS["ResourceGroup"],
+            "kind": "ResourceGroup",
+            "metadata": {"name": "apart"},
+            "spec": {"location": "x"},
+        }
+        client.post(path, group).expect(201)
+        shown = cluster.explain("VirtualNetwork/net")
+    assert f"apart: missing, and there is one in namespace '{other}'" in shown
+    assert "names are of the object's own namespace" in shown
+
+
 def test_a_key_that_lacks_in_a_secret_is_named_beside_those_there(cluster):
     secret = {
         "metadata": {"name": "db"},

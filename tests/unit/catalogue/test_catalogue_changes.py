@@ -28,8 +28,8 @@ def obj(spec, name="it"):
     return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
-def refused(kind, old, new, *, claimed=True):
-    found = change_problems(kind, obj(old), obj(new), claimed=claimed)
+def refused(kind, old, new, *, claimed=True, name=""):
+    found = change_problems(kind, obj(old), obj(new), claimed=claimed, name=name)
     return [problem.path for problem in found]
 
 
@@ -73,6 +73,14 @@ def refused(kind, old, new, *, claimed=True):
 )
 def test_r10_1_name_and_owner_are_written_once(old, new, paths):
     assert refused(VNET, old, new) == paths
+
+
+@pytest.mark.parametrize(
+    ("new", "paths"),
+    [({"azureName": "It"}, []), ({"azureName": "b"}, ["spec.azureName"]), ({}, [])],
+)
+def test_r10_1_a_name_that_is_given_late_is_that_of_the_resource(new, paths):
+    assert refused(VNET, {}, new, name="it") == paths
 
 
 def test_r10_2_before_the_claim_anything_may_change():

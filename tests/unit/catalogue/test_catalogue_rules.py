@@ -45,13 +45,28 @@ def test_an_owner_of_any_kind_is_named_in_full():
 def test_r10_1_r10_2_name_and_owner_stay_once_azure_has_the_resource():
     rules = rules_at("network.azure.com/VirtualNetwork", "")
 
+    name = (
+        "(has(self.spec) && has(self.spec.azureName) ? self.spec.azureName"
+        " : self.metadata.name) == (has(oldSelf.spec) && has(oldSelf.spec.azureName)"
+        " ? oldSelf.spec.azureName : self.metadata.name)"
+    )
     assert [re.sub(r".*\|\| ", "", rule) for rule in rules] == [
-        "self.spec.azureName == oldSelf.spec.azureName",
+        name,
         "self.spec.owner.name == oldSelf.spec.owner.name",
         "self.spec.owner.armId == oldSelf.spec.owner.armId",
     ]
     for rule in rules:
         assert rule.startswith("!has(oldSelf.status) || !has(oldSelf.status.id) || ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["authorization.azure.com/RoleAssignment", "communication.azure.com/Domain"],
+)
+def test_a_name_that_is_made_up_may_be_given_or_left_out(name):
+    rule = rules_at(name, "")[0]
+
+    assert rule.endswith("|| self.spec.azureName == oldSelf.spec.azureName")
 
 
 def test_a_union_has_exactly_one_leaf():
