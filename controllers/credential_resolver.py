@@ -3,7 +3,7 @@
     annotation credential-from -> Secret aso-credential -> the operator's settings
 
 A client is kept for each Secret until the Secret's content changes. What is kept of the
-content is a hash; values stay in the client. Facts: reconcile-semantics section 8.
+content is a hash; values stay in the client. Rules: R8.1-R8.6.
 """
 
 import base64

@@ -11,7 +11,7 @@ _BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0
 
 def retries(clock: Clock) -> RateLimiter:
     """The limiter of one controller, for reconciles that failed before they could write
-    a condition (4d).
+    a condition (R4.1).
     """
     return ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=clock)
 

@@ -1,7 +1,4 @@
-"""What Azure Service Operator leaves behind, made by hand: tokens, marks, stored forms.
-
-Facts: reconcile-semantics 1g (tokens), kind-catalogue 9 (stored forms).
-"""
+"""What Azure Service Operator leaves behind, made by hand: tokens, marks, stored forms."""
 
 import json
 

@@ -1,7 +1,6 @@
 """What a failure of ARM means for the next try, and what a Ready condition shows of it.
 
-Nobody else reads codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9; reconcile-semantics
-4b.
+Nobody else reads codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
 """
 
 import attrs
@@ -64,7 +63,7 @@ class Classification:
 
 
 def classify(error: ArmError | ArmTransportError) -> Classification:
-    """Severity, retry class, code and message of a failure. Rules: 4b, R4.4.
+    """Severity, retry class, code and message of a failure. Rule: R4.4.
 
     By the exact code; an unknown one by HTTP status: 400 is retried very slowly, all
     else slowly. Answers that are no JSON, and failures without an answer, are

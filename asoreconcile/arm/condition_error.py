@@ -13,7 +13,7 @@ Severity = Literal["Error", "Warning", "Info", ""]
 
 
 class RetryClass(Enum):
-    """How fast a failed object is tried again (reconcile-semantics 4d).
+    """How fast a failed object is tried again (R4.1).
 
     FAST: 1 s doubling to 30 s. SLOW: 1 s doubling to 3 min.
     VERY_SLOW: the sync period (1 h without one), jittered by a quarter.

@@ -2,7 +2,7 @@
 
 A credential is a frozen value, read from settings or a Secret. azure-identity does the
 talking and is imported with the first token (0.4 s, 36 MB).
-Secret members stay out of every repr, message and log. Facts: reconcile-semantics 8.
+Secret members stay out of every repr, message and log. Rules: R8.1-R8.6.
 """
 
 import re

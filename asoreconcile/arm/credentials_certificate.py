@@ -2,7 +2,7 @@
 
 The content comes as it is in a Secret or a setting: PEM, with the key in the same text,
 or PKCS12. It is read when the credential is made, so that a mistake is named before
-Azure is asked anything. Facts: reconcile-semantics 8.
+Azure is asked anything. Rules: R8.1-R8.6.
 """
 
 import base64

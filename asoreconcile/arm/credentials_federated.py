@@ -1,7 +1,7 @@
 """Credentials without a secret of their own: workload and managed identity.
 
 Workload identity (mode 5) shows Entra the token that Kubernetes projects into the pod;
-managed identity (mode 4) asks the machine. Facts: reconcile-semantics 8.
+managed identity (mode 4) asks the machine. Rules: R8.1-R8.6.
 """
 
 from pathlib import Path

@@ -4,7 +4,7 @@ Services of Microsoft's own fetch the certificate behind an identity from that d
 plane and renew it in a file. The members that count are `client_id`, `tenant_id`,
 `client_secret` (the certificate with its key, PKCS12 or PEM, in base64),
 `authentication_endpoint` (the authority of the identity's region) and `not_before`; the
-others are not read. Facts: reconcile-semantics 8, the module Azure/msi-dataplane.
+others are not read. As the Go module Azure/msi-dataplane.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """Reading a credential out of a Secret's data.
 
-The keys are ASO's, and the kind follows from which are there (reconcile-semantics 8).
+The keys are ASO's, and the kind follows from which are there (R8.3).
 All mistakes are found before one is reported; no value is ever quoted. Pure.
 """
 

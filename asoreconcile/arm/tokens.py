@@ -3,7 +3,7 @@
 It is stored in the annotation `poller-resume-token`, so that an operation outlives this
 process and one begun by ASO goes on under us, and the other way round. It holds no
 body and no secret but what a monitor URL signs: URLs are kept out of the repr.
-Pure. Facts: reconcile-semantics 1g.
+Pure. Rule: R1.14.
 """
 
 from enum import Enum

@@ -1,6 +1,6 @@
 """Names that other systems see: annotations, labels, finalizer (wire contract).
 
-They are Azure Service Operator's, to the byte (reconcile-semantics section 2): a
+They are Azure Service Operator's, to the byte: a
 cluster that it ran goes on with us, and the other way round. State of our own is kept
 under `asoreconcile/`, which its CRDs cannot prune.
 """

@@ -96,7 +96,7 @@ def _after(error: Exception | None) -> float:
 
 
 def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """A refused read or action: never worse than Warning (extensions 4.2)."""
+    """A refused read or action: never worse than Warning."""
     return _classified(scope, error, action="Read", worst="Warning")
 
 

@@ -1,4 +1,4 @@
-"""Before a PUT and after it (reconcile-semantics 1e): what to do. Pure."""
+"""Before a PUT and after it: what to do. Pure."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus

@@ -1,6 +1,6 @@
 """The Ready condition: building it, and deciding which of two is shown.
 
-Pure. Wire contract of reconcile-semantics section 3: one condition of type `Ready`
+Pure. Wire contract with ASO: one condition of type `Ready`
 with status, severity, reason, message, observedGeneration and lastTransitionTime.
 """
 
@@ -18,8 +18,8 @@ READY = "Ready"
 MAX_MESSAGE = 32_768
 ReadyStatus = Literal["True", "False", "Unknown"]
 
-# Reasons that a fresh `Reconciling` may replace at the same generation (3b): the cause
-# lies outside the object and may be gone.
+# Reasons that a fresh `Reconciling` may replace at the same generation (R3.3): the
+# cause lies outside the object and may be gone.
 _CURABLE = frozenset(
     {
         "ReferenceNotFound",
@@ -123,7 +123,7 @@ def merge_ready(
     stored: JsonObject | None = None,
     reason_aware: bool = False,
 ) -> list[JsonObject]:
-    """`status.conditions` after offering it a new Ready condition (3b, R3.1-R3.7).
+    """`status.conditions` after offering it a new Ready condition (R3.1-R3.7).
 
     The new one is taken if its generation is higher, or if it differs and matters at
     least as much as the old one. reason_aware: also if the old reason is one that the

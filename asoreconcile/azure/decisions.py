@@ -72,7 +72,7 @@ class RecordOwnWrite:
 class SetReady:
     """A Ready condition for the status that is written at the end.
 
-    reason_aware: it may take the place of one of lower rank (3b).
+    reason_aware: it may take the place of one of lower rank (R3.3).
     """
 
     ready: ReadyCondition
@@ -321,7 +321,7 @@ class Fail:
 
 @attrs.frozen
 class Refused:
-    """As Fail, for a refusal of Azure's that is still to be classified (4b)."""
+    """As Fail, for a refusal of Azure's that is still to be classified (R4.4)."""
 
     error: ArmError
     action: Literal["CreateOrUpdate", "Delete", "Monitor"]

@@ -1,6 +1,6 @@
 """What a reconcile that failed shows and tells, and when it is tried again. Pure.
 
-Rules: reconcile-semantics 3c, 4d and R7.3.
+Rules: R3.1-R3.7, R4.1-R4.3, R7.3.
 """
 
 import attrs

@@ -1,4 +1,4 @@
-"""The polls of a recorded operation, a PUT's or a DELETE's: what to do (1g). Pure.
+"""The polls of a recorded operation, a PUT's or a DELETE's: what to do. Pure.
 
 Trouble while asking says nothing of an operation: its token stays (D3).
 """
@@ -173,7 +173,7 @@ def _running(facts: Watched, running: Pending) -> Decision:
 
 
 def _is_news(stored: Token, polled: Token) -> bool:
-    """Whether another process would poll otherwise by the newer token (1g).
+    """Whether another process would poll otherwise by the newer token.
 
     The last status word alone makes no difference, but that a resource which is polled
     at itself has been seen (L7).

@@ -193,7 +193,7 @@ class ObjectReconciler:
                 return result
 
     def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
-        """Show the failure, and try again as its class says. Rules: 3c, 4d."""
+        """Show the failure, and try again as its class says. Rules: R4.1, R7.3."""
         before = find_ready(status(scope.obj).get("conditions"))
         apply(scope, shown(error, scope.patcher.generation))
         after = find_ready(scope.patcher.status["conditions"])

@@ -1,6 +1,6 @@
 """What a reconcile of one object does first, decided before anything is done. Pure.
 
-The order of the questions is the contract (reconcile-semantics 1a, 1b and 5): whose
+The order of the questions is the contract (R1.1-R1.8, R5.1, R5.2): whose
 object is it, is it going away, is it ours already, may we write, is something running.
 """
 

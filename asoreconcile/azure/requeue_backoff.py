@@ -1,7 +1,7 @@
 """When an object is looked at again: back-off by retry class, and the sync period.
 
 Each object counts its own failures (D7). The class and the count decide, a
-`Retry-After` is a lower bound (D4). Rule: reconcile-semantics 4d.
+`Retry-After` is a lower bound (D4). Rules: R4.1-R4.3.
 """
 
 import random
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.memory import ObjectMemory
 
-# ASO's, as its users know them (4d).
+# ASO's, as its users know them (R4.1).
 _CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
 _VERY_SLOW_SECONDS = 3600.0
 _JITTER = 0.25

@@ -83,7 +83,7 @@ class Connection:
 
 
 class ConnectionResolver(Protocol):
-    """Finds the credential for an object (reconcile-semantics section 8)."""
+    """Finds the credential for an object (R8.1)."""
 
     def for_object(self, obj: JsonObject) -> Connection:
         """Raises ConditionError `CredentialError` when there is none."""

@@ -1,4 +1,4 @@
-"""What follows once Azure has what we want: read, check, export (1h). Pure."""
+"""What follows once Azure has what we want: read, check, export. Pure."""
 
 from collections.abc import Mapping
 

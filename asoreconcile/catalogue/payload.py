@@ -44,7 +44,7 @@ def to_arm(
 
     name: the resource's Azure name, the last segment of its id.
     Raises SpecError for a spec the API server would have refused, and whatever
-    `inputs` raises. Rule: kind-catalogue sections 1 and 2.
+    `inputs` raises.
     """
     mapping = _Mapping(name, inputs)
     return mapping.object(version.table, spec, "spec") or {}

@@ -30,7 +30,7 @@ def status_of(version: KindVersion, body: JsonObject) -> JsonObject:
     body: what ARM answered to a GET or PUT. Shares nothing with the result.
     A value of another JSON type than the schema's is left out: the API server would
     refuse the whole status for it. A float without a fraction counts as an integer.
-    Pure, raises nothing. Rule: kind-catalogue section 7.
+    Pure, raises nothing.
     """
     shapes = version.status_shapes
     shape = shapes.resolve(version.status_shape)

@@ -30,7 +30,7 @@ def problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
     obj: reads metadata.name, spec; `status` is not looked at. Never raises on JSON,
     never changes it. Secret values are never quoted: specs hold none, and a message
     shows only the value it refuses.
-    Rules: reconcile-semantics section 10 (references, owner), 11b (R11.5).
+    Rules: R10.1, R11.5.
     """
     return [*_all(version, obj)]
 

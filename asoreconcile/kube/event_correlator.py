@@ -3,7 +3,7 @@ it remembers; one thread.
 
 The same event again raises a count. Many messages for one reason become one event that
 shows the latest. One reason of one object has a budget; what exceeds it is counted and
-not written. Rules: runtime-semantics section 8 (core/v1), budgets by reason too.
+not written. As client-go does for core/v1, but with a budget for each reason.
 """
 
 from collections import OrderedDict

@@ -2,8 +2,8 @@
 
 The same thing done to the same object for the same reason is one event: written when it
 first comes, again when it comes twice, then every half an hour, and once more when it
-has stopped coming. Events that differ in their note alone are the same. Rules:
-runtime-semantics section 8.
+has stopped coming. Events that differ in their note alone are the same. So client-go
+has it.
 """
 
 from collections import OrderedDict

@@ -3,7 +3,7 @@
 Recording never blocks: events go through a bounded queue to one thread, which writes
 them a moment later (`event_queue`). The same event again raises a count instead of
 making another; one object's flood of one reason is thinned out without silencing its
-other reasons. Rules: runtime-semantics section 8.
+other reasons.
 """
 
 import math

@@ -1,5 +1,9 @@
 """hack/rules: which test proves which rule."""
 
+import ast
+import io
+import re
+import tokenize
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -44,3 +48,62 @@ def test_citations_are_read_over_the_ends_of_lines(command):
     cited = command.cited_rules()
     assert cited["CA-5"] == "asoreconcile/cache/informer.py"
     assert "DQ-3" in cited
+
+
+# Written together with the family of its rule, so that no other word looks like one.
+_ID = re.compile(r"(?<![\w/.])([A-Z]{1,2})-?(\d+(?:\.\d+)?)(?![\w]|\.\d|-\w)")
+_RANGE = re.compile(r"(?<=\d)-(?=[A-Z]{1,2}-?\d)")
+
+
+def _prose_of(path):
+    """The docstrings and comments of a module."""
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            yield ast.get_docstring(node) or ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string.partition("noqa")[0]
+
+
+def _ids_in(text, families):
+    text = _RANGE.sub(" - ", text)
+    for family, number in _ID.findall(text):
+        if family in families:
+            yield f"{family}-{number}" if families[family] else f"{family}{number}"
+
+
+def _families(rules):
+    """Each family of rules, and whether its ids are written with a dash."""
+    parts = (re.match(r"([A-Z]+)(-?)", rule) for rule in rules)
+    return {family: bool(dash) for family, dash in (part.groups() for part in parts)}
+
+
+def test_each_id_in_a_docstring_or_comment_is_a_rule(command):
+    rules = command.claimed_rules()
+    families = _families(rules)
+    paths = {p.resolve() for top in command.SOURCES for p in (ROOT / top).rglob("*.py")}
+    assert len(paths) > 400
+    assert [
+        f"{path.relative_to(ROOT)}: {cited}"
+        for path in sorted(paths)
+        for text in _prose_of(path)
+        for cited in _ids_in(text, families)
+        if cited not in rules
+    ] == []
+
+
+def test_ids_are_found_in_prose_and_in_ranges():
+    families = {"R": False, "WQ": True, "L": False}
+    text = "Rules: R1.4-R1.6, WQ-2 (L17). Not P-256, RE2, HTTP/1.1 or v1.29."
+    assert list(_ids_in(text, families)) == ["R1.4", "R1.6", "WQ-2", "L17"]
+    assert list(_ids_in("a rule L99", families)) == ["L99"]
+
+
+def test_no_docstring_refers_to_a_text_that_is_not_here(command):
+    """Sections of documents that nobody else has say nothing to a reader."""
+    elsewhere = re.compile(
+        r"(?:reconcile|runtime)-semantics|kind-catalogue|arm-contract"
+    )
+    paths = [p for top in command.SOURCES for p in (ROOT / top).rglob("*.py")]
+    assert [str(path) for path in paths if elsewhere.search(path.read_text())] == []

@@ -1,4 +1,4 @@
-"""Errors as ARM and its providers word them (arm-contract sections 1 and 4)."""
+"""Errors as ARM and its providers word them (V3, E1-E5)."""
 
 from collections.abc import Mapping
 from typing import Any

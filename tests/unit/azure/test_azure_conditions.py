@@ -1,4 +1,4 @@
-"""Which of two Ready conditions is shown: rules of reconcile-semantics 3b and 3d."""
+"""Which of two Ready conditions is shown: rules R3.1-R3.7."""
 
 from datetime import UTC, datetime
 
