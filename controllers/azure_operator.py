@@ -181,12 +181,14 @@ class AzureOperator:
         return watcher
 
     def _keep_stored_versions(self) -> None:
-        """Of CRDs that are ours to see to, where the objects may be written too."""
+        """Of CRDs that are ours to see to, also where others reconcile the objects: who
+        moved the storage version has the rights to end the move.
+        """
         app, options = self._app, self._options
         sees_to_crds = options.manages_crds and (
             options.crd_pattern or options.webhooks.on
         )
-        if not (sees_to_crds and self._settings.mode.watches):
+        if not sees_to_crds:
             return
         keeper = StoredVersions(
             app.client,

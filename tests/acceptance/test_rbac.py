@@ -14,7 +14,11 @@ from operation import (
     resource_for,
     samples,
 )
+from world import virtual_network
 
+from asoreconcile.catalogue.crd import crd
+from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.stored_versions import Definition, StoredVersions
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError
@@ -23,13 +27,23 @@ from asoreconcile.kube.resources import (
     SECRETS,
     ApiResource,
 )
-from asoreconcile.objects import ObjectKey, gvk_of, key_of
+from asoreconcile.objects import (
+    GroupKind,
+    ObjectKey,
+    copy_json,
+    gvk_of,
+    key_of,
+    resource_version,
+)
+from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.threads import Threads
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NAMESPACE = "azureserviceoperator-system"
 ACCOUNT = "azureserviceoperator-default"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+CRD_MANAGER = "azureserviceoperator-crd-manager-role"
 GROUP = "rbac.authorization.k8s.io"
 KINDS = {
     "Namespace": ApiResource("", "v1", "namespaces", "Namespace", namespaced=False),
@@ -239,3 +253,60 @@ def scrape(port, token):
     context.verify_mode = ssl.CERT_NONE
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(request, context=context)
+
+
+def test_the_operator_of_the_webhooks_may_drop_what_nothing_is_stored_in(operation):
+    """Of several operators it alone has the CRDs: with their role, and no other, it
+    stores objects anew and drops the versions of before.
+    """
+    for obj in manifests("rbac.yaml"):
+        if obj["metadata"]["name"] == CRD_MANAGER:
+            operation.client.create(KINDS["ClusterRole"], obj)
+    binding = {
+        "metadata": {"name": CRD_MANAGER},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": CRD_MANAGER},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+        ],
+    }
+    operation.client.create(KINDS["ClusterRoleBinding"], binding)
+    kind = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+    old, new = "v1api20240301", "v20250301"
+    network = virtual_network() | {"apiVersion": f"network.azure.com/{old}"}
+    for storage in (old, new):
+        versions = [old] if storage == old else [old, new]
+        document = copy_json(crd(kind, versions=versions, storage=storage))
+        operation.client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(document),
+            document,
+            kind="apply",
+            field_manager="tests",
+            force=True,
+        )
+        operation.wait_served(network | {"apiVersion": f"network.azure.com/{storage}"})
+        if storage == old:
+            operation.apply(network)
+    token = operation.cluster.add_service_account(NAMESPACE, ACCOUNT)
+    operation.cluster.write_kubeconfig(operation.folder / "webhooks", token)
+    config = load(str(operation.folder / "webhooks"))
+    name = f"{kind.plural}.{kind.group}"
+
+    def stored():
+        at = ObjectKey("", name)
+        return operation.client.get(CUSTOM_RESOURCE_DEFINITIONS, at)
+
+    assert stored()["status"]["storedVersions"] == [old, new]
+    clock = FakeClock()
+    with closing(KubeClient(config, user_agent="tests")) as limited:
+        keeper = StoredVersions(
+            limited,
+            lambda: [Definition(name, resource_version(stored()), kind)],
+            clock=clock,
+            threads=Threads.timed_by(clock),
+            settle_seconds=0.0,
+        )
+        keeper.migrate()
+        with pytest.raises(ForbiddenError):
+            limited.list_page(SECRETS)
+    assert stored()["status"]["storedVersions"] == [new]

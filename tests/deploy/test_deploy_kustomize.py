@@ -61,7 +61,7 @@ def test_a_tenant_s_operator_is_that_of_the_manifests():
     )
 
 
-def test_the_shared_operator_has_no_rights_on_objects():
+def test_the_shared_operator_has_no_rights_on_secrets_and_status():
     found = built(OVERLAYS / "multi-tenant/webhooks")
     bound = {o["roleRef"]["name"] for o in found if o["kind"].endswith("Binding")}
     assert "azureserviceoperator-crd-manager-role" in bound

@@ -124,12 +124,18 @@ def cluster_role(name):
 
 
 def test_crds_are_written_by_name_only():
-    create, write, trim, hooks = cluster_role("crd-manager-role")
+    create, write, trim, *objects, hooks = cluster_role("crd-manager-role")
     assert create["verbs"] == ["create"]
     names = {f"{k.plural}.{k.group}" for k in builtin().kinds() if k.is_arm}
     assert set(write["resourceNames"]) == names
     assert trim["resources"] == ["customresourcedefinitions/status"]
     assert set(trim["resourceNames"]) == names
+    # What old versions are dropped after: no object changes by it, and none is read alone.
+    assert all(rule["verbs"] == ["list", "patch"] for rule in objects)
+    of_objects = {
+        f"{r}.{rule['apiGroups'][0]}" for rule in objects for r in rule["resources"]
+    }
+    assert of_objects == names
     assert len(hooks["resourceNames"]) == 2
     for rule in [r for d in [*RBAC, *TENANT] for r in d.get("rules", ())]:
         if set(rule["verbs"]) & {"patch", "update"} and "." in rule["apiGroups"][0]:
