@@ -11,13 +11,13 @@ from asoreconcile.cmd.parent_watch import on_stdin_end
 
 def serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> None:
     """Block until SIGINT or SIGTERM, then close the server. Main thread only."""
-    told = threading.Event()
+    stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: told.set())
+        signal.signal(number, lambda *_: stopped.set())
     if until_stdin_closes:
-        on_stdin_end(told.set)
+        on_stdin_end(stopped.set)
     with server:
-        told.wait()
+        stopped.wait()
 
 
 def write_private(path: str, text: str) -> None:

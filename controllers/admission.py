@@ -32,7 +32,7 @@ from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 
 AdmissionCheck = Callable[[KindVersion, JsonObject], list[Problem]]
 
-_MAX_TOLD = 20
+_MAX_PROBLEMS = 20
 
 
 class Admission:
@@ -68,10 +68,10 @@ class Admission:
             problems += check(version, obj)
         if not problems:
             return Allowed(warnings)
-        told = [str(problem) for problem in problems[:_MAX_TOLD]]
-        if len(problems) > _MAX_TOLD:
-            told.append(f"and {len(problems) - _MAX_TOLD} more")
-        message = "; ".join(told)
+        problem_texts = [str(problem) for problem in problems[:_MAX_PROBLEMS]]
+        if len(problems) > _MAX_PROBLEMS:
+            problem_texts.append(f"and {len(problems) - _MAX_PROBLEMS} more")
+        message = "; ".join(problem_texts)
         return Denied(message, code=422, reason="Invalid", warnings=warnings)
 
     def mutate(self, request: AdmissionRequest) -> JsonObject | Denied:

@@ -147,8 +147,10 @@ class CrdInstaller:
         conversion = self._wanted.conversion
         if conversion is None or not conversion.ca_bundle or not conversion.namespace:
             return
-        told = {annotations(obj).get(INJECTED, "") for obj in present}
-        ours = sorted(t for t in told if t.startswith(f"{conversion.namespace}/"))
+        injected_from = {annotations(obj).get(INJECTED, "") for obj in present}
+        ours = sorted(
+            t for t in injected_from if t.startswith(f"{conversion.namespace}/")
+        )
         if ours:
             self._wanted = attrs.evolve(self._wanted, authority=ours[0])
 

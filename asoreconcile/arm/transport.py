@@ -141,9 +141,9 @@ def plainly(error: BaseException) -> str:
     azure-core, requests and urllib3 each wrap it in the names of their own objects.
     """
     *_, cause = error, *_causes(error)
-    texts = [str(a) for a in cause.args if isinstance(a, str | BaseException)]
-    told = (_OWN_OBJECT.sub("", text).rstrip(".") for text in texts or [str(cause)])
-    return ": ".join(text for text in told if text) or type(cause).__name__
+    parts = [str(a) for a in cause.args if isinstance(a, str | BaseException)]
+    texts = (_OWN_OBJECT.sub("", text).rstrip(".") for text in parts or [str(cause)])
+    return ": ".join(text for text in texts if text) or type(cause).__name__
 
 
 def sent(error: AzureError) -> Sent:

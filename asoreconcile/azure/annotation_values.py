@@ -43,14 +43,14 @@ def unknown_values(
         for name, default in defaults.items()
         if (sentence := not_understood(name, default, own, inherited))
     }
-    told: list[Effect] = []
+    events: list[Effect] = []
     for name, sentence in found.items():
         if sentence not in known:
-            told.append(EmitEvent("Warning", "UnknownAnnotationValue", sentence))
-            told.append(Log("warning", _LOGGED[name], sentence))
+            events.append(EmitEvent("Warning", "UnknownAnnotationValue", sentence))
+            events.append(Log("warning", _LOGGED[name], sentence))
     sentences = found.values()
     remember = UpdateMemory(unknown_values=frozenset(sentences))
-    return *told, remember, AppendToMessages("; ".join(sentences))
+    return *events, remember, AppendToMessages("; ".join(sentences))
 
 
 def not_understood(

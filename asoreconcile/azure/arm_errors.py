@@ -54,28 +54,28 @@ def monitor_refused(
     """
     failed = read_failed(scope, error)
     is_slow = failed.retry is RetryClass.VERY_SLOW
-    told = ConditionError(
+    failure = ConditionError(
         f"Azure refuses to tell of the running operation: {failed}",
         reason=failed.reason,
         retry=RetryClass.SLOW if is_slow else failed.retry,
         after_seconds=max(failed.after_seconds, _after(unread)),
     )
-    told.__cause__ = error  # its ids go into the event
-    return told
+    failure.__cause__ = error  # its ids go into the event
+    return failure
 
 
 def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
     """An operation of which Azure has nothing any more (L16): its write is sent again,
     never in silence, and later each time.
     """
-    again = f"{lost.reason}, so it is sent again"
+    retry = f"{lost.reason}, so it is sent again"
     if lost.error is None:
         text, reason = "Azure has lost the operation", "OperationLost"
-        failed = ConditionError(f"{text}: {again}", reason=reason)
+        failed = ConditionError(f"{text}: {retry}", reason=reason)
     else:
         refused = monitor_refused(scope, lost.error)
         failed = ConditionError(
-            f"{refused}; {again}",
+            f"{refused}; {retry}",
             reason=refused.reason,
             retry=refused.retry,
             after_seconds=refused.after_seconds,
@@ -138,7 +138,7 @@ def _classified(
     found = chain(ClassifyError(version=scope.version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
     failed = ConditionError(
-        _told(found.message, error),
+        _message_of(found.message, error),
         reason=found.code,
         severity=severity,
         retry=found.retry,
@@ -148,7 +148,7 @@ def _classified(
     return failed
 
 
-def _told(message: str, error: ArmError) -> str:
+def _message_of(message: str, error: ArmError) -> str:
     """Azure's message to the letter; where none is stated, what came instead."""
     answered = f"Azure answered {error.status} {_phrase(error.status)}".rstrip()
     if message == NO_MESSAGE:

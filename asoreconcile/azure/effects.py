@@ -54,8 +54,8 @@ def apply(scope: ReconcileScope, effect: Effect) -> None:
         case EmitEvent(type_, reason, message):
             scope.event(type_, reason, message)
         case EmitUnreadableEvent(refusal):
-            told = str(monitor_refused(scope, refusal))
-            scope.event("Warning", "OperationUnreadable", told)
+            message = str(monitor_refused(scope, refusal))
+            scope.event("Warning", "OperationUnreadable", message)
         case Log():
             _log(scope, effect)
         case UpdateMemory():

@@ -38,7 +38,7 @@ _LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
 
 # A map is one expression, so this is far more than anybody writes by hand.
 MAX_EXPRESSIONS = 100
-_MAX_TOLD = 10
+_MAX_PROBLEMS = 10
 
 
 _Values = Mapping[str, str] | None
@@ -49,9 +49,9 @@ class ExportExpressionError(Exception):
     """Expressions that are wrong, or failed; says which, where and why."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])
-        more = len(problems) - _MAX_TOLD
-        super().__init__(f"{told}; and {more} more" if more > 0 else told)
+        message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
+        more = len(problems) - _MAX_PROBLEMS
+        super().__init__(f"{message}; and {more} more" if more > 0 else message)
         self.problems = problems
 
 
@@ -223,12 +223,12 @@ class ExportExpressions:
         """What to say of secrets that nobody gave a value for."""
         if names and raw is None:
             return "; a ConfigMap is given no secrets: use secretExpressions"
-        told = []
+        message = []
         for name in sorted(names):
             close = closest(name, self._version.exports.secrets)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            told.append(f"; there is no value for secret.{name}{hint}")
-        return "".join(told)
+            message.append(f"; there is no value for secret.{name}{hint}")
+        return "".join(message)
 
 
 def _failed(text: _Text, message: str) -> ExportExpressionError:

@@ -65,14 +65,14 @@ def after_failure(facts: FailureFacts) -> Decision:
     The Warning comes each time: the event's count and last time are where a person
     reads of the latest attempt. The condition keeps the time of the first.
     """
-    told: tuple[EmitEvent, ...] = ()
+    events: tuple[EmitEvent, ...] = ()
     if _is_worth_an_event(facts):
         action = "Delete" if facts.deleting else "CreateOrUpdate"
-        told = (EmitEvent("Warning", f"{action}ActionError", _event_text(facts)),)
+        events = (EmitEvent("Warning", f"{action}ActionError", _event_message(facts)),)
     delay = facts.delay_seconds
     if facts.is_outdated:
         delay = min(delay, AT_ONCE_SECONDS)
-    return Decision(told, Requeue(delay))
+    return Decision(events, Requeue(delay))
 
 
 def has_no_way_in(error: ConditionError) -> bool:
@@ -91,7 +91,7 @@ def _is_worth_an_event(facts: FailureFacts) -> bool:
     return reason not in _MAY_BE_ON_ITS_WAY or facts.seconds >= _PATIENCE_SECONDS
 
 
-def _event_text(facts: FailureFacts) -> str:
+def _event_message(facts: FailureFacts) -> str:
     """Reason and message, and of a request that Azure refused, or did not answer, its
     id, and whose credential it does not let in.
 
@@ -102,14 +102,14 @@ def _event_text(facts: FailureFacts) -> str:
     fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)
     if fault is None:
         return text
-    told = []
+    events = []
     if facts.credential:
-        told.append(f"credential from {facts.credential}")
+        events.append(f"credential from {facts.credential}")
     is_unsent = isinstance(fault, ArmTransportError) and fault.sent == "no"
     if fault.correlation_id and not is_unsent and not facts.is_repeated:
-        told.append(f"correlation id {fault.correlation_id}")
-    if not told:
+        events.append(f"correlation id {fault.correlation_id}")
+    if not events:
         return text
-    tail = f" ({', '.join(told)})"
+    tail = f" ({', '.join(events)})"
     room = _MAX_EVENT - len(tail)
     return (text if len(text) <= room else text[: room - 3] + "...") + tail

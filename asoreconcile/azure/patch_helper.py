@@ -209,8 +209,8 @@ class PatchHelper:
         """
         namespace = self.key.namespace
         reason = redact(ready.reason, namespace=namespace)
-        told = "; ".join(text for text in (ready.message, self.remark) if text)
-        message = redact(told, namespace=namespace)
+        message = "; ".join(text for text in (ready.message, self.remark) if text)
+        message = redact(message, namespace=namespace)
         self.status["conditions"] = merge_ready(
             self.status.get("conditions"),
             attrs.evolve(ready, reason=reason, message=message),

@@ -10,7 +10,7 @@ from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.validation import rule_problems
 
 # A person mends a few at a time, and a condition is stored with every object.
-_MAX_TOLD = 10
+_MAX_PROBLEMS = 10
 
 
 def require_valid(scope: ReconcileScope) -> None:
@@ -18,7 +18,7 @@ def require_valid(scope: ReconcileScope) -> None:
     problems = rule_problems(scope.version, scope.obj, exports=False)
     if not problems:
         return
-    told = "; ".join(str(problem) for problem in problems[:_MAX_TOLD])
-    more = len(problems) - _MAX_TOLD
-    message = f"{told}; and {more} more" if more > 0 else told
+    message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
+    more = len(problems) - _MAX_PROBLEMS
+    message = f"{message}; and {more} more" if more > 0 else message
     raise ConditionError(message, reason="Failed", severity="Error")

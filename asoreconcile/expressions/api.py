@@ -144,8 +144,8 @@ class Expressions:
     ) -> JsonObject:
         """name: of the object, for what it is that asks for too much; "" is any."""
         request = {"kind": self._kind(version), "text": text, **more}
-        culprit = (request["kind"], text, name)
-        if refusal := self._limits.refusal(culprit):
+        key = (request["kind"], text, name)
+        if refusal := self._limits.refusal(key):
             raise ExpressionLimitError(refusal)
         try:
             answer = self._engine.ask(request, namespace=namespace)
@@ -159,9 +159,9 @@ class Expressions:
             resource = f"{gvk.api_version}, Kind={gvk.kind}"
             self.metrics.answered(resource, Work(*answer["work"]))
         if "limit" in answer:
-            self._limits.reached(culprit, answer["limit"])
+            self._limits.reached(key, answer["limit"])
             raise ExpressionLimitError(answer["limit"])
-        self._limits.kept(culprit)
+        self._limits.kept(key)
         if "error" in answer:
             raise ExpressionError(_shortened(answer["error"]))
         return answer

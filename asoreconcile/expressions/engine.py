@@ -29,7 +29,7 @@ _TOO_DEEP = "recursion"
 # power of two, and the compiler needs as much time and memory.
 _COPYING = re.compile(r"\.\s*opt(?:Flat)?Map\b")
 _MAX_COPIES = 8
-_MAX_COMPLAINTS = 3
+_MAX_PROBLEMS = 3
 _MAX_PROGRAMS = 256
 _DECLARED = (
     "there are self, secret, the functions and macros of CEL, its strings extension, "
@@ -129,9 +129,9 @@ class Engine:
             given = balanced(text)
             return self._environment.compile(given)
         except RuntimeError as error:
-            raise CompileError(self._complaints(str(error), text, given)) from None
+            raise CompileError(self._problems(str(error), text, given)) from None
 
-    def _complaints(self, report: str, text: str, given: str) -> str:
+    def _problems(self, report: str, text: str, given: str) -> str:
         """The engine's report on what it was given for a text, in one line."""
         if _TOO_DEEP in report:
             return "is nested too deeply, 32 levels at most: take it apart"
@@ -140,12 +140,12 @@ class Engine:
             if "'*error*'" in what:
                 continue  # follows from another complaint
             place = original_column(text, given, int(line), int(column))
-            told = f"at {line}:{place}: {self._explained(what)}"
-            if told not in found:
-                found.append(told)
-        if any("undeclared reference" in told for told in found):
-            found = [*found[:_MAX_COMPLAINTS], _DECLARED]
-        return "; ".join(found[: _MAX_COMPLAINTS + 1]) or report.partition("\n")[0]
+            described = f"at {line}:{place}: {self._explained(what)}"
+            if described not in found:
+                found.append(described)
+        if any("undeclared reference" in described for described in found):
+            found = [*found[:_MAX_PROBLEMS], _DECLARED]
+        return "; ".join(found[: _MAX_PROBLEMS + 1]) or report.partition("\n")[0]
 
     def _explained(self, what: str) -> str:
         undefined = _UNDEFINED.search(what)

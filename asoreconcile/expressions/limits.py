@@ -66,24 +66,24 @@ class Limits:
         self._clock = clock
         self._reached = Recent[Hashable, _Reached](_MAX_CULPRITS)
 
-    def refusal(self, culprit: Hashable) -> str:
+    def refusal(self, key: Hashable) -> str:
         """Why not to try now, in the words of the last time; "" is to try."""
-        known = self._reached.get(culprit)
+        known = self._reached.get(key)
         if known is None or known.until <= self._clock.monotonic():
             return ""
         return known.why
 
-    def reached(self, culprit: Hashable, why: str) -> None:
-        """Have `culprit` wait from now on: 10 s, doubled with each time it gets
+    def reached(self, key: Hashable, why: str) -> None:
+        """Have `key` wait from now on: 10 s, doubled with each time it gets
         here.
         """
-        known = self._reached.get(culprit)
+        known = self._reached.get(key)
         pause = _FIRST_PAUSE_SECONDS
         if known is not None:
             pause = min(known.pause_seconds * 2, _LAST_PAUSE_SECONDS)
         until = self._clock.monotonic() + pause
-        self._reached.put(culprit, _Reached(why, pause, until))
+        self._reached.put(key, _Reached(why, pause, until))
 
-    def kept(self, culprit: Hashable) -> None:
+    def kept(self, key: Hashable) -> None:
         """It was within its limits this time."""
-        self._reached.drop(culprit)
+        self._reached.drop(key)

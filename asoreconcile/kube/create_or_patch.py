@@ -113,11 +113,11 @@ def create_or_patch(
         made = _changed(_named(resource, key), change)
         # A create drops the status of kinds that have it as a subresource.
         status = made.pop("status", None) if has_status else None
-        told = client.create(resource, made)
+        written = client.create(resource, made)
         if status:
             body = {"status": status}
-            told = client.patch(resource, key, body, subresource="status")
-        return "created", told
+            written = client.patch(resource, key, body, subresource="status")
+        return "created", written
     return patch_object(client, resource, before, change, has_status=has_status)
 
 
@@ -140,16 +140,16 @@ def patch_object(
     states = has_status and "status" in patch
     status = patch.pop("status", None) if has_status else None
     states = states and status != {}
-    told = before
+    written = before
     outcome: OperationResult = "unchanged"
     if patch:
-        told, outcome = client.patch(resource, key, _on(before, patch)), "updated"
+        written, outcome = client.patch(resource, key, _on(before, patch)), "updated"
     if states:
         # On the version that the first write has made: the one that was read is past.
-        body = _on(told, {"status": status})
-        told = client.patch(resource, key, body, subresource="status")
+        body = _on(written, {"status": status})
+        written = client.patch(resource, key, body, subresource="status")
         outcome = "updated-status" if patch else "updated-status-only"
-    return outcome, told
+    return outcome, written
 
 
 def _on(before: JsonObject, patch: JsonObject) -> JsonObject:

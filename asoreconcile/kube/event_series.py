@@ -23,8 +23,8 @@ class _Open:
     record: EventRecord
     series: Series
     seen: float
-    told: float
-    told_count: int = 0
+    reported: float
+    reported_count: int = 0
 
 
 class SeriesCorrelator:
@@ -49,9 +49,9 @@ class SeriesCorrelator:
         known.seen = now
         known.series.count += 1
         known.series.last = record.at
-        if known.series.count > 2 and now - known.told < _REFRESH_SECONDS:
+        if known.series.count > 2 and now - known.reported < _REFRESH_SECONDS:
             return None
-        known.told, known.told_count = now, known.series.count
+        known.reported, known.reported_count = now, known.series.count
         return known.series
 
     def finished(self, now: float) -> list[tuple[EventRecord, Series]]:
@@ -65,7 +65,7 @@ class SeriesCorrelator:
         return [
             (known.record, known.series)
             for known in gone
-            if known.series.count > known.told_count
+            if known.series.count > known.reported_count
         ]
 
     def __len__(self) -> int:

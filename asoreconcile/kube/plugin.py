@@ -27,7 +27,7 @@ from asoreconcile.redaction import know
 _SECONDS = 60.0
 _INTERACTIVE_SECONDS = 300.0  # somebody signs in with a browser meanwhile
 _VERSIONS = tuple(f"client.authentication.k8s.io/{v}" for v in ("v1", "v1beta1"))
-_TOLD = 300
+_MAX_STDERR = 300
 _CLUSTER_FIELDS = (
     "server",
     "tls-server-name",
@@ -88,7 +88,7 @@ class Plugin:
                 f"{error.strerror}{hint}"
             ) from None
         try:
-            output, complaints = process.communicate(timeout=self.seconds)
+            output, stderr = process.communicate(timeout=self.seconds)
         except subprocess.TimeoutExpired:
             raise KubeCredentialError(
                 f"the credential plug-in {self.name} did not end in {self.seconds:g} s"
@@ -98,16 +98,16 @@ class Plugin:
         if process.returncode:
             raise KubeCredentialError(
                 f"the credential plug-in {self.name} ended with status "
-                f"{process.returncode}{self._said(complaints)}"
+                f"{process.returncode}{self._stderr_tail(stderr)}"
             )
         return output
 
-    def _said(self, complaints: bytes | None) -> str:
+    def _stderr_tail(self, stderr: bytes | None) -> str:
         """Its last words, without the values that it was given to use."""
-        text = (complaints or b"").decode("utf-8", "replace").strip()
+        text = (stderr or b"").decode("utf-8", "replace").strip()
         for value in self.environment.values():
             text = text.replace(value, "***") if value else text
-        return f": {text[-_TOLD:]}" if text else ""
+        return f": {text[-_MAX_STDERR:]}" if text else ""
 
 
 def plugin(
@@ -133,7 +133,7 @@ def plugin(
         raise KubeConfigError(f"exec: {command} asks for a terminal to sign in at")
     spec: JsonObject = {"interactive": terminal}
     if entry.get("provideClusterInfo"):
-        spec["cluster"] = _told(cluster, cluster_folder)
+        spec["cluster"] = _cluster_info(cluster, cluster_folder)
     return Plugin(
         command=(shutil.which(command) or command, *map(str, entry.get("args") or ())),
         environment={
@@ -145,15 +145,15 @@ def plugin(
     )
 
 
-def _told(cluster: JsonObject, folder: Path) -> JsonObject:
-    told = {name: cluster[name] for name in _CLUSTER_FIELDS if name in cluster}
-    if "certificate-authority-data" not in told and "certificate-authority" in cluster:
+def _cluster_info(cluster: JsonObject, folder: Path) -> JsonObject:
+    info = {name: cluster[name] for name in _CLUSTER_FIELDS if name in cluster}
+    if "certificate-authority-data" not in info and "certificate-authority" in cluster:
         content = (folder / str(cluster["certificate-authority"])).read_bytes()
-        told["certificate-authority-data"] = base64.b64encode(content).decode()
+        info["certificate-authority-data"] = base64.b64encode(content).decode()
     for extension in cluster.get("extensions") or ():
         if extension.get("name") == _CONFIG:
-            told["config"] = extension.get("extension")
-    return told
+            info["config"] = extension.get("extension")
+    return info
 
 
 def _credential(name: str, output: bytes, version: str) -> Credential:

@@ -193,14 +193,14 @@ def _linked(
                     f"{link.name} of extension set {set_name!r} called its next link "
                     f"twice ({link.point.name}, {link.kind})"
                 )
-            begun = time.perf_counter()
+            started = time.perf_counter()
             try:
                 return inner(inner_request)
             finally:
-                inner_seconds += time.perf_counter() - begun
+                inner_seconds += time.perf_counter() - started
 
         log.debug("Calling extension")
-        begun = time.perf_counter()
+        started = time.perf_counter()
         outcome = "error"
         try:
             result = link.run(request, call_next)
@@ -210,7 +210,7 @@ def _linked(
             raise
         finally:
             if metrics is not None:
-                seconds = time.perf_counter() - begun - inner_seconds
+                seconds = time.perf_counter() - started - inner_seconds
                 metrics.observe(link, set_name, outcome=outcome, seconds=seconds)
         return result
 

@@ -66,7 +66,7 @@ def block_unless_owner_state(
             return call_next(req)
         if (state if exact_case else state.lower()) in states:
             return call_next(req)
-        return Block(_told(message, req.owner, state))
+        return Block(_with_state(message, req.owner, state))
 
     return named(check, f"block_unless_owner_state({owner.kind}, {path})")
 
@@ -79,7 +79,7 @@ def _gate(
     ) -> PreResult:
         state = _state(req.obj, path)
         if state and blocks(state):
-            return Block(_told(message, req.obj, state))
+            return Block(_with_state(message, req.obj, state))
         return call_next(req)
 
     return check
@@ -90,7 +90,7 @@ def _state(obj: JsonObject, path: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _told(message: str, obj: JsonObject, state: str) -> str:
+def _with_state(message: str, obj: JsonObject, state: str) -> str:
     return message.format(state=state, name=metadata(obj).get("name") or "")
 
 

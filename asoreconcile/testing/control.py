@@ -65,10 +65,10 @@ def about_faults(faults: Faults, request: HttpRequest) -> HttpResponse:
             return answered(200, {"faults": _listed(faults)})
         case "POST", "":
             try:
-                mishap = parse(document_of(request))
+                injected = parse(document_of(request))
             except ValueError as error:
                 raise ControlError(400, str(error)) from error
-            return answered(201, {"fault": faults.plan(mishap), **shown(mishap)})
+            return answered(201, {"fault": faults.plan(injected), **shown(injected)})
         case "DELETE", "":
             faults.clear()
             return answered(200, {"faults": []})
@@ -82,6 +82,6 @@ def about_faults(faults: Faults, request: HttpRequest) -> HttpResponse:
 
 def _listed(faults: Faults) -> list[JsonObject]:
     return [
-        {"fault": number, "hits": hits, **shown(mishap)}
-        for number, (mishap, hits) in faults.planned().items()
+        {"fault": number, "hits": hits, **shown(injected)}
+        for number, (injected, hits) in faults.planned().items()
     ]

@@ -100,7 +100,7 @@ _NUMBERS: Mapping[str, tuple[type, ...]] = {
 
 
 def parse(document: Any) -> InjectedFault:
-    """A mishap from JSON: the same names. Raises ValueError for what is none."""
+    """A fault from JSON: the same names. Raises ValueError for what is none."""
     if not isinstance(document, dict):
         message = "a fault is a JSON object"
         raise ValueError(message)  # noqa: TRY004 - one error for all that is no fault
@@ -124,37 +124,37 @@ def _wanted(default: object) -> tuple[type, ...]:
     return (int,) if default is None else _NUMBERS[type(default).__name__]
 
 
-def shown(mishap: InjectedFault) -> JsonObject:
-    """A mishap as JSON, without what is as it always is."""
-    return attrs.asdict(mishap, filter=lambda field, value: value != field.default)
+def shown(injected: InjectedFault) -> JsonObject:
+    """An injected fault as JSON, without what is as it always is."""
+    return attrs.asdict(injected, filter=lambda field, value: value != field.default)
 
 
 class FaultPlan:
-    """A mishap and its count. Not for several threads at once: the caller locks."""
+    """A fault and its count. Not for several threads at once: the caller locks."""
 
-    def __init__(self, mishap: InjectedFault) -> None:
-        self.mishap = mishap
+    def __init__(self, injected: InjectedFault) -> None:
+        self.injected = injected
         self.seen = 0
         self.hit = 0
-        self._path = re.compile(mishap.path, re.IGNORECASE)
+        self._path = re.compile(injected.path, re.IGNORECASE)
         # Not for secrets: the same seed shall choose the same requests.
-        self._choice = random.Random(mishap.seed)
+        self._choice = random.Random(injected.seed)
 
     def takes(self, request: HttpRequest, subject: Subject) -> bool:
-        """Whether the mishap befalls this request; counts."""
-        mishap = self.mishap
-        if mishap.verb not in ("", subject.verb):
+        """Whether the fault befalls this request; counts."""
+        injected = self.injected
+        if injected.verb not in ("", subject.verb):
             return False
-        if mishap.resource not in ("", subject.resource):
+        if injected.resource not in ("", subject.resource):
             return False
         if not self._path.search(request.path):
             return False
         self.seen += 1
-        if self.seen <= mishap.after:
+        if self.seen <= injected.after:
             return False
-        if mishap.times is not None and self.hit >= mishap.times:
+        if injected.times is not None and self.hit >= injected.times:
             return False
-        if mishap.share < 1 and self._choice.random() >= mishap.share:
+        if injected.share < 1 and self._choice.random() >= injected.share:
             return False
         self.hit += 1
         return True

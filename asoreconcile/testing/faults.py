@@ -90,7 +90,7 @@ class Faults:
     def __init__(
         self, *, describe: Describe = by_method, clock: Clock | None = None
     ) -> None:
-        """describe: a request's verb and resource. clock: of mishaps' delays."""
+        """describe: a request's verb and resource. clock: of injected delays."""
         self._lock = threading.Lock()
         self._holds: list[Hold] = []
         self._rules: list[_Rule] = []
@@ -101,20 +101,20 @@ class Faults:
         self._over = threading.Event()
         self.latency_seconds = 0.0
 
-    def plan(self, mishap: InjectedFault) -> int:
+    def plan(self, injected: InjectedFault) -> int:
         """Let something go wrong from now on; a number to `clear` it by."""
         with self._lock:
             self._planned += 1
-            self._plans[self._planned] = FaultPlan(mishap)
+            self._plans[self._planned] = FaultPlan(injected)
             return self._planned
 
     def planned(self) -> dict[int, tuple[InjectedFault, int]]:
-        """All mishaps by number, each with how often it has struck."""
+        """All injected faults by number, each with how often it has struck."""
         with self._lock:
-            return {n: (plan.mishap, plan.hit) for n, plan in self._plans.items()}
+            return {n: (plan.injected, plan.hit) for n, plan in self._plans.items()}
 
     def clear(self, number: int | None = None) -> None:
-        """End one mishap, or without a number all that is still to go wrong, however
+        """End one fault, or without a number all that is still to go wrong, however
         it was said; holds stay, and what is slow. Raises KeyError for a number that is
         none.
         """
@@ -125,12 +125,12 @@ class Faults:
             else:
                 del self._plans[number]
 
-    def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
-        """The answer of a mishap with a status; servers say it in their own words."""
+    def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        """The answer of an injected fault with a status; servers say it in their own words."""
         headers = {"Content-Type": "text/plain; charset=utf-8"}
-        if mishap.retry_after is not None:
-            headers["Retry-After"] = str(mishap.retry_after)
-        return HttpResponse(mishap.status, mishap.message.encode(), headers)
+        if injected.retry_after is not None:
+            headers["Retry-After"] = str(injected.retry_after)
+        return HttpResponse(injected.status, injected.message.encode(), headers)
 
     def hold(
         self,
@@ -181,43 +181,45 @@ class Faults:
             if rule.response is None:
                 raise DropConnection
             return rule.response
-        response = self._befallen(request, handle)
+        response = self._apply(request, handle)
         self._stop(request, "after")
         if self._take(request, "after") is not None:
             raise DropConnection
         return response
 
-    def _befallen(
+    def _apply(
         self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
     ) -> HttpResponse:
-        """Handle a request with the mishaps it meets, each in the order planned."""
+        """Handle a request with the injected faults it meets, each in the order planned."""
         if not self._plans:
             return handle(request)
         subject = self._describe(request)
         with self._lock:
-            met = [p.mishap for p in self._plans.values() if p.takes(request, subject)]
+            met = [
+                p.injected for p in self._plans.values() if p.takes(request, subject)
+            ]
         refused: HttpResponse | None = None
-        for mishap in met:
-            self._wait(mishap.delay_seconds)
-            if mishap.drop == "before":
+        for injected in met:
+            self._wait(injected.delay_seconds)
+            if injected.drop == "before":
                 raise DropConnection
-            if mishap.status and refused is None:
-                refused = self.refused(mishap, request)
+            if injected.status and refused is None:
+                refused = self.refused(injected, request)
         response = refused or handle(request)
-        for mishap in met:
-            if mishap.drop == "after":
+        for injected in met:
+            if injected.drop == "after":
                 raise DropConnection
-            response = self._hindered(mishap, response)
+            response = self._delayed(injected, response)
         return response
 
-    def _hindered(self, mishap: InjectedFault, response: HttpResponse) -> HttpResponse:
+    def _delayed(self, injected: InjectedFault, response: HttpResponse) -> HttpResponse:
         body = response.body
-        if mishap.drip_bytes:
+        if injected.drip_bytes:
             body = dripped(
-                body, mishap.drip_bytes, lambda: self._wait(mishap.drip_seconds)
+                body, injected.drip_bytes, lambda: self._wait(injected.drip_seconds)
             )
-        if mishap.reset_after_bytes is not None:
-            body = broken_off(body, mishap.reset_after_bytes)
+        if injected.reset_after_bytes is not None:
+            body = broken_off(body, injected.reset_after_bytes)
         return attrs.evolve(response, body=body)
 
     def _wait(self, seconds: float) -> None:

@@ -57,12 +57,12 @@ class Canaries:
 
     def quoted(self):
         """One text that quotes all of them in all forms."""
-        told = []
+        labels = []
         for value in self.values.values():
-            told += quoted_forms(value).values()
-            told += [value[: 2 * len(value) // 3], value[len(value) // 3 :]]
-        told += [f"'{self.short}'", base64.b64encode(self.short.encode()).decode()]
-        return " ; ".join(told)
+            labels += quoted_forms(value).values()
+            labels += [value[: 2 * len(value) // 3], value[len(value) // 3 :]]
+        labels += [f"'{self.short}'", base64.b64encode(self.short.encode()).decode()]
+        return " ; ".join(labels)
 
     def assert_absent(self, outputs):
         found = [

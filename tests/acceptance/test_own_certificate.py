@@ -29,13 +29,13 @@ def operation(tmp_path):
 def wait_told(client, count):
     """Block until so many CRDs know whom to trust."""
     stream = client.watch(CUSTOM_RESOURCE_DEFINITIONS, timeout_seconds=WAIT_SECONDS)
-    told = set()
+    labels = set()
     with closing(stream):
         for type_, obj in stream:
             path = "spec.conversion.webhook.clientConfig.caBundle"
             if type_ != "BOOKMARK" and dig(obj, path):
-                told.add(key_of(obj))
-            if len(told) == count:
+                labels.add(key_of(obj))
+            if len(labels) == count:
                 return
     pytest.fail("the CRDs were not told whom to trust")
 

@@ -43,11 +43,11 @@ def main(kinds, seconds, objects):
         install(world.client, wanted)
         manager = world.start_manager("--health-addr", f"127.0.0.1:{health}")
         took = wait_until_ready(health, world.check)
-        told = {"kinds": len(wanted)}
-        report("start to ready", round(took, 2), "s", **told)
-        report("CPU to ready", round(cpu_seconds(manager.pid), 2), "s", **told)
-        report("RSS when ready", memory_mib(manager.pid, "VmRSS"), "MiB", **told)
-        report("threads", thread_count(manager.pid), "", **told)
+        labels = {"kinds": len(wanted)}
+        report("start to ready", round(took, 2), "s", **labels)
+        report("CPU to ready", round(cpu_seconds(manager.pid), 2), "s", **labels)
+        report("RSS when ready", memory_mib(manager.pid, "VmRSS"), "MiB", **labels)
+        report("threads", thread_count(manager.pid), "", **labels)
         resource = resource_of(first.version())
         following = Following(world.client, [resource])
         for number in range(objects):
@@ -58,10 +58,10 @@ def main(kinds, seconds, objects):
         time.sleep(seconds)
         used = cpu_seconds(manager.pid) - cpu
         idle = 1000 * used / (time.perf_counter() - began)
-        told |= {"objects": objects, "seconds": seconds}
-        report("idle CPU", round(idle, 2), "millicores", **told)
-        report("RSS idle", memory_mib(manager.pid, "VmRSS"), "MiB", **told)
-        report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB", **told)
+        labels |= {"objects": objects, "seconds": seconds}
+        report("idle CPU", round(idle, 2), "millicores", **labels)
+        report("RSS idle", memory_mib(manager.pid, "VmRSS"), "MiB", **labels)
+        report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB", **labels)
 
 
 def thread_count(pid):

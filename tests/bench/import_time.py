@@ -32,11 +32,11 @@ print(json.dumps([seconds, cpu, len(sys.modules)]))
 
 def fastest(python: str, statement: str, rounds: int) -> dict[str, float]:
     command = [python, "-c", PROGRAM.format(statement=statement)]
-    told = []
+    texts = []
     for _ in range(rounds):
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        told.append(json.loads(done.stdout))
-    seconds, cpu, modules = (min(column) for column in zip(*told, strict=True))
+        texts.append(json.loads(done.stdout))
+    seconds, cpu, modules = (min(column) for column in zip(*texts, strict=True))
     return {
         "ms": round(seconds * 1000, 1),
         "cpu_ms": round(cpu * 1000, 1),
@@ -50,16 +50,16 @@ def main() -> None:
     parser.add_argument("--peers-python", default=sys.executable)
     options = parser.parse_args()
     for name, statement in OURS.items():
-        told = fastest(sys.executable, statement, options.rounds)
-        show({"benchmark": f"import: {name}", **told})
+        texts = fastest(sys.executable, statement, options.rounds)
+        show({"benchmark": f"import: {name}", **texts})
     for package in PEERS:
         line: dict[str, object] = {"benchmark": f"import: {package}"}
         python = interpreter(package, options.peers_python)
         if python is None:
             show({**line, "skipped": f"{package} is not installed"})
         else:
-            told = fastest(python, f"import {package}", options.rounds)
-            show({**line, **told})
+            texts = fastest(python, f"import {package}", options.rounds)
+            show({**line, **texts})
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ PEERS = {"official": "kubernetes", "kopf_operator": "kopf"}
 
 def best(program: str, url: str, options: argparse.Namespace, python: str) -> dict:
     rounds = 1 if program == "kopf_operator" else options.rounds
-    told = [
+    texts = [
         measured(program, url, options.events, python=python) for _ in range(rounds)
     ]
-    return max(told, key=lambda one: one["events_per_second"])
+    return max(texts, key=lambda one: one["events_per_second"])
 
 
 def main() -> None:

@@ -23,16 +23,16 @@ def main() -> None:
     count = options.objects
     for how, said in (("streamed", []), ("listed", ["--lists"])):
         with served(str(count), "--listed", *said) as url:
-            told = measured("footprint", url, count)
-        show({"benchmark": f"initial sync, {how}", "objects": count, **told})
+            labels = measured("footprint", url, count)
+        show({"benchmark": f"initial sync, {how}", "objects": count, **labels})
     line: dict[str, object] = {"benchmark": "initial sync: kubernetes"}
     python = interpreter("kubernetes", options.peers_python)
     if python is None:
         show({**line, "skipped": "kubernetes is not installed"})
         return
     with served(str(count), "--listed", "--lists") as url:
-        told = measured("official_list", url, count, python=python)
-    show({**line, "objects": count, **told})
+        labels = measured("official_list", url, count, python=python)
+    show({**line, "objects": count, **labels})
 
 
 if __name__ == "__main__":

@@ -35,18 +35,18 @@ class Tally:
         self.goal = goal
         self.lock = threading.Lock()
         self.count = 0
-        self.begun = 0.0
+        self.started = 0.0
         self.cpu = cpu_seconds()
 
     def one(self):
         with self.lock:
             now = time.perf_counter()
             if not self.count:
-                self.begun = now
+                self.started = now
             self.count += 1
             if self.count < self.goal:
                 return
-            spent, self.count = now - self.begun, 0
+            spent, self.count = now - self.started, 0
             cpu, self.cpu = self.cpu, cpu_seconds()
             line = {"seconds": spent, "cpu_seconds": self.cpu - cpu}
             print(json.dumps(line), flush=True)  # noqa: T201

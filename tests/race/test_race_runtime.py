@@ -39,18 +39,18 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
         interleaving = Interleaving(seed, every=4)
         with interleaving.locks():
             indexer = Indexer(FakeClock(), synced=lambda: True)
-        told, dice = {"first": [], "second": []}, random.Random(seed)
+        seen, dice = {"first": [], "second": []}, random.Random(seed)
 
         indexer.apply("ADDED", entry(1), PART)
 
-        def come_and_go(name, indexer=indexer, told=told, dice=dice):
+        def come_and_go(name, indexer=indexer, seen=seen, dice=dice):
             removed = False
 
             def handler(event):
                 assert not removed
                 seen = event.entry if isinstance(event, Added) else event.new
                 version = int(seen.resource_version)
-                told[name].append(version)
+                seen[name].append(version)
 
             for _ in range(dice.randrange(20)):
                 indexer.entry(entry(1).key)
@@ -64,8 +64,8 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
             for version in range(2, 13):
                 indexer.apply("MODIFIED", entry(version), PART)
 
-        interleaving.run(watch, *(partial(come_and_go, name) for name in told))
-        for versions in told.values():
+        interleaving.run(watch, *(partial(come_and_go, name) for name in seen))
+        for versions in seen.values():
             if versions:
                 wanted = [*range(versions[0], versions[-1] + 1)]
                 assert versions == wanted, f"seed {seed}"

@@ -10,7 +10,6 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import ArmAddress, parse
-from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.locks import check_locks
 from asoreconcile.testing.arm.monitors import Look
 from asoreconcile.testing.arm.polling import Polling
@@ -24,6 +23,7 @@ from asoreconcile.testing.arm.refusals import (
 )
 from asoreconcile.testing.arm.roles import role_definitions
 from asoreconcile.testing.arm.scopes import check_api_version
+from asoreconcile.testing.arm.simulation import Simulation
 from asoreconcile.testing.arm.throttling import RequestKind
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 
@@ -57,18 +57,18 @@ _OF_RESOURCES = frozenset({"GET", "HEAD", "PUT", "PATCH", "DELETE"})
 class Gateway:
     """Answers requests that are signed in. The caller holds the server's lock."""
 
-    def __init__(self, estate: Estate) -> None:
-        self._estate = estate
-        self._provider = Provider(estate)
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._provider = Provider(simulation)
         self._moves = moves.ResourceMoves(
-            estate.resources, estate.operations, estate.styles
+            simulation.resources, simulation.operations, simulation.styles
         )
         self._polling = Polling(
-            estate.monitors,
-            estate.operations,
-            estate.resources,
-            estate.views,
-            estate.faults,
+            simulation.monitors,
+            simulation.operations,
+            simulation.resources,
+            simulation.views,
+            simulation.faults,
         )
 
     @property
@@ -83,15 +83,17 @@ class Gateway:
 
         principal: the client id of who asks; ARM meters each apart.
         """
-        self._estate.operations.settle()
+        self._simulation.operations.settle()
         left: dict[str, str] = {}
         try:
             left = self._left(request, principal)
-            tenants = self._estate.tenants.shown(request)
+            tenants = self._simulation.tenants.shown(request)
             response = self._route(request, tenants)
         except RefusedError as refused:
             address = parse(request.path)
-            envelope = self._estate.styles[address.type].envelope if address else "arm"
+            envelope = (
+                self._simulation.styles[address.type].envelope if address else "arm"
+            )
             response = refused.response(envelope)
         if request.method == "HEAD":
             response = attrs.evolve(response, body=b"")
@@ -101,7 +103,7 @@ class Gateway:
     def look(self, request: HttpRequest) -> Look | None:
         """The look at an operation that a request is, if it is one. Pure."""
         _, _, query = request.target.partition("?")
-        return self._estate.monitors.find(request.path.rstrip("/"), query)
+        return self._simulation.monitors.find(request.path.rstrip("/"), query)
 
     def _route(self, request: HttpRequest, tenants: frozenset[str]) -> HttpResponse:
         path = request.path.rstrip("/")
@@ -113,9 +115,9 @@ class Gateway:
         if match := _VAULT.match(path):
             return self._deleted_vault(match[1], match[2], purge=bool(match[3]))
         if _VAULTS.match(path) and request.method == "GET":
-            return answer(200, {"value": self._estate.vaults.all()})
+            return answer(200, {"value": self._simulation.vaults.all()})
         if match := _PROVIDER.match(path):
-            providers = self._estate.providers
+            providers = self._simulation.providers
             is_wish = request.method == "POST" and bool(match[2])
             show = providers.register if is_wish else providers.show
             return answer(200, show(match[1]))
@@ -134,8 +136,8 @@ class Gateway:
         method, api_version = request.method, request.query["api-version"]
         if method not in _OF_RESOURCES:
             return not_supported(method)
-        self._estate.providers.check(address, api_version)
-        check_locks(self._estate.resources, address, method)
+        self._simulation.providers.check(address, api_version)
+        check_locks(self._simulation.resources, address, method)
         self._moves.check(address, method)
         if method == "GET":
             return self._provider.get(address)
@@ -144,29 +146,29 @@ class Gateway:
         if method == "DELETE":
             return self._provider.delete(address, api_version, request.headers)
         body = _body(request)
-        self._estate.policies.check(address)
-        self._estate.tenants.check(address, body, tenants)
+        self._simulation.policies.check(address)
+        self._simulation.tenants.check(address, body, tenants)
         write = self._provider.put if method == "PUT" else self._provider.patch
         return write(address, body, api_version, request.headers)
 
     def _list(self, path: str, request: HttpRequest) -> HttpResponse:
         if request.method != "GET":
             return not_supported(request.method)
-        return self._estate.listing.handle(path, request)
+        return self._simulation.listing.handle(path, request)
 
     def _act(self, path: str, request: HttpRequest) -> HttpResponse:
         resource_path, _, action = path.rpartition("/")
         address = parse(resource_path)
         if address is None:
             raise RefusedError(404, "NotFound", f"There is no action at {path}.")
-        resource = self._estate.resources.find(address.id)
+        resource = self._simulation.resources.find(address.id)
         if resource is None:
-            self._estate.scopes.check(address, "POST")
+            self._simulation.scopes.check(address, "POST")
             raise resource_not_found(address)
-        check_locks(self._estate.resources, address, "POST")
+        check_locks(self._simulation.resources, address, "POST")
         if address.is_group and action.lower() == moves.ACTION:
             return self._move(address, request)
-        check_provisioned(resource, done=self._estate.styles[address.type].done)
+        check_provisioned(resource, done=self._simulation.styles[address.type].done)
         result = act(address, action)
         if result is None:
             raise RefusedError(404, "NotFound", f"{address.type} has no {action}.")
@@ -176,11 +178,11 @@ class Gateway:
         api_version = request.query["api-version"]
         operation = self._moves.begin(group, _body(request), api_version)
         return answer(
-            202, headers=self._estate.monitors.headers(operation, location="")
+            202, headers=self._simulation.monitors.headers(operation, location="")
         )
 
     def _deleted_vault(self, location: str, name: str, *, purge: bool) -> HttpResponse:
-        vaults = self._estate.vaults
+        vaults = self._simulation.vaults
         if not purge:
             return answer(200, vaults.find(location, name))
         vaults.purge(location, name)
@@ -189,7 +191,7 @@ class Gateway:
     def _left(self, request: HttpRequest, principal: str) -> dict[str, str]:
         """What is left of the budgets. Raises RefusedError 429."""
         kind = _CLASSES.get(request.method, "writes")
-        throttling = self._estate.throttling
+        throttling = self._simulation.throttling
         if throttling is None:
             return {f"x-ms-ratelimit-remaining-subscription-{kind}": _BUDGET}
         match = _SUBSCRIPTION.match(request.path)
@@ -197,7 +199,7 @@ class Gateway:
 
     def _headers(self, request: HttpRequest) -> dict[str, str]:
         sent = request.headers
-        now = self._estate.clock.now()
+        now = self._simulation.clock.now()
         headers = {
             "Date": f"{now:%a, %d %b %Y %H:%M:%S} GMT",
             "Cache-Control": "no-cache",

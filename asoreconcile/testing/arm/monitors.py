@@ -44,12 +44,12 @@ class MonitorRegistry:
         self._bases: dict[tuple[str, MonitorKind], str] = {}
 
     def plain_headers(
-        self, address: ArmAddress, told: Answer, api_version: str
+        self, address: ArmAddress, style_answer: Answer, api_version: str
     ) -> dict[str, str]:
         """What a write that is over at once is answered with (W5)."""
-        if "self" in told.monitors:
+        if "self" in style_answer.monitors:
             return {"Location": address.id}
-        if "resource" in told.monitors:
+        if "resource" in style_answer.monitors:
             return {"Location": self._resource_url(address, api_version)}
         return {}
 

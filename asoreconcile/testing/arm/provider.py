@@ -13,8 +13,6 @@ from asoreconcile.kube.patch import apply_merge_patch
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.dependants import check_unused
-from asoreconcile.testing.arm.estate import Estate
-from asoreconcile.testing.arm.keeping import Keeper
 from asoreconcile.testing.arm.operations import Failure, Operation
 from asoreconcile.testing.arm.preconditions import check_delete, check_preconditions
 from asoreconcile.testing.arm.refusals import (
@@ -24,7 +22,9 @@ from asoreconcile.testing.arm.refusals import (
     not_supported,
     resource_not_found,
 )
+from asoreconcile.testing.arm.resource_storage import ResourceStorage
 from asoreconcile.testing.arm.resources import ArmResource
+from asoreconcile.testing.arm.simulation import Simulation
 from asoreconcile.testing.arm.style import Answer, Style
 from asoreconcile.testing.arm.writes import ArmWriteHandler
 from asoreconcile.testing.http import HttpResponse
@@ -35,24 +35,24 @@ _NO_HEADERS: Mapping[str, str] = {}
 class Provider:
     """Answers GET, HEAD, PUT and DELETE of resources. The caller holds the lock."""
 
-    def __init__(self, estate: Estate) -> None:
-        self._estate = estate
-        self._styles = estate.styles
-        self._resources = estate.resources
-        self._views = estate.views
-        self._operations = estate.operations
-        self._keeper = Keeper(estate)
-        self._writes = ArmWriteHandler(estate)
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._styles = simulation.styles
+        self._resources = simulation.resources
+        self._views = simulation.views
+        self._operations = simulation.operations
+        self._storage = ResourceStorage(simulation)
+        self._writes = ArmWriteHandler(simulation)
 
     def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
         """Put a resource there without a request. state: "" is what it ends in."""
-        self._keeper.seed(address, body, state=state)
+        self._storage.seed(address, body, state=state)
 
     def get(self, address: ArmAddress) -> HttpResponse:
         """Raises RefusedError 404."""
         if not self._styles[address.type].readable:
             return not_supported("GET")
-        before = self._estate.lag.shown(address.key)
+        before = self._simulation.lag.shown(address.key)
         if before is not None:
             if before.body is None:
                 raise self._not_found(address)
@@ -98,31 +98,33 @@ class Provider:
         *,
         is_patch: bool = False,
     ) -> HttpResponse:
-        self._estate.scopes.check(address, "PUT")
+        self._simulation.scopes.check(address, "PUT")
         present = self._resources.find(address.id)
         etag = self._views.etag(present) if present else ""
         check_preconditions(headers, address, etag, present)
         self._writes.check(address, body, present)
         style = self._styles[address.type]
-        told = style.create if present is None else style.update
+        style_answer = style.create if present is None else style.update
         self._check_planned("PUT", address)
-        failure = self._estate.faults.failures.take(address.id)
-        if failure is not None and not told.is_slow:
+        failure = self._simulation.faults.failures.take(address.id)
+        if failure is not None and not style_answer.is_slow:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
         is_new = present is None
         self._note_write(address, present)
-        resource = self._keeper.store(address, body, present, keeps_children=is_patch)
-        if not told.is_slow:
+        resource = self._storage.store(address, body, present, keeps_children=is_patch)
+        if not style_answer.is_slow:
             resource.enter(style.done)
-            headers = self._estate.monitors.plain_headers(address, told, api_version)
-            return self._views.response(told.status, resource, headers)
-        resource.enter(told.state if style.done else "")
+            headers = self._simulation.monitors.plain_headers(
+                address, style_answer, api_version
+            )
+            return self._views.response(style_answer.status, resource, headers)
+        resource.enter(style_answer.state if style.done else "")
         operation = self._operations.begin(
             resource.address,
             "PUT",
             api_version=api_version,
             style=self._stuck_or(style, address),
-            answer=told,
+            answer=style_answer,
             failure=failure,
             finish=lambda failed: self._end_put(resource, failed, is_new=is_new),
         )
@@ -135,7 +137,7 @@ class Provider:
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> HttpResponse:
         """headers: conditions. Raises RefusedError."""
-        self._estate.scopes.check(address, "DELETE")
+        self._simulation.scopes.check(address, "DELETE")
         style = self._styles[address.type]
         resource = self._resources.find(address.id)
         if resource is None:
@@ -143,17 +145,17 @@ class Provider:
         check_delete(headers, address, style)
         check_preconditions(headers, address, self._views.etag(resource), resource)
         check_unused(self._resources, address)
-        told = style.delete
+        style_answer = style.delete
         self._check_planned("DELETE", address)
-        failure = self._estate.faults.failures.take(address.id)
-        if not told.is_slow:
+        failure = self._simulation.faults.failures.take(address.id)
+        if not style_answer.is_slow:
             if failure is not None:
                 raise RefusedError(
                     409, failure.code, failure.message, from_gateway=False
                 )
             self._note_write(address, resource)
-            self._keeper.remove(resource)
-            return _deleted(told)
+            self._storage.remove(resource)
+            return _deleted(style_answer)
         running = self._operations.running(address.key)
         if running is None or running.method != "DELETE":
             if style.done or address.is_group:
@@ -163,25 +165,27 @@ class Provider:
                 "DELETE",
                 api_version=api_version,
                 style=self._stuck_or(style, address),
-                answer=told,
+                answer=style_answer,
                 failure=failure,
                 finish=lambda failed: self._end_delete(resource, failed),
             )
-        headers = self._estate.monitors.headers(running, location=_location(resource))
-        return _deleted(told, headers)
+        headers = self._simulation.monitors.headers(
+            running, location=_location(resource)
+        )
+        return _deleted(style_answer, headers)
 
     def _note_write(self, address: ArmAddress, present: ArmResource | None) -> None:
         shown = None if present is None else self._views.body(present)
-        self._estate.lag.note_write(address.key, shown)
+        self._simulation.lag.note_write(address.key, shown)
 
     def _stuck_or(self, style: Style, address: ArmAddress) -> Style:
         """The style, but for an operation that is planned never to end."""
-        if self._estate.faults.stuck.take(address.id) is None:
+        if self._simulation.faults.stuck.take(address.id) is None:
             return style
         return attrs.evolve(style, seconds=math.inf, polls=None)
 
     def _check_planned(self, method: str, address: ArmAddress) -> None:
-        refused = self._estate.faults.refusals.take(f"{method} {address.id}")
+        refused = self._simulation.faults.refusals.take(f"{method} {address.id}")
         if refused is not None:
             raise refused
 
@@ -196,7 +200,7 @@ class Provider:
         resource = self._resources.find(address.id)
         if resource is not None:
             return resource
-        self._estate.scopes.check(address, method)
+        self._simulation.scopes.check(address, method)
         raise self._not_found(address)
 
     def _not_found(self, address: ArmAddress) -> RefusedError:
@@ -208,14 +212,16 @@ class Provider:
         return resource_not_found(address)
 
     def _begun(self, operation: Operation, resource: ArmResource) -> HttpResponse:
-        told = operation.answer
-        headers = self._estate.monitors.headers(operation, location=_location(resource))
-        if told.body == "empty":
-            return answer(told.status, headers=headers)
-        if told.body == "operation":
+        style_answer = operation.answer
+        headers = self._simulation.monitors.headers(
+            operation, location=_location(resource)
+        )
+        if style_answer.body == "empty":
+            return answer(style_answer.status, headers=headers)
+        if style_answer.body == "operation":
             body = {"operation": "Upsert", "startTime": operation.began_at}
-            return answer(told.status, body, headers)
-        return self._views.response(told.status, resource, headers)
+            return answer(style_answer.status, body, headers)
+        return self._views.response(style_answer.status, resource, headers)
 
     def _end_put(
         self, resource: ArmResource, failed: Failure | None, *, is_new: bool
@@ -223,28 +229,30 @@ class Provider:
         style = self._styles[resource.address.type]
         if failed is not None:
             if is_new and not style.keeps_failed:
-                self._keeper.remove(resource)
+                self._storage.remove(resource)
             resource.enter(failed.status if style.done else "")
             return
         resource.enter(style.done)
         if style.lingers_seconds:
-            until = self._estate.clock.monotonic() + style.lingers_seconds
+            until = self._simulation.clock.monotonic() + style.lingers_seconds
             resource.lingers_until = until
 
     def _end_delete(self, resource: ArmResource, failed: Failure | None) -> None:
         if failed is None:
-            self._keeper.remove(resource)
+            self._storage.remove(resource)
         else:
             resource.enter(self._styles[resource.address.type].done)
 
 
-def _deleted(told: Answer, headers: dict[str, str] | None = None) -> HttpResponse:
+def _deleted(
+    style_answer: Answer, headers: dict[str, str] | None = None
+) -> HttpResponse:
     """What a DELETE is answered; the body is some object, `null` or none (V6)."""
-    if told.body == "object":
-        return answer(told.status, {"status": "Enqueued"}, headers)
-    if told.body == "null":
-        return answer(told.status, None, headers)
-    return answer(told.status, headers=headers)
+    if style_answer.body == "object":
+        return answer(style_answer.status, {"status": "Enqueued"}, headers)
+    if style_answer.body == "null":
+        return answer(style_answer.status, None, headers)
+    return answer(style_answer.status, headers=headers)
 
 
 def _location(resource: ArmResource) -> str:

@@ -19,7 +19,6 @@ from asoreconcile.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.cloud import Cloud, bearer_token
 from asoreconcile.testing.arm.control import PREFIX, ArmControl
-from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.gateway import Gateway
 from asoreconcile.testing.arm.journal import JournalEntry, exchange, matching
@@ -34,6 +33,7 @@ from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.scripted import plan
 from asoreconcile.testing.arm.session import ArmSession
+from asoreconcile.testing.arm.simulation import Simulation
 from asoreconcile.testing.arm.styles import Styles
 from asoreconcile.testing.arm.tenants import Tenants
 from asoreconcile.testing.arm.throttling import Throttling
@@ -94,7 +94,7 @@ class ArmServer(Cloud):
         views = Views(self._resources, self.styles, clock)
         subscriptions = frozenset({self.subscription_id.lower()})
         scopes = Scopes(subscriptions, self._resources, self.styles)
-        self._estate = Estate(
+        self._simulation = Simulation(
             tenant_id=self.tenant_id,
             clock=clock,
             styles=self.styles,
@@ -112,8 +112,8 @@ class ArmServer(Cloud):
             ),
             throttling=Throttling(clock) if throttle else None,
         )
-        self.providers = self._estate.providers
-        self._gateway = Gateway(self._estate)
+        self.providers = self._simulation.providers
+        self._gateway = Gateway(self._simulation)
         self.graph = GraphServer(
             certificate=self._certificate,
             clock=clock,
@@ -145,12 +145,12 @@ class ArmServer(Cloud):
     def deny(self, resource: str, name: str = "Allowed resources") -> None:
         """Let a policy refuse writes of resources whose id matches a pattern."""
         with self._lock:
-            self._estate.policies.deny(resource, name)
+            self._simulation.policies.deny(resource, name)
 
     def add_tenant(self, tenant_id: str, subscription_id: str) -> None:
         """Let there be another tenant with a subscription, to refer to (H5)."""
         with self._lock:
-            self._estate.tenants.add(tenant_id, subscription_id)
+            self._simulation.tenants.add(tenant_id, subscription_id)
 
     def style(self, type_: str, name: str) -> None:
         """Let a type answer in a recorded way, W1 to W26. Raises ValueError."""
@@ -192,7 +192,7 @@ class ArmServer(Cloud):
     def resources(self) -> dict[str, JsonObject]:
         """All resources by id, as a GET would show them."""
         with self._lock:
-            views = self._estate.views
+            views = self._simulation.views
             return {r.address.id: views.body(r) for r in self._resources}
 
     def seed(self, id_: str, body: JsonObject) -> None:

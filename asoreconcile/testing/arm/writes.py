@@ -2,21 +2,21 @@
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
-from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.names import check_name
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import ArmResource
 from asoreconcile.testing.arm.scopes import check_body
+from asoreconcile.testing.arm.simulation import Simulation
 
 
 class ArmWriteHandler:
     """The caller holds the server's lock."""
 
-    def __init__(self, estate: Estate) -> None:
-        self._styles = estate.styles
-        self._resources = estate.resources
-        self._operations = estate.operations
-        self._vaults = estate.vaults
+    def __init__(self, simulation: Simulation) -> None:
+        self._styles = simulation.styles
+        self._resources = simulation.resources
+        self._operations = simulation.operations
+        self._vaults = simulation.vaults
 
     def check(
         self, address: ArmAddress, body: JsonObject, present: ArmResource | None

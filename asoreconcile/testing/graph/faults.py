@@ -43,9 +43,9 @@ class GraphFaults(Faults):
             method, path, 429, message=message, retry_after=retry_after, times=times
         )
 
-    def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:
+    def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:
         """A refusal in Graph's envelope, with the request's own id in it."""
-        refusal = _refusal(mishap.status, "", mishap.message, mishap.retry_after)
+        refusal = _refusal(injected.status, "", injected.message, injected.retry_after)
         return refusal.response(_now(), request.headers.get("client-request-id", ""))
 
 

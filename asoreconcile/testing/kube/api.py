@@ -67,8 +67,8 @@ class Api:
 
     def _route(self, request: HttpRequest, user: User) -> HttpResponse:
         query = request.target.partition("?")[2]
-        if (told := health.answer(request.path, query)) is not None:
-            return HttpResponse(200, told.encode(), {"Content-Type": _TEXT})
+        if (health_text := health.answer(request.path, query)) is not None:
+            return HttpResponse(200, health_text.encode(), {"Content-Type": _TEXT})
         if (document := self._document(request)) is not None:
             if request.method != "GET":
                 raise method_not_allowed()

@@ -17,7 +17,7 @@ from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.fields import patches
 from asoreconcile.testing.kube.kinds.targets import RequestTarget
 from asoreconcile.testing.kube.reading import listing, watching
-from asoreconcile.testing.kube.reading.reads import FORMS, Dress, Reads
+from asoreconcile.testing.kube.reading.reads import FORMS, ObjectRenderer, Reads
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire import answers, bodies, complaints
 from asoreconcile.testing.kube.wire.status import (
@@ -95,20 +95,20 @@ class ApiEndpoints:
         raise method_not_allowed()
 
     def _read(self, request: HttpRequest, target: RequestTarget) -> HttpResponse:
-        dress, sort = self._dress(request, target)
+        renderer, sort = self._renderer(request, target)
         query = request.query
         if is_true(query, "watch"):
-            watch = watching.asked(query, target, dress)
+            watch = watching.asked(query, target, renderer)
             lines = watching.lines(self._storage, watch)
             return HttpResponse(200, lines, {"Content-Type": JSON_TYPE})
         if not target.name:
             return answers.document(
-                200, self._reads.page(target.namespace, query, dress), sort
+                200, self._reads.page(target.namespace, query, renderer), sort
             )
         obj = self._reads.get(target.resource, target.key, query)
         if target.subresource == _SCALE:
             return answers.document(200, scale.read(target.resource, obj), sort)
-        return answers.document(200, dress.one(obj), sort)
+        return answers.document(200, renderer.one(obj), sort)
 
     def _create(
         self, request: HttpRequest, target: RequestTarget, user: User
@@ -186,11 +186,11 @@ class ApiEndpoints:
     def _written(
         self, request: HttpRequest, target: RequestTarget, written: Written
     ) -> HttpResponse:
-        dress, sort = self._dress(request, target)
+        renderer, sort = self._renderer(request, target)
         if target.subresource == _SCALE:
             shown = scale.read(target.resource, written.obj)
         else:
-            shown = dress.one(written.obj)
+            shown = renderer.one(written.obj)
         code = 201 if written.created else 200
         return answers.warned(answers.document(code, shown, sort), written.warnings)
 
@@ -199,10 +199,10 @@ class ApiEndpoints:
     ) -> HttpResponse:
         options = _delete_options(request, user)
         resource = target.resource
-        dress, sort = self._dress(request, target)
+        renderer, sort = self._renderer(request, target)
         obj, gone = self._deletions.delete(resource, target.key, options)
         if not gone:
-            return answers.document(200, dress.one(obj), sort)
+            return answers.document(200, renderer.one(obj), sort)
         details: JsonObject = {"name": target.name}
         if resource.group:
             details["group"] = resource.group
@@ -221,8 +221,8 @@ class ApiEndpoints:
     ) -> HttpResponse:
         """The answer lists what was chosen, as it was before."""
         options = _delete_options(request, user)
-        dress, sort = self._dress(request, target)
-        listed = self._reads.page(target.namespace, request.query, dress)
+        renderer, sort = self._renderer(request, target)
+        listed = self._reads.page(target.namespace, request.query, renderer)
         for key in self._reads.keys(target.namespace, request.query, target.resource):
             self._delete_one(target, key, options)
         return answers.document(200, listed, sort)
@@ -236,16 +236,18 @@ class ApiEndpoints:
             if error.code != 404:  # it may have gone meanwhile
                 raise
 
-    def _dress(self, request: HttpRequest, target: RequestTarget) -> tuple[Dress, str]:
+    def _renderer(
+        self, request: HttpRequest, target: RequestTarget
+    ) -> tuple[ObjectRenderer, str]:
         chosen = answers.chosen(request.headers.get("accept", ""))
-        dress = Dress(
+        renderer = ObjectRenderer(
             target.resource,
             FORMS.get(chosen.form, "whole"),
             self._clock,
             rows=request.query.get("includeObject") or "Metadata",
             version=chosen.form_version,
         )
-        return dress, chosen.content_type
+        return renderer, chosen.content_type
 
 
 def _delete_options(request: HttpRequest, user: User) -> DeleteOptions:

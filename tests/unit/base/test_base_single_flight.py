@@ -19,14 +19,14 @@ class Held:
 
     def __init__(self, *outcomes):
         self.calls = 0
-        self.begun = threading.Semaphore(0)
+        self.started = threading.Semaphore(0)
         self.go_on = threading.Semaphore(0)
         self._outcomes = list(outcomes)
 
     def __call__(self):
         self.calls += 1
         outcome = self._outcomes.pop(0)
-        self.begun.release()
+        self.started.release()
         assert self.go_on.acquire(timeout=10)
         if isinstance(outcome, BaseException):
             raise outcome
@@ -77,7 +77,7 @@ def test_th9_one_call_frees_all_who_wait(flights, clock, outcome):
     call = Held(outcome)
     crowd = Crowd(flights, call, clock)
     crowd.join_in()
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     crowd.join_in(MANY, context=Context(clock))
     clock.until_waiting(MANY)
     call.go_on.release()
@@ -94,7 +94,7 @@ def test_other_keys_do_not_wait(flights, clock):
     call = Held(1)
     crowd = Crowd(flights, call, clock)
     crowd.join_in()
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     assert flights.do("other", lambda: 2) == 2
     call.go_on.release()
     assert crowd.wait() == [1]
@@ -107,7 +107,7 @@ def test_th9_nobody_waits_longer_than_the_own_time(flights, clock, reason, raise
     call, stop = Held(1), StopSignal()
     crowd = Crowd(flights, call, clock)
     crowd.join_in()
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     hasty = Crowd(flights, call, clock)
     hasty.join_in(context=Context(clock, deadline=5.0, stop=stop))
     clock.until_waiting()
@@ -121,7 +121,7 @@ def test_who_waits_may_have_less_patience_than_time(flights, clock):
     call = Held(1)
     crowd = Crowd(flights, call, clock)
     crowd.join_in()
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     hasty = Crowd(flights, call, clock)
     hasty.join_in(context=Context(clock, deadline=60.0), at_most_seconds=1.0)
     clock.until_waiting()
@@ -135,7 +135,7 @@ def test_a_call_on_its_own_thread_lets_its_maker_go(clock):
     flights, call = SingleFlight(own_thread=True), Held(1)
     crowd = Crowd(flights, call, clock)
     crowd.join_in(context=Context(clock, deadline=5.0))
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     clock.until_waiting()
     clock.advance(5)
     assert [type(error) for error in crowd.wait()] == [DeadlineError]
@@ -151,13 +151,13 @@ def test_a_failure_for_want_of_the_makers_time_is_nobody_elses(clock):
     flights, call = SingleFlight(), Held(AsoreconcileError("timed out"), 2)
     hasty = Crowd(flights, call, clock)
     hasty.join_in(context=Context(clock, deadline=5.0))
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     patient = Crowd(flights, call, clock)
     patient.join_in(context=Context(clock, deadline=60.0))
     clock.until_waiting()
     clock.advance(5)
     call.go_on.release()
-    assert call.begun.acquire(timeout=10)
+    assert call.started.acquire(timeout=10)
     call.go_on.release()
     assert [str(error) for error in hasty.wait()] == ["timed out"]
     assert patient.wait() == [2]

@@ -6,7 +6,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube.kinds.resources import NAMESPACES
 from asoreconcile.testing.kube.reading import watching
-from asoreconcile.testing.kube.reading.reads import Dress
+from asoreconcile.testing.kube.reading.reads import ObjectRenderer
 from asoreconcile.testing.kube.store.storage import Storage
 
 
@@ -14,7 +14,7 @@ def test_a_watch_begins_when_it_is_answered_not_when_it_is_first_read():
     """Between the answer's head and its first line a client may write already."""
     storage, key = Storage(), ObjectKey("", "late")
     watch = watching.ClientWatch(
-        dress=Dress(NAMESPACES, "whole", FakeClock()),
+        renderer=ObjectRenderer(NAMESPACES, "whole", FakeClock()),
         namespace="",
         matches=lambda _obj: True,
         start=None,

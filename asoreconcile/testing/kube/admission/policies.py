@@ -30,15 +30,15 @@ class Bound:
         """
         resource = write.resource
         full = f"{resource.plural}.{resource.group}".rstrip(".")
-        told = f"{self._who} denied request: {why}"
+        message = f"{self._who} denied request: {why}"
         details: JsonObject = {"name": write.name, "kind": resource.plural}
         if resource.group:
             details["group"] = resource.group
         return StatusError(
             _CODES[reason],
             reason,
-            f'{full} "{write.name}" is forbidden: {told}',
-            details={**details, "causes": [{"message": told}]},
+            f'{full} "{write.name}" is forbidden: {message}',
+            details={**details, "causes": [{"message": message}]},
         )
 
     def warning(self, why: str) -> str:

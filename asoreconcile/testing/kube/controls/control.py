@@ -71,8 +71,8 @@ class ControlState(Protocol):
 class KubeControl:
     """Answers control requests; without a token, none."""
 
-    def __init__(self, knobs: ControlState, token: str) -> None:
-        self._knobs = knobs
+    def __init__(self, state: ControlState, token: str) -> None:
+        self._state = state
         self._token = token
 
     def handle(self, request: HttpRequest) -> HttpResponse:
@@ -88,39 +88,39 @@ class KubeControl:
     def _route(self, request: HttpRequest) -> HttpResponse:
         name = request.path.removeprefix(PREFIX).rstrip("/")
         if name == "faults" or name.startswith("faults/"):
-            return about_faults(self._knobs.faults, request)
+            return about_faults(self._state.faults, request)
         match request.method, name:
             case "GET", "journal":
                 after = request.query.get("after") or "0"
                 if not after.isdigit():
                     raise ControlError(400, "after must be a number.")
-                entries = self._knobs.journal[int(after) :]
+                entries = self._state.journal[int(after) :]
                 return answered(200, {"entries": [attrs.asdict(e) for e in entries]})
             case "GET", "counts":
-                return answered(200, _counts(list(self._knobs.journal)))
+                return answered(200, _counts(list(self._state.journal)))
             case "GET", "objects":
-                return answered(200, dict(self._knobs.object_counts()))
+                return answered(200, dict(self._state.object_counts()))
             case "POST", _:
                 return answered(200, self._turned(name, document_of(request)))
         raise ControlError(404, f"There is no {request.method} {request.path}.")
 
     def _turned(self, name: str, document: JsonObject) -> JsonObject:
-        knobs = self._knobs
+        state = self._state
         match name:
             case "cut-watches":
-                knobs.cut_watches()
+                state.cut_watches()
             case "forget-changes":
-                knobs.forget_changes()
+                state.forget_changes()
             case "read-only":
                 on = document.get("on")
                 if not isinstance(on, bool):
                     raise ControlError(400, "on must be true or false.")
-                knobs.faults.read_only = on
+                state.faults.read_only = on
             case "clock":
-                knobs.clock.offset_seconds += _number(document, "advanceSeconds")
+                state.clock.offset_seconds += _number(document, "advanceSeconds")
             case "fault":
                 try:
-                    knobs.faults.script(str(document.get("script") or ""))
+                    state.faults.script(str(document.get("script") or ""))
                 except ValueError as error:
                     raise ControlError(400, str(error)) from error
             case "restart":
@@ -129,7 +129,7 @@ class KubeControl:
                     raise ControlError(400, "outage_seconds must be 0 to 600.")
                 # Not on this thread: the connection it serves ends with the server.
                 threading.Thread(
-                    target=knobs.restart, args=(outage,), name="restart", daemon=True
+                    target=state.restart, args=(outage,), name="restart", daemon=True
                 ).start()
             case _:
                 raise ControlError(404, f"There is no {name}.")

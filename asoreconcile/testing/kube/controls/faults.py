@@ -81,9 +81,9 @@ class KubeFaults(Faults):
         """Plan a fault as `scripted` has it. Raises ValueError."""
         return self.plan(parse_script(line))
 
-    def refused(self, mishap: InjectedFault, request: HttpRequest) -> HttpResponse:
-        """A mishap's Status object, with the words its status usually has."""
-        return _response(_error(mishap, request), mishap.retry_after)
+    def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:
+        """An injected fault's Status object, with the words its status usually has."""
+        return _response(_error(injected, request), injected.retry_after)
 
     def check_writable(self, request: HttpRequest) -> None:
         """Raises StatusError while the server is read-only and this is a write."""
@@ -99,16 +99,16 @@ def subject_of(request: HttpRequest) -> Subject:
     return Subject(attributes.verb, attributes.full_resource)
 
 
-def _error(mishap: InjectedFault, request: HttpRequest) -> StatusError:
-    if mishap.status == 409 and not (mishap.reason or mishap.message):
+def _error(injected: InjectedFault, request: HttpRequest) -> StatusError:
+    if injected.status == 409 and not (injected.reason or injected.message):
         about = attributes_of(request)
         return conflict(about.resource, about.group, about.name)
-    reason, message = _WORDS.get(mishap.status, ("", "injected by the test"))
-    after = mishap.retry_after
+    reason, message = _WORDS.get(injected.status, ("", "injected by the test"))
+    after = injected.retry_after
     return StatusError(
-        mishap.status,
-        mishap.reason or reason,
-        mishap.message or message,
+        injected.status,
+        injected.reason or reason,
+        injected.message or message,
         details=None if after is None else {"retryAfterSeconds": after},
     )
 

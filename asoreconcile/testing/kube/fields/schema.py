@@ -286,8 +286,8 @@ def _type_error(at: str, value: Any, expected: str) -> Cause:
 
 def _format_error(at: str, value: Any, wanted: str) -> Cause:
     if isinstance(value, str):
-        told = orjson.dumps(value).decode()
-        why = f"Invalid value: {told}: {at} in body must be of type {wanted}: {told}"
+        text = orjson.dumps(value).decode()
+        why = f"Invalid value: {text}: {at} in body must be of type {wanted}: {text}"
         return Cause(at, "FieldValueTypeInvalid", why)
     why = f'Invalid value: "": Checked value must be of type {wanted} in {at}'
     return Cause("<nil>", "FieldValueInvalid", why)

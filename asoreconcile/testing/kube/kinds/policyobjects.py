@@ -161,8 +161,8 @@ def _binding_causes(stated: JsonObject) -> Iterator[Cause]:
     for index, action in enumerate(actions):
         yield from _choice(f"{at}[{index}]", action, *_ACTIONS)
         if action in actions[:index]:
-            told = f'Duplicate value: "{action}"'
-            yield Cause(f"{at}[{index}]", "FieldValueDuplicate", told)
+            message = f'Duplicate value: "{action}"'
+            yield Cause(f"{at}[{index}]", "FieldValueDuplicate", message)
     if {"Deny", "Warn"} <= set(actions):
         why = (
             "must not contain both Deny and Warn (repeating the same validation "
@@ -180,8 +180,8 @@ def _choice(at: str, value: Any, *choices: str) -> Iterator[Cause]:
 
 
 def _required(at: str, why: str = "") -> Cause:
-    told = f"Required value: {why}" if why else "Required value"
-    return Cause(at, "FieldValueRequired", told)
+    message = f"Required value: {why}" if why else "Required value"
+    return Cause(at, "FieldValueRequired", message)
 
 
 def _invalid(at: str, value: str, why: str) -> Cause:

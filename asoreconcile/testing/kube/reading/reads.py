@@ -37,7 +37,7 @@ FORMS: Mapping[str, ReadForm] = {
 
 
 @attrs.frozen
-class Dress:
+class ObjectRenderer:
     """How objects of a resource are shown to one client.
 
     rows: how much of an object a Table's row holds: Metadata, Object or None.
@@ -136,11 +136,11 @@ class Reads:
         return obj
 
     def page(
-        self, namespace: str, query: Mapping[str, str], dress: Dress
+        self, namespace: str, query: Mapping[str, str], renderer: ObjectRenderer
     ) -> JsonObject:
         """A list, or one page of it."""
-        found, meta = self._page(namespace, query, dress.resource)
-        return dress.many([obj for _, obj in found], meta)
+        found, meta = self._page(namespace, query, renderer.resource)
+        return renderer.many([obj for _, obj in found], meta)
 
     def keys(
         self, namespace: str, query: Mapping[str, str], resource: RestResource

@@ -13,7 +13,7 @@ from asoreconcile.testing.http import DropConnection
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.kinds.targets import RequestTarget
 from asoreconcile.testing.kube.reading import listing
-from asoreconcile.testing.kube.reading.reads import Dress
+from asoreconcile.testing.kube.reading.reads import ObjectRenderer
 from asoreconcile.testing.kube.reading.selectors import Matches, selected
 from asoreconcile.testing.kube.store.storage import Change, Storage, in_namespace
 from asoreconcile.testing.kube.wire import deepjson
@@ -32,7 +32,7 @@ class ClientWatch:
     is. bookmarks: say from time to time, and after the initial events, how far it is.
     """
 
-    dress: Dress
+    renderer: ObjectRenderer
     namespace: str
     matches: Matches
     start: int | None
@@ -41,18 +41,20 @@ class ClientWatch:
     initial_events: bool
 
 
-def asked(query: Mapping[str, str], target: RequestTarget, dress: Dress) -> ClientWatch:
+def asked(
+    query: Mapping[str, str], target: RequestTarget, renderer: ObjectRenderer
+) -> ClientWatch:
     """The watch of a query. Raises StatusError."""
     listing.check_watch(query)
     fields = query.get("fieldSelector", "")
     if target.name:
         named = f"metadata.name={target.name}"
         fields = f"{fields},{named}" if fields else named
-    matches = selected(query.get("labelSelector", ""), fields, dress.resource)
+    matches = selected(query.get("labelSelector", ""), fields, renderer.resource)
     wanted = query.get("resourceVersion", "")
     timeout_seconds = float(listing.number(query, "timeoutSeconds"))
     return ClientWatch(
-        dress=dress,
+        renderer=renderer,
         namespace=target.namespace,
         matches=matches,
         start=(listing.parse_version(wanted) or None) if wanted else None,
@@ -68,7 +70,7 @@ def lines(storage: Storage, watch: ClientWatch) -> Iterator[bytes]:
     It begins here and now, not when it is first read: who is answered that it watches
     may write, and must get that event.
     """
-    table = watch.dress.resource.table
+    table = watch.renderer.resource.table
     cuts = storage.cuts
     deadline = time.monotonic() + watch.timeout_seconds
     with storage.lock:
@@ -91,17 +93,17 @@ def _initial(
     """What there was as it began, and that this was it."""
     chosen = [o for o in in_namespace(first, watch.namespace) if watch.matches(o)]
     if chosen:
-        yield b"".join(_line("ADDED", watch.dress.one(obj)) for obj in chosen)
+        yield b"".join(_line("ADDED", watch.renderer.one(obj)) for obj in chosen)
     if watch.initial_events and watch.bookmarks:
-        notes = _initial_end(watch.dress)
-        yield _line("BOOKMARK", watch.dress.bookmark(position, notes))
+        notes = _initial_end(watch.renderer)
+        yield _line("BOOKMARK", watch.renderer.bookmark(position, notes))
 
 
 def _live(
     storage: Storage, watch: ClientWatch, position: int, cuts: int, deadline: float
 ) -> Iterator[bytes]:
     """What happens after a version, and bookmarks."""
-    table = watch.dress.resource.table
+    table = watch.renderer.resource.table
     next_bookmark = _next_bookmark(watch, deadline)
     while not storage.closed:
         if storage.cuts != cuts:
@@ -109,7 +111,7 @@ def _live(
         changes = storage.changes_after(table, position)
         if changes:
             position = changes[-1].version
-            if chunk := b"".join(_told(watch, changes)):
+            if chunk := b"".join(_encoded(watch, changes)):
                 yield chunk
             continue
         now = time.monotonic()
@@ -121,7 +123,7 @@ def _live(
                     continue
                 position = max(position, storage.version)
             next_bookmark = _next_bookmark(watch, deadline)
-            yield _line("BOOKMARK", watch.dress.bookmark(position, {}))
+            yield _line("BOOKMARK", watch.renderer.bookmark(position, {}))
             continue
         until = deadline if next_bookmark is None else min(deadline, next_bookmark)
         storage.wait(table, position, until - now)
@@ -136,13 +138,13 @@ def _next_bookmark(watch: ClientWatch, deadline: float) -> float | None:
     return at if at > now else None
 
 
-def _initial_end(dress: Dress) -> JsonObject:
+def _initial_end(renderer: ObjectRenderer) -> JsonObject:
     """What marks the end of the initial events; with it, an empty list to fill."""
-    kind, version = dress.resource.kind, dress.resource.api_version
-    if dress.form != "whole":
+    kind, version = renderer.resource.kind, renderer.resource.api_version
+    if renderer.form != "whole":
         kind, version = "PartialObjectMetadata", "meta.k8s.io/v1"
     empty: JsonObject = {"kind": f"{kind}List", "apiVersion": version}
-    if dress.form == "whole" and dress.resource.is_custom:
+    if renderer.form == "whole" and renderer.resource.is_custom:
         empty["items"] = []
         empty = dict(sorted(empty.items()))
     else:
@@ -154,7 +156,7 @@ def _initial_end(dress: Dress) -> JsonObject:
     }
 
 
-def _told(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
+def _encoded(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
     """The events that a client gets: leaving its selection is a deletion to it."""
     for change in changes:
         if watch.namespace and change.key.namespace != watch.namespace:
@@ -162,14 +164,14 @@ def _told(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
         was = change.before is not None and watch.matches(change.before)
         is_in = change.type != "DELETED" and watch.matches(change.obj)
         if is_in:
-            yield _line("MODIFIED" if was else "ADDED", watch.dress.one(change.obj))
+            yield _line("MODIFIED" if was else "ADDED", watch.renderer.one(change.obj))
         elif was and change.before is not None:
             last = change.obj
             if change.type != "DELETED":
                 meta = dict(metadata(change.before))
                 meta["resourceVersion"] = str(change.version)
                 last = {**change.before, "metadata": meta}
-            yield _line("DELETED", watch.dress.one(last))
+            yield _line("DELETED", watch.renderer.one(last))
 
 
 def _line(type_: str, obj: JsonObject) -> bytes:

@@ -109,8 +109,8 @@ class _Engine:
             made = _Program(str(run.return_type().name()), run, self._lock)
         except RuntimeError as error:
             report = str(error).removesuffix(" [INVALID_ARGUMENT]")
-            told = _FIRST.search(report)
-            shown = f"ERROR: {told[1]}" if told else report
+            message = _FIRST.search(report)
+            shown = f"ERROR: {message[1]}" if message else report
             raise RuleError(f"compilation failed: {shown}") from error
         if "find" in text:
             _check_patterns(parsed(bytes(run.serialize())))
@@ -160,10 +160,10 @@ class _Program:
 def _failure(report: str) -> RuleError:
     if _OUT_OF_BUDGET in report:
         return TooDearError("operation cancelled: actual cost limit exceeded")
-    return RuleError(_told(report))
+    return RuleError(_message_of(report))
 
 
-def _told(report: str) -> str:
+def _message_of(report: str) -> str:
     """A failure in the words of the API server's engine, where they are known."""
     missing = _NO_KEY.search(report)
     if missing:

@@ -79,7 +79,7 @@ def _stated(schema: JsonObject, rule: Mapping[str, Any], at: str) -> Iterator[Ca
 def _compiled(
     schema: JsonObject, rule: Mapping[str, Any], at: str, *, is_root: bool
 ) -> Iterator[Cause]:
-    for field, gives, told in (
+    for field, gives, message in (
         ("rule", _BOOL, "cel expression must evaluate to a bool"),
         ("messageExpression", _STRING, "messageExpression must evaluate to a string"),
     ):
@@ -97,7 +97,7 @@ def _compiled(
             yield _invalid(f"{at}.{field}", _shown(rule), f"{word}{error}")
             continue
         if made.gives not in gives:
-            yield _invalid(f"{at}.{field}", _shown(rule), told)
+            yield _invalid(f"{at}.{field}", _shown(rule), message)
 
 
 def _check_fields(schema: JsonObject, text: str, *, is_root: bool) -> None:

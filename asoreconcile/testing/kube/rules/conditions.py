@@ -65,8 +65,8 @@ def causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
             if not value.strip():
                 yield Cause(f"{place}.{key}", "FieldValueRequired", "Required value")
         if name and name in seen:
-            told = f'Duplicate value: "{name}"'
-            yield Cause(f"{place}.name", "FieldValueDuplicate", told)
+            message = f'Duplicate value: "{name}"'
+            yield Cause(f"{place}.name", "FieldValueDuplicate", message)
         seen.add(name)
         if text.strip():
             yield from _compiled(text, f"{place}.expression")
@@ -82,8 +82,8 @@ def _compiled(text: str, at: str) -> Iterator[Cause]:
         yield Cause(at, "FieldValueInvalid", f'Invalid value: "{text}": {error}')
         return
     if program.gives not in _BOOL:
-        told = f'Invalid value: "{text}": must evaluate to bool'
-        yield Cause(at, "FieldValueInvalid", told)
+        message = f'Invalid value: "{text}": must evaluate to bool'
+        yield Cause(at, "FieldValueInvalid", message)
 
 
 def _program(text: str) -> CelProgram:

@@ -81,22 +81,22 @@ def _list(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
 
 def _fold(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
     items, first, condition, step, result = node.parts
-    over, begun = _cost(items, known), _cost(first, known)
+    over, initial = _cost(items, known), _cost(first, known)
     one, two, collected = node.names
     inner = over.value.inner or _UNKNOWN
     key = TEXT if over.value.kind == "map" else Sized("int", 1)
     alone = key if over.value.kind == "map" else inner
-    inside = {**known, collected: begun.value}
+    inside = {**known, collected: initial.value}
     inside |= {one: key, two: inner} if two else {one: alone}
     loop = _cost(condition, inside).most + _cost(step, inside).most
-    ended = _cost(result, {**known, collected: begun.value})
+    ended = _cost(result, {**known, collected: initial.value})
     if items is not None and items.kind == "list" and not items.parts:
-        return Cost(over.most + begun.most + ended.most, ended.value)  # cel.bind
+        return Cost(over.most + initial.most + ended.most, ended.value)  # cel.bind
     value = ended.value
     if first is not None and first.kind in ("list", "map"):
         made = _collected(step, inside)
         value = Sized(first.kind, over.value.most, 2, made)
-    total = over.most + begun.most + ended.most + over.value.most * loop
+    total = over.most + initial.most + ended.most + over.value.most * loop
     return Cost(total, value)
 
 

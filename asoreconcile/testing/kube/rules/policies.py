@@ -110,8 +110,8 @@ def _message(validation: Mapping[str, Any], values: Mapping[str, Any]) -> str:
             made = ""
         if isinstance(made, str) and made.strip() and "\n" not in made:
             return made.strip()
-    told = validation.get("message")
-    return str(told or f"failed expression: {validation['expression']}")
+    message = validation.get("message")
+    return str(message or f"failed expression: {validation['expression']}")
 
 
 def _program(text: str) -> CelProgram:

@@ -151,7 +151,7 @@ def _own(
         try:
             held = program(rule, "rule").run(values)
         except RuleError as error:
-            told = rule.get("message") or rule["rule"]
+            message = rule.get("message") or rule["rule"]
             kind = node.schema.get("type") or ""
             if isinstance(error, TooDearError):
                 why = (
@@ -162,7 +162,7 @@ def _own(
                 raise _TooDear(
                     Cause(at or "<nil>", "FieldValueInvalid", text)
                 ) from None
-            text = f'Invalid value: "{kind}": {error} evaluating rule: {told}'
+            text = f'Invalid value: "{kind}": {error} evaluating rule: {message}'
             yield Cause(at or "<nil>", "FieldValueInvalid", text)
             continue
         if held is not True:

@@ -92,8 +92,8 @@ class Services:
             why = _reason(error, url)
             raise HookError(f'failed to call webhook: Post "{shown}": {why}') from error
         if not 200 <= answer.status < 300:
-            told = _told(answer.status, answer.data)
-            raise HookError(f"failed to call webhook: {told}")
+            message = _message_of(answer.status, answer.data)
+            raise HookError(f"failed to call webhook: {message}")
         try:
             found = deepjson.loads(answer.data)
         except ValueError as error:
@@ -167,7 +167,7 @@ def _context(bundle: str) -> ssl.SSLContext:
     return client_context(cadata=pem)
 
 
-def _told(status: int, body: bytes) -> str:
+def _message_of(status: int, body: bytes) -> str:
     """What a status means to Kubernetes' client."""
     if status == 500:
         text = body.decode(errors="replace").strip()

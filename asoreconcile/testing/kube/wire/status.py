@@ -113,9 +113,9 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Status
     """
     details = _of(kind, group, name)
     details["causes"] = [cause.to_json() for cause in causes]
-    told = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes)
-    text = ", ".join(told)
-    if len(told) > 1:
+    texts = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes)
+    text = ", ".join(texts)
+    if len(texts) > 1:
         text = f"[{text}]"
     return StatusError(
         422,

@@ -20,7 +20,7 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 58
 
 
-def begun(
+def initialized(
     resource: RestResource, key: ObjectKey, obj: JsonObject, now: str
 ) -> JsonObject:
     """A new object with what the server gives it."""

@@ -26,9 +26,9 @@ from asoreconcile.testing.kube.wire.status import (
     internal_error,
     not_found,
 )
-from asoreconcile.testing.kube.writing import identity, intake, ownership, upkeep
+from asoreconcile.testing.kube.writing import decoding, identity, ownership, upkeep
+from asoreconcile.testing.kube.writing.decoding import DecodedBody
 from asoreconcile.testing.kube.writing.deletion import Deletions
-from asoreconcile.testing.kube.writing.intake import Taken
 from asoreconcile.testing.kube.writing.options import WriteOptions
 
 _SELF = "kube-apiserver"
@@ -90,10 +90,10 @@ class WriteHandler:
         taken = self._decoded(resource, body, options)
         identity.check_key(resource, key, taken.obj)
 
-        def change(before: JsonObject) -> Taken:
+        def change(before: JsonObject) -> DecodedBody:
             identity.check_replaced(resource, before, taken.obj)
             identity.check_deletion(resource, before, taken.obj)
-            return Taken(copy_json(taken.obj), taken.warnings)
+            return DecodedBody(copy_json(taken.obj), taken.warnings)
 
         return self._change(resource, key, change, options, subresource)
 
@@ -108,7 +108,7 @@ class WriteHandler:
     ) -> Written:
         """Merge, JSON and strategic patches: `change` makes the new from the old."""
 
-        def changed(before: JsonObject) -> Taken:
+        def changed(before: JsonObject) -> DecodedBody:
             wanted = change(copy_json(before))
             identity.check_patched_kind(resource, wanted)
             try:
@@ -141,7 +141,7 @@ class WriteHandler:
         )
         ownership.check_typed(resource, configuration)
 
-        def change(before: JsonObject | None) -> Taken:
+        def change(before: JsonObject | None) -> DecodedBody:
             wanted = apply.applied(before, configuration, owner, force=options.force)
             taken = self._decoded(resource, wanted, options, patched=True)
             identity.check_key(resource, key, taken.obj)
@@ -169,8 +169,8 @@ class WriteHandler:
         options: WriteOptions,
         *,
         patched: bool = False,
-    ) -> Taken:
-        return intake.decoded(
+    ) -> DecodedBody:
+        return decoding.decoded(
             resource,
             obj,
             field_validation=options.field_validation,
@@ -182,17 +182,17 @@ class WriteHandler:
         self,
         resource: RestResource,
         key: ObjectKey,
-        taken: Taken,
+        taken: DecodedBody,
         options: WriteOptions,
         *,
         tracked: bool,
     ) -> Written:
         """Store an object that is not there. tracked: managedFields are right."""
         self._check_namespace(resource, key)
-        obj = upkeep.begun(resource, key, taken.obj, self._now())
+        obj = upkeep.initialized(resource, key, taken.obj, self._now())
         asked = _asked(resource, key, options, operation="CREATE")
         taken = self._admitted(attrs.evolve(asked, obj=obj), taken.warnings)
-        taken = intake.validated(resource, taken, None)
+        taken = decoding.validated(resource, taken, None)
         obj = taken.obj
         if not tracked:
             owner = ownership.owner_of(
@@ -213,7 +213,7 @@ class WriteHandler:
         self,
         resource: RestResource,
         key: ObjectKey,
-        change: Callable[[JsonObject], Taken],
+        change: Callable[[JsonObject], DecodedBody],
         options: WriteOptions,
         subresource: str,
         *,
@@ -240,7 +240,7 @@ class WriteHandler:
         self,
         resource: RestResource,
         before: JsonObject,
-        taken: Taken,
+        taken: DecodedBody,
         options: WriteOptions,
         subresource: str,
         *,
@@ -255,7 +255,7 @@ class WriteHandler:
         taken = self._admitted(asked, taken.warnings)
         after = taken.obj
         identity.check_finalizers(resource, before, after)
-        taken = intake.validated(resource, taken, before)
+        taken = decoding.validated(resource, taken, before)
         after = taken.obj
         if not tracked:
             owner = ownership.owner_of(
@@ -273,16 +273,18 @@ class WriteHandler:
             metadata(after)["generation"] = metadata(before).get("generation", 0) + 1
         return Written(after, warnings=taken.warnings)
 
-    def _admitted(self, write: AdmissionWrite, warnings: tuple[str, ...]) -> Taken:
+    def _admitted(
+        self, write: AdmissionWrite, warnings: tuple[str, ...]
+    ) -> DecodedBody:
         """What webhooks make of an object, read again if they changed it."""
         found = self._gate.admit(write)
         warnings = (*warnings, *found.warnings)
         obj, sent = found.obj, write.obj
         if obj is None or sent is None or obj is sent:
-            return Taken(sent or {}, warnings)
-        taken = intake.decoded(write.resource, obj, field_validation="Ignore")
+            return DecodedBody(sent or {}, warnings)
+        taken = decoding.decoded(write.resource, obj, field_validation="Ignore")
         upkeep.keep_server_fields(write.before or sent, taken.obj)
-        return Taken(taken.obj, warnings)
+        return DecodedBody(taken.obj, warnings)
 
     def _store(
         self, resource: RestResource, key: ObjectKey, written: Written, kept: JsonObject

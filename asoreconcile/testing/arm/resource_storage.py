@@ -5,20 +5,20 @@ from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.children import asked_for, born_with
 from asoreconcile.testing.arm.dependants import check_unused
-from asoreconcile.testing.arm.estate import Estate
 from asoreconcile.testing.arm.resources import EMBEDDED, ArmResource, collection_of
+from asoreconcile.testing.arm.simulation import Simulation
 
 
-class Keeper:
+class ResourceStorage:
     """The caller holds the server's lock."""
 
-    def __init__(self, estate: Estate) -> None:
-        self._tenant_id = estate.tenant_id
-        self._clock = estate.clock
-        self._styles = estate.styles
-        self._resources = estate.resources
-        self._operations = estate.operations
-        self._vaults = estate.vaults
+    def __init__(self, simulation: Simulation) -> None:
+        self._tenant_id = simulation.tenant_id
+        self._clock = simulation.clock
+        self._styles = simulation.styles
+        self._resources = simulation.resources
+        self._operations = simulation.operations
+        self._vaults = simulation.vaults
 
     def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
         """Put a resource there without a request. state: "" is what it ends in."""

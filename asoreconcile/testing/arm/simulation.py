@@ -20,7 +20,7 @@ from asoreconcile.testing.arm.views import Views
 
 
 @attrs.frozen
-class Estate:
+class Simulation:
     """What a server's parts share. Everything in it is guarded by the server's lock."""
 
     tenant_id: str

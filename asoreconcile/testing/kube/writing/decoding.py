@@ -18,7 +18,7 @@ from asoreconcile.testing.kube.wire.status import Cause, StatusError, invalid
 
 
 @attrs.frozen
-class Taken:
+class DecodedBody:
     """An object as it may be stored, but for what the server owns.
 
     warnings: for the client to show. A schema's defaults are filled in already.
@@ -45,7 +45,7 @@ def decoded(
     field_validation: str,
     repeated: Sequence[str] = (),
     patched: bool = False,
-) -> Taken:
+) -> DecodedBody:
     """A copy of an object with unknown fields dropped and defaults filled in.
 
     patched: it is what a patch or an apply made, not what a client sent.
@@ -70,15 +70,17 @@ def decoded(
     if complaints and field_validation == "Strict":
         raise StrictError(resource, f"strict decoding error: {', '.join(complaints)}")
     warned = field_validation in ("", "Warn")
-    told = tuple(complaints) if warned else ()
-    return Taken(result, (repeated_owners, *told) if repeated_owners else told)
+    warnings = tuple(complaints) if warned else ()
+    return DecodedBody(
+        result, (repeated_owners, *warnings) if repeated_owners else warnings
+    )
 
 
 def validated(
     resource: RestResource,
-    taken: Taken,
+    taken: DecodedBody,
     before: JsonObject | None,
-) -> Taken:
+) -> DecodedBody:
     """The same, found valid. before: what it replaces."""
     obj = taken.obj
     if resource is CRDS:
@@ -93,7 +95,7 @@ def validated(
     warnings = taken.warnings
     if before is None or finalizers(obj) != finalizers(before):
         warnings = (*warnings, *names.warnings(obj))
-    return Taken(obj, warnings)
+    return DecodedBody(obj, warnings)
 
 
 def _naming(resource: RestResource) -> names.Naming:
