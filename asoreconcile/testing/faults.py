@@ -126,7 +126,7 @@ class Faults:
                 del self._plans[number]
 
     def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
-        """The answer of an injected fault with a status; servers say it in their own words."""
+        """The answer of a fault with a status; servers say it in their own words."""
         headers = {"Content-Type": "text/plain; charset=utf-8"}
         if injected.retry_after is not None:
             headers["Retry-After"] = str(injected.retry_after)
@@ -190,7 +190,7 @@ class Faults:
     def _apply(
         self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
     ) -> HttpResponse:
-        """Handle a request with the injected faults it meets, each in the order planned."""
+        """Handle a request with the faults it meets, in the order planned."""
         if not self._plans:
             return handle(request)
         subject = self._describe(request)
