@@ -1,24 +1,34 @@
 """`asoctl doctor`: what is wrong with an installation, and how to mend it."""
 
+import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import attrs
 import click
 
 from asoreconcile import jsontext
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.credentials import CredentialSource
+from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.clock import SystemClock
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.azure_login import signed_in_client
+from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.diagnosis import fixes
 from asoreconcile.controllers.diagnosis.examination import Examination, Installation
-from asoreconcile.controllers.diagnosis.finding import Finding
+from asoreconcile.controllers.diagnosis.finding import Finding, error, ok
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 
 _TROUBLE = 1
-_INDENT = 20
+_INDENT = 23
+_ALL = "all"
+_SUBSCRIPTIONS_VERSION = "2022-12-01"
 
 
 @click.command()
@@ -33,23 +43,46 @@ _INDENT = 20
     "--azure/--no-azure",
     "azure",
     default=False,
-    help="Also sign in to Azure from here, as `asoctl import` does.",
+    help="Also sign in to Azure: with each credential in use, and as you.",
 )
+@click.option(
+    "--fix",
+    "names",
+    multiple=True,
+    type=click.Choice([*fixes.FIXES, _ALL]),
+    help="Mend what a finding names so; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what --fix would do.")
 @sharedoptions.table_output
-def doctor(*, operator_namespace: str, azure: bool, output: str) -> None:
+def doctor(
+    *,
+    operator_namespace: str,
+    azure: bool,
+    names: Sequence[str],
+    dry_run: bool,
+    output: str,
+) -> None:
     """Look an installation over: what is in order, what is not, and how to mend it.
 
-    The operator's pods, settings and leader, the kinds and their conversion, objects
-    that are not Ready, were never looked at or do not go, and the rights of the
-    operator's service account. Reads the cluster that KUBECONFIG names; changes
-    nothing, and shows no value of a Secret.
+    The API server, clocks, proxies and versions; the operator's pods, settings and
+    leader; the kinds, their conversion and webhooks with certificates; objects that are
+    not Ready, were never looked at or do not go; the rights of the operator's service
+    account against the shipped roles; the credentials in use. Reads the cluster that
+    KUBECONFIG names, and shows no value of a Secret.
+
+    Nothing is changed without --fix. A finding whose repair is safe names it in
+    brackets: each is said before it is done, can be done again, deletes nothing and
+    touches no resource of Azure.
 
     \b
     Example:
       asoctl doctor --operator-namespace azureserviceoperator-system
+      asoctl doctor --fix drop-stored-versions --dry-run
 
-    Exit code 1 when there is an error, 0 for warnings alone.
+    Exit code 1 when there is an error that was not mended, 0 for warnings alone.
     """  # noqa: D301 -- click wants the character
+    if dry_run and not names:
+        raise click.UsageError("--dry-run says what --fix would do: give --fix NAME")
     levels: Counter[str] = Counter()
     try:
         client = KubeClient(load(), user_agent="asoctl")
@@ -58,26 +91,81 @@ def doctor(*, operator_namespace: str, azure: bool, output: str) -> None:
                 client,
                 builtin(),
                 installation=Installation(namespace=operator_namespace),
-                sign_in=signed_in_client if azure else None,
-                now=datetime.now(UTC),
+                sign_in=_subscriptions if azure else None,
+                own_sign_in=_own_sign_in if azure else None,
+                environment=os.environ,
+                clock=SystemClock(),
             )
+            wanted = _wanted(names)
             for finding in examination.findings():
                 levels[finding.level] += 1
                 _print(finding, output)
+                if wanted(finding) and _mended(client, finding, output, dry=dry_run):
+                    levels[finding.level] -= 1
+                    levels["mended"] += 1
         finally:
             client.close()
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
+    except AsoreconcileError as trouble:
+        raise click.ClickException(str(trouble)) from trouble
     if output != "json":
-        summary = ", ".join(f"{count} {level}" for level, count in levels.items())
-        click.echo(f"\n{summary}")
+        counts = (f"{count} {level}" for level, count in levels.items() if count)
+        click.echo(f"\n{', '.join(counts)}")
     sys.exit(_TROUBLE if levels["error"] else 0)
+
+
+def _wanted(names: Sequence[str]) -> Callable[[Finding], bool]:
+    return lambda one: bool(one.fix) and (one.fix in names or _ALL in names)
+
+
+def _mended(client: KubeClient, finding: Finding, output: str, *, dry: bool) -> bool:
+    """Say what is about to be done, and do it; whether it was."""
+    would = "would " if dry else ""
+    _say(f"{finding.fix}: {would}{fixes.described(finding)}", output)
+    if dry:
+        return False
+    try:
+        done = fixes.mend(client, finding, now=datetime.now(UTC))
+    except AsoreconcileError as trouble:
+        _say(f"{finding.fix}: not done: {trouble}", output)
+        return False
+    _say(f"{finding.fix}: done: {done}", output)
+    return True
+
+
+def _subscriptions(source: CredentialSource) -> int:
+    factory = ArmClientFactory(clock=SystemClock(), user_agent="asoctl", read_only=True)
+    try:
+        return _count(factory(source, "asoctl doctor").client)
+    finally:
+        factory.close()
+
+
+def _own_sign_in() -> Finding:
+    try:
+        with signed_in_client() as client:
+            count = _count(client)
+    except (ArmError, ArmTransportError, AsoreconcileError) as failed:
+        mend = "look at `az login` or AZURE_CLIENT_ID, the proxy and the endpoint"
+        return error("Azure", str(failed), mend)
+    return ok("Azure", f"signed in here; {count} subscriptions can be read")
+
+
+def _count(client: ArmClient) -> int:
+    return len([*client.list("/subscriptions", _SUBSCRIPTIONS_VERSION)])
+
+
+def _say(text: str, output: str) -> None:
+    if output == "json":
+        click.echo(jsontext.dumps({"fix": text}).decode())
+    else:
+        click.echo(f"{'':{_INDENT}}=> {text}")
 
 
 def _print(finding: Finding, output: str) -> None:
     if output == "json":
         click.echo(jsontext.dumps(attrs.asdict(finding)).decode())
         return
-    click.echo(f"{finding.level:8}  {finding.check:9} {finding.text}")
+    click.echo(f"{finding.level:8}  {finding.check:12} {finding.text}")
     if finding.mend:
-        click.echo(f"{'':{_INDENT}}-> {finding.mend}")
+        named = f" [--fix {finding.fix}]" if finding.fix else ""
+        click.echo(f"{'':{_INDENT}}-> {finding.mend}{named}")

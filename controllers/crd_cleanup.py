@@ -97,12 +97,13 @@ def cleaned_crds(
             "version: install a newer operator with its CRDs first"
         )
     for definition in sorted(found, key=key_of):
-        yield _cleaned(client, definition, now=now, dry_run=dry_run)
+        yield cleaned_crd(client, definition, now=now, dry_run=dry_run)
 
 
-def _cleaned(
+def cleaned_crd(
     client: KubeClient, definition: JsonObject, *, now: datetime, dry_run: bool
 ) -> CleanedCrd:
+    """One CRD, as it was read just now. Blocking; raises TransportError."""
     stored, listed = stored_version(definition), listed_versions(definition)
     old = tuple(name for name in listed if name != stored)
     done = CleanedCrd(key_of(definition).name, stored, old)

@@ -88,7 +88,7 @@ class DesiredCrds:
 def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     """What to do with the CRD that is there."""
     build = labels(live).get(VERSION_LABEL, "")
-    if _is_newer(build, wanted.build):
+    if is_newer_build(build, wanted.build):
         return CrdPlan(why=f"a newer version has installed it: {build}")
     names = [version["name"] for version in live["spec"]["versions"]]
     stored = stored_version(live)
@@ -181,7 +181,13 @@ def _distrusts(live: JsonObject, document: JsonObject) -> bool:
     )
 
 
-def _is_newer(other: str, own: str) -> bool:
+def is_build(label: str) -> bool:
+    """Whether a CRD's version label is one of this program's."""
+    return _BUILD.fullmatch(label) is not None
+
+
+def is_newer_build(other: str, own: str) -> bool:
+    """Whether a build of this program is newer than another; no for what is none."""
     one, two = _BUILD.fullmatch(other), _BUILD.fullmatch(own)
     if one is None or two is None:
         return False

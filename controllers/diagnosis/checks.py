@@ -2,7 +2,7 @@
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,8 +10,12 @@ from asoreconcile.azure.annotations import FINALIZER
 from asoreconcile.azure.conditions import find_ready
 from asoreconcile.catalogue.conversion import STORED_SUFFIX
 from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.certificates import load_all
+from asoreconcile.catalogue.patterns import match
+from asoreconcile.controllers.crd_labels import VERSION_LABEL
+from asoreconcile.controllers.crd_plan import is_build, is_newer_build
 from asoreconcile.controllers.diagnosis.finding import (
+    DROP_STORED_VERSIONS,
+    RESTART_OPERATOR,
     Finding,
     error,
     ok,
@@ -21,9 +25,11 @@ from asoreconcile.controllers.settings import SettingsError, from_environment
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,
+    dig,
     finalizers,
     is_deleting,
     key_of,
+    labels,
     metadata,
     status,
 )
@@ -31,7 +37,6 @@ from asoreconcile.objects import (
 _SHOWN = 5
 _DELETED_LONG = timedelta(hours=1)
 _UNSEEN_LONG = timedelta(minutes=5)
-_CERTIFICATE_SOON = timedelta(days=14)
 _RESTARTS = 5
 
 
@@ -106,7 +111,29 @@ def of_settings(secret: JsonObject | None, name: str) -> Iterator[Finding]:
         return
     yield ok("settings", f"Secret {name} can be used")
     for notice in settings.notices:
-        yield warning("settings", notice, "")
+        yield warning("settings", notice, "mend the settings if you did not mean it")
+
+
+def of_restart(
+    secret: JsonObject, pods: Sequence[JsonObject], deployment: str
+) -> Iterator[Finding]:
+    """Whether the settings changed after the pods began, which read them at their
+    start. deployment: `namespace/name`.
+    """
+    times = [
+        _instant(entry.get("time"))
+        for entry in metadata(secret).get("managedFields") or ()
+    ]
+    changed = max(filter(None, times), default=None)
+    began = [_instant(status(pod).get("startTime")) for pod in pods]
+    if changed is not None and any(one is not None and one < changed for one in began):
+        yield warning(
+            "settings",
+            f"Secret {key_of(secret)} changed after the pods had started",
+            "restart them: settings are read at the start",
+            fix=RESTART_OPERATOR,
+            target=deployment,
+        )
 
 
 def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Finding]:
@@ -137,8 +164,12 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
         yield ok("leader", f"{holder} leads")
 
 
-def of_crds(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Finding]:
-    """Whether the kinds are served at versions that are known, and can be converted."""
+def of_crds(
+    crds: Sequence[JsonObject], catalogue: Catalogue, own: str
+) -> Iterator[Finding]:
+    """Whether the kinds are served at versions that are known. own: this program and
+    its version, as it marks CRDs (`asoreconcile-1.2.3`).
+    """
     ours = [crd for crd in crds if _kind(crd) in _kinds(catalogue)]
     if not ours:
         yield error(
@@ -151,6 +182,50 @@ def of_crds(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Findin
     yield from troubles
     if not troubles:
         yield ok("kinds", f"{len(ours)} kinds are installed")
+    yield from _builds(ours, own)
+
+
+def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
+    """Who installed them. own: this program and its version, as it marks CRDs."""
+    builds = Counter(labels(crd).get(VERSION_LABEL, "") for crd in crds)
+    theirs = sum(n for build, n in builds.items() if build and not is_build(build))
+    if theirs:
+        yield ok("kinds", f"{theirs} are Azure Service Operator's, and run as they are")
+    for build in sorted(filter(is_build, builds)):
+        if is_newer_build(build, own):
+            yield warning(
+                "kinds",
+                f"{builds[build]} CRDs are of {build}, newer than this program ({own})",
+                "look with that version, and run that operator",
+            )
+        elif is_newer_build(own, build):
+            yield warning(
+                "kinds",
+                f"{builds[build]} CRDs are of {build}, older than this program ({own})",
+                "upgrade the operator: it brings them up to date (--crd-pattern)",
+            )
+
+
+def of_missing_kinds(
+    deployment: JsonObject, crds: Sequence[JsonObject], catalogue: Catalogue
+) -> Iterator[Finding]:
+    """Whether what --crd-pattern asks for is installed."""
+    containers = dig(deployment, "spec.template.spec.containers") or ()
+    words = [str(word) for one in containers for word in one.get("args") or ()]
+    patterns = [w.partition("=")[2] for w in words if w.startswith("--crd-pattern=")]
+    known = [kind for kind in catalogue.kinds() if kind.is_arm]
+    matched = match(patterns, known)
+    for unmatched in matched.unmatched:
+        yield error("kinds", f"--crd-pattern: {unmatched}", "mend the argument")
+    there = {_kind(crd) for crd in crds}
+    missing = [str(k) for k in matched.kinds if k.group_kind not in there]
+    if missing:
+        yield error(
+            "kinds",
+            f"{len(missing)} that --crd-pattern asks for are missing: {_some(missing)}",
+            "look at the operator's log: it installs them at its start, and says what "
+            "keeps it from that",
+        )
 
 
 def _crd_troubles(
@@ -178,78 +253,36 @@ def _crd_troubles(
                 "a newer operator wrote it: run that one, or a newer build of this",
             )
         stored = {*(status(crd).get("storedVersions") or ())}
+        versions = spec.get("versions") or ()
+        storage = next((v["name"] for v in versions if v.get("storage")), "")
         if left := stored - {v["name"] for v in spec.get("versions") or ()}:
             yield error(
                 "kinds",
                 f"{name} stores objects at {', '.join(sorted(left))}, which it lacks",
                 "install a build that knows them, which rewrites the objects",
             )
-        conversion = spec.get("conversion") or {}
-        if conversion.get("strategy") == "Webhook":
-            yield from _of_webhook(name, conversion.get("webhook") or {})
-
-
-def _of_webhook(name: str, webhook: JsonObject) -> Iterator[Finding]:
-    if not (webhook.get("clientConfig") or {}).get("caBundle"):
-        yield error(
-            "webhooks",
-            f"the API server has no authority for the conversion of {name}",
-            "the operator writes it once it is ready; with cert-manager's certificates "
-            "look at its CA injector",
-        )
-
-
-def of_webhook_authorities(
-    crds: Sequence[JsonObject], now: datetime
-) -> Iterator[Finding]:
-    """When the authorities end that conversion webhooks are trusted by."""
-    bundles: dict[str, str] = {}
-    for crd in crds:
-        conversion = (crd.get("spec") or {}).get("conversion") or {}
-        client = (conversion.get("webhook") or {}).get("clientConfig") or {}
-        if client.get("caBundle"):
-            bundles.setdefault(str(client["caBundle"]), key_of(crd).name)
-    for bundle, name in bundles.items():
-        try:
-            ends = max(
-                c.not_valid_after_utc for c in load_all(base64.b64decode(bundle))
-            )
-        except ValueError:
-            yield error(
-                "webhooks",
-                f"the authority for the conversion of {name} cannot be read",
-                "remove `caBundle` there: the operator writes it again",
-            )
-            continue
-        if ends < now:
-            yield error(
-                "webhooks",
-                f"the authority for the conversion of {name} ended at {ends:%Y-%m-%d}",
-                "restart the operator: it makes a new one and tells the API server",
-            )
-        elif ends - now < _CERTIFICATE_SOON:
+        elif old := sorted(stored - {storage}):
             yield warning(
-                "webhooks",
-                f"the authority for the conversion of {name} ends at {ends:%Y-%m-%d}",
-                "the operator renews its own; one of yours is yours to renew",
+                "kinds",
+                f"{name} lists {', '.join(old)}; objects are stored at {storage}",
+                "a running operator cleans up within minutes; else `asoctl clean crds`",
+                fix=DROP_STORED_VERSIONS,
+                target=name,
             )
-    if len(bundles) > 1:
-        yield warning(
-            "webhooks",
-            f"the API server knows {len(bundles)} authorities for conversions",
-            "two operators may serve webhooks: one of them should be in mode watchers",
-        )
 
 
 def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
     """Which objects are not Ready, by reason, and which wait to go or to be seen."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    unseen, stuck = [], []
+    unseen, stuck, held = [], [], []
     for obj in objects:
         title = f"{obj.get('kind')} {key_of(obj)}"
         condition = find_ready(status(obj).get("conditions"))
         if _is_stuck(obj, now):
-            stuck.append(title)
+            if FINALIZER in finalizers(obj):
+                stuck.append(title)
+            else:
+                held.append(f"{title} ({', '.join(finalizers(obj))})")
         elif condition is None:
             made = _instant(metadata(obj).get("creationTimestamp"))
             if made is not None and now - made > _UNSEEN_LONG:
@@ -281,29 +314,22 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
             "serviceoperator.azure.com/reconcile-policy: detach-on-delete they go and "
             "their resources stay",
         )
-    if not (reasons or unseen or stuck):
-        yield ok("objects", f"all {len(objects)} are Ready")
-
-
-def of_rights(allowed: Mapping[str, bool], who: str) -> Iterator[Finding]:
-    """allowed: by what was asked, such as `patch secrets`."""
-    lacking = sorted(asked for asked, answer in allowed.items() if not answer)
-    if lacking:
+    if held:
         yield error(
-            "rights",
-            f"{who} may not {', '.join(lacking[:_SHOWN])}"
-            + (f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""),
-            "apply deploy/rbac.yaml, and look at the bindings",
+            "objects",
+            f"{len(held)} wait for somebody else's finalizer: {_some(held)}",
+            "look at who set it; the operator has let go, and Azure's resource is gone "
+            "or detached",
         )
-    elif allowed:
-        yield ok("rights", f"{who} may do what the operator does")
+    if not (reasons or unseen or stuck or held):
+        yield ok("objects", f"all {len(objects)} are Ready")
 
 
 def _is_stuck(obj: JsonObject, now: datetime) -> bool:
     since = _instant(metadata(obj).get("deletionTimestamp"))
     return (
         is_deleting(obj)
-        and FINALIZER in finalizers(obj)
+        and bool(finalizers(obj))
         and since is not None
         and now - since > _DELETED_LONG
     )

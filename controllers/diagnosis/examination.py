@@ -1,37 +1,57 @@
 """Runs the checks: reads what each needs; what may not be read is a finding, too."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import cached_property
 
 import attrs
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.arm.credentials import CredentialSource
+from asoreconcile.arm.credentials_secret import SecretRules
+from asoreconcile.azure.annotations import CREDENTIAL_FROM
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.controllers.diagnosis import checks
-from asoreconcile.controllers.diagnosis.finding import (
-    Finding,
-    error,
-    ok,
-    unknown,
+from asoreconcile.catalogue.reserved import NAMESPACE_SECRET, SERVING_SECRET
+from asoreconcile.catalogue.webhook_manifests import MUTATING_NAME, VALIDATING_NAME
+from asoreconcile.clock import Clock
+from asoreconcile.controllers.diagnosis import (
+    checks,
+    credential_checks,
+    environment_checks,
+    webhook_checks,
+)
+from asoreconcile.controllers.diagnosis.finding import Finding, ok, unknown
+from asoreconcile.controllers.diagnosis.fixes import DEPLOYMENTS
+from asoreconcile.controllers.diagnosis.rights import (
+    Right,
+    of_rights,
+    operator_rights,
 )
 from asoreconcile.controllers.discovery import discover
 from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
+    CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     LEASES,
     SECRETS,
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import JsonObject, ObjectKey, spec
+from asoreconcile.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    dig,
+    key_of,
+    metadata,
+    spec,
+)
+from asoreconcile.version import __version__
 
-DEPLOYMENTS = ApiResource("apps", "v1", "deployments", "Deployment")
-PODS = ApiResource("", "v1", "pods", "Pod")
+_PODS = ApiResource("", "v1", "pods", "Pod")
+_SERVICES = ApiResource("", "v1", "services", "Service")
 _REVIEWS = ApiResource(
     "authorization.k8s.io",
     "v1",
@@ -39,13 +59,17 @@ _REVIEWS = ApiResource(
     "SubjectAccessReview",
     namespaced=False,
 )
-_SUBSCRIPTIONS_VERSION = "2022-12-01"
-_CORE_RIGHTS = (
-    ("list", SECRETS),
-    ("patch", SECRETS),
-    ("create", ApiResource("", "v1", "events", "Event")),
-    ("list", ApiResource("", "v1", "configmaps", "ConfigMap")),
+_ADMISSION = "admissionregistration.k8s.io"
+_CONFIGURATIONS = (
+    ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", MUTATING_NAME),
+    (
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        VALIDATING_NAME,
+    ),
 )
+_OWN_BUILD = f"asoreconcile-{__version__}"
+_ASKED_AT_ONCE = 8
 
 
 @attrs.frozen
@@ -62,8 +86,9 @@ class Installation:
 class Examination:
     """One look at an installation. Blocking; for one thread.
 
-    sign_in: makes a client of ARM with the identity that is to be tried, or None to
-    leave Azure out.
+    sign_in: signs in with a credential and counts subscriptions, or None to leave Azure
+    out. own_sign_in: the same as who looks; None leaves it out. environment: of this
+    process.
     """
 
     def __init__(
@@ -72,14 +97,19 @@ class Examination:
         catalogue: Catalogue,
         *,
         installation: Installation,
-        sign_in: Callable[[], AbstractContextManager[ArmClient]] | None,
-        now: datetime,
+        sign_in: Callable[[CredentialSource], int] | None,
+        own_sign_in: Callable[[], Finding] | None,
+        environment: Mapping[str, str],
+        clock: Clock,
     ) -> None:
         self._client = client
         self._catalogue = catalogue
         self._at = installation
         self._sign_in = sign_in
-        self._now = now
+        self._own_sign_in = own_sign_in
+        self._environment = environment
+        self._clock = clock
+        self._now = clock.now()
 
     def findings(self) -> Iterator[Finding]:
         """One after the other, as the checks end. Raises TransportError where the
@@ -87,12 +117,16 @@ class Examination:
         """
         for check, look in (
             ("cluster", self._cluster),
+            ("clock", self._clocks),
             ("operator", self._operator),
-            ("settings", self._settings),
+            ("proxies", self._proxies),
+            ("settings", self._settings_),
             ("leader", self._leader),
             ("kinds", self._kinds),
-            ("objects", self._objects),
+            ("webhooks", self._webhooks),
+            ("objects", self._not_ready),
             ("rights", self._rights),
+            ("credentials", self._credentials),
             ("Azure", self._azure),
         ):
             try:
@@ -105,93 +139,186 @@ class Examination:
     def _cluster(self) -> Iterator[Finding]:
         version = self._client.read("/version", accept="application/json")
         yield ok("cluster", f"Kubernetes {version.get('gitVersion', '')} answers")
+        images = [
+            str(container.get("image"))
+            for container in dig(
+                self._deployment or {}, "spec.template.spec.containers"
+            )
+            or ()
+        ]
+        yield from environment_checks.of_versions(version, images, __version__)
+
+    def _clocks(self) -> Iterator[Finding]:
+        """The API server tells the time as it would make an object; it makes none."""
+        name = "asoctl-doctor"
+        probe = {"metadata": {"name": name, "namespace": self._at.namespace}}
+        try:
+            made = self._client.with_defaults(dry_run=True).create(CONFIG_MAPS, probe)
+        except NotFoundError:
+            return  # the namespace is not there, which others say
+        server = datetime.fromisoformat(metadata(made)["creationTimestamp"])
+        renewed = dig(self._lease or {}, "spec.renewTime")
+        when = datetime.fromisoformat(renewed) if renewed else None
+        yield from environment_checks.of_clocks(server, self._clock.now(), when)
 
     def _operator(self) -> Iterator[Finding]:
-        deployment = self._get(DEPLOYMENTS, self._at.deployment)
-        yield from checks.of_deployment(
-            deployment, f"{self._at.namespace}/{self._at.deployment}"
-        )
-        if deployment is not None:
-            labels = (spec(deployment).get("selector") or {}).get("matchLabels") or {}
-            selector = ",".join(f"{name}={value}" for name, value in labels.items())
-            pods = Selection(
-                PODS, namespace=self._at.namespace, label_selector=selector
-            )
-            yield from checks.of_pods([*self._client.list_all(pods)])
+        name = f"{self._at.namespace}/{self._at.deployment}"
+        yield from checks.of_deployment(self._deployment, name)
+        yield from checks.of_pods(self._pods)
 
-    def _settings(self) -> Iterator[Finding]:
-        secret = self._get(SECRETS, self._at.settings)
-        yield from checks.of_settings(
-            secret, f"{self._at.namespace}/{self._at.settings}"
+    def _proxies(self) -> Iterator[Finding]:
+        if self._deployment is None:
+            return
+        try:
+            service = self._client.get(_SERVICES, ObjectKey("default", "kubernetes"))
+        except NotFoundError:
+            service = {}
+        address = str(spec(service).get("clusterIP") or "")
+        yield from environment_checks.of_proxies(
+            self._deployment, address, self._environment
         )
+
+    def _settings_(self) -> Iterator[Finding]:
+        name = f"{self._at.namespace}/{self._at.settings}"
+        yield from checks.of_settings(self._settings, name)
+        if self._settings is not None:
+            deployment = f"{self._at.namespace}/{self._at.deployment}"
+            yield from checks.of_restart(self._settings, self._pods, deployment)
 
     def _leader(self) -> Iterator[Finding]:
-        lease = self._get(LEASES, self._at.lease)
         name = f"{self._at.namespace}/{self._at.lease}"
-        yield from checks.of_lease(lease, name, self._now)
+        yield from checks.of_lease(self._lease, name, self._now)
 
     def _kinds(self) -> Iterator[Finding]:
-        crds = [*self._client.list_all(CUSTOM_RESOURCE_DEFINITIONS)]
-        yield from checks.of_crds(crds, self._catalogue)
-        yield from checks.of_webhook_authorities(crds, self._now)
+        yield from checks.of_crds(self._crds, self._catalogue, _OWN_BUILD)
+        if self._deployment is not None:
+            yield from checks.of_missing_kinds(
+                self._deployment, self._crds, self._catalogue
+            )
 
-    def _objects(self) -> Iterator[Finding]:
-        objects: list[JsonObject] = []
-        for version in self._served():
-            objects += self._client.list_all(resource_of(version))
-        yield from checks.of_objects(objects, self._now)
+    def _webhooks(self) -> Iterator[Finding]:
+        yield from webhook_checks.of_conversions(self._crds, self._now)
+        found = {}
+        for kind, plural, name in _CONFIGURATIONS:
+            resource = ApiResource(_ADMISSION, "v1", plural, kind, namespaced=False)
+            found[f"{kind} {name}"] = self._read(resource, ObjectKey("", name))
+        yield from webhook_checks.of_admission(found, self._at.namespace)
+        serving = self._get(SECRETS, SERVING_SECRET)
+        yield from webhook_checks.of_serving_certificate(serving, self._now)
+
+    def _not_ready(self) -> Iterator[Finding]:
+        yield from checks.of_objects(self._objects, self._now)
 
     def _rights(self) -> Iterator[Finding]:
         account = self._at.service_account
-        deployment = self._get(DEPLOYMENTS, self._at.deployment)
-        if deployment is not None:
-            template = spec(deployment).get("template") or {}
+        words: list[str] = []
+        if self._deployment is not None:
+            template = spec(self._deployment).get("template") or {}
             account = spec(template).get("serviceAccountName") or account
+            for container in spec(template).get("containers") or ():
+                words += [str(word) for word in container.get("args") or ()]
         who = f"system:serviceaccount:{self._at.namespace}:{account}"
-        asked = [*_CORE_RIGHTS]
-        for version in self._served():
-            asked += [("patch", resource_of(version)), ("list", resource_of(version))]
-        yield from checks.of_rights(self._allowed(who, asked), who)
+        asked = operator_rights(
+            self._served,
+            namespace=self._at.namespace,
+            lease=self._at.lease if _has(words, "--enable-leader-election") else "",
+            writes_crds=_has(words, "--crd-pattern"),
+        )
+        yield from of_rights(self._allowed(who, [*asked]), who)
+
+    def _credentials(self) -> Iterator[Finding]:
+        if self._settings is not None:
+            yield from credential_checks.of_settings_credential(
+                self._settings, self._sign_in
+            )
+        named = {
+            f"{key_of(obj).namespace}/{annotations(obj)[CREDENTIAL_FROM]}": (
+                f"{obj.get('kind')} {key_of(obj)}"
+            )
+            for obj in self._objects
+            if annotations(obj).get(CREDENTIAL_FROM)
+        }
+        spaces = {key_of(obj).namespace for obj in self._objects}
+        for name in sorted({*named, *(f"{s}/{NAMESPACE_SECRET}" for s in spaces)}):
+            namespace, _, secret = name.partition("/")
+            found = self._read(SECRETS, ObjectKey(namespace, secret))
+            if found is not None:
+                yield from credential_checks.of_secret(
+                    found, SecretRules(), self._sign_in
+                )
+            elif name in named:
+                yield credential_checks.of_missing(name, named)
 
     def _azure(self) -> Iterator[Finding]:
-        if self._sign_in is None:
-            return
-        try:
-            with self._sign_in() as client:
-                path = "/subscriptions"
-                found = [*client.list(path, _SUBSCRIPTIONS_VERSION)]
-        except (ArmError, ArmTransportError, ConditionError) as failed:
-            yield error(
-                "Azure",
-                str(failed),
-                "look at the identity's secret, the proxy and the endpoint's address",
-            )
-            return
-        yield ok("Azure", f"signed in here; {len(found)} subscriptions can be read")
+        if self._own_sign_in is not None:
+            yield self._own_sign_in()
 
-    def _served(self) -> Iterable[KindVersion]:
+    @cached_property
+    def _deployment(self) -> JsonObject | None:
+        return self._get(DEPLOYMENTS, self._at.deployment)
+
+    @cached_property
+    def _settings(self) -> JsonObject | None:
+        return self._get(SECRETS, self._at.settings)
+
+    @cached_property
+    def _lease(self) -> JsonObject | None:
+        return self._get(LEASES, self._at.lease)
+
+    @cached_property
+    def _pods(self) -> Sequence[JsonObject]:
+        if self._deployment is None:
+            return []
+        labels = (spec(self._deployment).get("selector") or {}).get("matchLabels") or {}
+        selector = ",".join(f"{name}={value}" for name, value in labels.items())
+        pods = Selection(_PODS, namespace=self._at.namespace, label_selector=selector)
+        try:
+            return [*self._client.list_all(pods)]
+        except NotFoundError:
+            return []  # an API server without nodes, such as a sandbox's
+
+    @cached_property
+    def _crds(self) -> Sequence[JsonObject]:
+        return [*self._client.list_all(CUSTOM_RESOURCE_DEFINITIONS)]
+
+    @cached_property
+    def _served(self) -> Sequence[KindVersion]:
         versions = discover(self._client, self._catalogue, converts=True).versions
         # At a version that people write, whatever form the cluster keeps.
         return [self._catalogue.version(one.gvk) for one in versions.values()]
 
-    def _allowed(
-        self, who: str, asked: Iterable[tuple[str, ApiResource]]
-    ) -> Mapping[str, bool]:
-        answers = {}
-        for verb, resource in asked:
-            attributes = {
-                "verb": verb,
-                "group": resource.group,
-                "resource": resource.plural,
-            }
-            body = {"spec": {"user": who, "resourceAttributes": attributes}}
+    @cached_property
+    def _objects(self) -> Sequence[JsonObject]:
+        found: list[JsonObject] = []
+        for version in self._served:
+            found += self._client.list_all(resource_of(version))
+        return found
+
+    def _allowed(self, who: str, asked: Iterable[Right]) -> Mapping[Right, bool]:
+        """As an administrator may ask for anybody; who may not is Forbidden."""
+
+        def allowed(right: Right) -> bool:
+            body = {"spec": {"user": who, "resourceAttributes": right.attributes()}}
             review = self._client.create(_REVIEWS, body)
-            allowed = (review.get("status") or {}).get("allowed") is True
-            answers[f"{verb} {resource.full_name}"] = allowed
-        return answers
+            return (review.get("status") or {}).get("allowed") is True
+
+        questions = [*asked]
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            return dict(zip(questions, pool.map(allowed, questions), strict=True))
 
     def _get(self, resource: ApiResource, name: str) -> JsonObject | None:
+        return self._read(resource, ObjectKey(self._at.namespace, name))
+
+    def _read(self, resource: ApiResource, key: ObjectKey) -> JsonObject | None:
         try:
-            return self._client.get(resource, ObjectKey(self._at.namespace, name))
+            return self._client.get(resource, key)
         except NotFoundError:
             return None
+
+
+def _has(words: Iterable[str], name: str) -> bool:
+    """Whether an argument is given, and not as `=false`."""
+    return any(
+        word.partition("=")[0] == name and word.partition("=")[2] != "false"
+        for word in words
+    )

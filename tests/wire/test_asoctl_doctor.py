@@ -2,14 +2,21 @@
 
 import base64
 import json
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
 from kubeapi import kube_server
 
 from asoreconcile.catalogue.crd import crd
+from asoreconcile.certificates import Authority
 from asoreconcile.cmd.asoctl import main
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.diagnosis.finding import warning
+from asoreconcile.controllers.diagnosis.fixes import mend
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
 from asoreconcile.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 
@@ -134,6 +141,199 @@ def test_azure_is_asked_when_wanted(cluster, tmp_path, monkeypatch):
     assert found["level"] == "ok", found
     assert refused["level"] == "error"
     assert "wrong" not in str(refused)
+
+
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+NAME = "virtualnetworks.network.azure.com"
+OLD, NEW = "v1api20240301", "v20250301"
+
+
+@pytest.fixture
+def moved(cluster):
+    """A kind whose storage version has moved, an hour ago, and an object from before."""
+    cluster.kube.clock.offset_seconds = -3600.0
+    old = crd(VNET, versions=[OLD], storage=OLD)
+    cluster.post(CRDS, old).expect(201)
+    networks = f"/apis/network.azure.com/{OLD}/namespaces/default/virtualnetworks"
+    obj = {
+        "apiVersion": f"network.azure.com/{OLD}",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "a"},
+        "spec": {"location": "westeurope", "owner": {"name": "rg"}},
+    }
+    cluster.post(networks, obj).expect(201)
+    there = cluster.get(f"{CRDS}/{NAME}").json
+    new = crd(VNET, versions=[OLD, NEW], storage=NEW)["spec"]
+    cluster.put(f"{CRDS}/{NAME}", there | {"spec": new}).expect(200)
+    cluster.kube.journal.clear()
+    return cluster
+
+
+def listed(cluster):
+    return cluster.get(f"{CRDS}/{NAME}").json["status"]["storedVersions"]
+
+
+def changing(cluster):
+    """Requests that changed something: no dry run, no review."""
+    return [
+        served.path
+        for served in cluster.kube.journal
+        if served.method in ("POST", "PUT", "PATCH", "DELETE")
+        and "reviews" not in served.path
+        # A dry run: a test says that it leaves nothing.
+        and not served.path.endswith("/configmaps")
+    ]
+
+
+def test_nothing_changes_without_fix_and_with_a_dry_run(moved):
+    text = doctor().stdout
+    assert "[--fix drop-stored-versions]" in text
+    dry = doctor("--fix", "all", "--dry-run").stdout
+    assert f"=> drop-stored-versions: would write each object of {NAME} once" in dry
+    assert "done" not in dry.replace("not done", "")
+    assert listed(moved) == [OLD, NEW]
+    assert changing(moved) == []
+
+
+def test_a_fix_is_said_first_then_done_and_not_needed_again(moved):
+    text = doctor("--fix", "drop-stored-versions").stdout
+    before = text.index(f"=> drop-stored-versions: write each object of {NAME}")
+    assert before < text.index("=> drop-stored-versions: done: 1 objects stored in")
+    assert "1 mended" in text
+    assert listed(moved) == [NEW]
+    again = doctor("--fix", "drop-stored-versions").stdout
+    assert "=>" not in again
+
+
+def test_a_fix_that_fails_leaves_the_finding(moved):
+    moved.kube.faults.fail(verb="patch", resource=NAME, status=403)
+    text = doctor("--fix", "drop-stored-versions").stdout
+    assert "=> drop-stored-versions: not done: " in text
+    assert "mended" not in text
+    assert listed(moved) == [OLD, NEW]
+
+
+def test_an_authority_that_ended_is_taken_away_and_a_good_one_is_not(cluster):
+    def bundle(days):
+        began = datetime.now(UTC) - timedelta(days=100)
+        pem = Authority.make("ca", now=began, days=100 + days).pem
+        return base64.b64encode(pem).decode()
+
+    def convert_by(text):
+        there = cluster.get(f"{CRDS}/resourcegroups.resources.azure.com").json
+        there["spec"]["conversion"] = {
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {
+                    "caBundle": text,
+                    "service": {"namespace": NAMESPACE, "name": "hook", "path": "/c"},
+                },
+            },
+        }
+        cluster.put(f"{CRDS}/{there['metadata']['name']}", there).expect(200)
+
+    def kept():
+        there = cluster.get(f"{CRDS}/resourcegroups.resources.azure.com").json
+        return there["spec"]["conversion"]["webhook"]["clientConfig"].get("caBundle")
+
+    convert_by(good := bundle(200))
+    doctor("--fix", "all")
+    assert kept() == good
+    convert_by(bundle(-1))
+    text = doctor("--fix", "remove-ca-bundle").stdout
+    assert "=> remove-ca-bundle: done: removed" in text
+    assert not kept()
+
+
+def test_a_restart_is_that_of_kubectl_rollout(cluster):
+    labels = {"app": "aso"}
+    deployment = {
+        "metadata": {"name": "azureserviceoperator-controller-manager"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "manager", "image": "asoreconcile"}]},
+            },
+        },
+    }
+    apps = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+    cluster.post(apps, deployment).expect(201)
+    name = f"{NAMESPACE}/azureserviceoperator-controller-manager"
+    found = warning("settings", "late", "restart", fix="restart-operator", target=name)
+    client = KubeClient(load(), user_agent="tests")
+    with closing(client):
+        for minute in (1, 2):
+            now = datetime(2026, 11, 1, 12, minute, tzinfo=UTC)
+            assert "a rollout has begun" in mend(client, found, now=now)
+            there = cluster.get(f"{apps}/{deployment['metadata']['name']}").json
+            notes = there["spec"]["template"]["metadata"]["annotations"]
+            restarted = notes["kubectl.kubernetes.io/restartedAt"]
+            assert restarted == f"2026-11-01T12:0{minute}:00+00:00"
+    # What else the template has is as it was.
+    assert there["spec"]["template"]["metadata"]["labels"] == labels
+
+
+def test_the_clock_of_the_cluster_is_compared(cluster):
+    assert findings()["clock"][0]["level"] == "ok"
+    maps = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+    assert cluster.get(maps).json["items"] == []
+    cluster.kube.clock.offset_seconds = -3600.0
+    (found,) = findings()["clock"]
+    assert "s ahead of the API server" in found["text"]
+
+
+def test_each_credential_in_use_is_tried(cluster, tmp_path, monkeypatch):
+    with ArmServer() as azure:
+        azure.write_ca(tmp_path / "ca.pem")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+        given = azure.settings()
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+
+        def secret(name, namespace, **values):
+            encoded = {
+                key: base64.b64encode(text.encode()).decode()
+                for key, text in {**given, **values}.items()
+            }
+            cluster.post(
+                f"/api/v1/namespaces/{namespace}/secrets",
+                {"metadata": {"name": name}, "data": encoded},
+            ).expect(201)
+
+        secret("aso-controller-settings", NAMESPACE)
+        secret("expired", "default", AZURE_CLIENT_SECRET="hunter2")
+        for name, credential in (("a", "expired"), ("b", "missing")):
+            note = {"serviceoperator.azure.com/credential-from": credential}
+            group = {
+                "apiVersion": "resources.azure.com/v1api20200601",
+                "kind": "ResourceGroup",
+                "metadata": {"name": name, "annotations": note},
+                "spec": {"location": "westeurope"},
+            }
+            cluster.post(GROUPS, group).expect(201)
+        found = findings("--azure")["credentials"]
+    texts = [(one["level"], one["text"]) for one in found]
+    assert texts[0] == (
+        "ok",
+        "the operator's settings signs in, and reads 1 subscriptions",
+    )
+    assert texts[1][0] == "error"
+    assert texts[1][1].startswith("Secret default/expired: ")
+    assert texts[2][1].startswith("Secret default/missing is not there")
+    assert "hunter2" not in str(found)
+
+
+def test_all_that_is_found_says_how_to_mend_it(moved):
+    for listed_ in findings("--azure").values():
+        for one in listed_:
+            assert one["level"] == "ok" or one["mend"], one
+
+
+def test_a_wrong_call_says_what_to_write():
+    assert "give --fix NAME" in doctor("--dry-run").stderr
+    assert doctor("--fix", "everything").exit_code == 2
 
 
 def test_a_cluster_that_does_not_answer(tmp_path, monkeypatch):

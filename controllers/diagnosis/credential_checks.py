@@ -1,0 +1,109 @@
+"""The credentials in use: whether each can be read, and signs in. No value is shown."""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+
+from asoreconcile.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
+from asoreconcile.arm.credentials_identity_file import IdentityFile
+from asoreconcile.arm.credentials_secret import (
+    SecretRules,
+    credential_in,
+    secret_values,
+)
+from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.controllers.diagnosis.finding import (
+    Finding,
+    error,
+    ok,
+    unknown,
+    warning,
+)
+from asoreconcile.controllers.settings import SettingsError, from_environment
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.objects import JsonObject, key_of
+from asoreconcile.redaction import know, redact
+
+Try = Callable[[CredentialSource], int]
+"""Signs in, and says how many subscriptions can be read; raises CredentialError,
+ArmError, ArmTransportError."""
+
+_OF_ITS_PLACE = (ManagedIdentity, WorkloadIdentity, IdentityFile)
+
+
+def of_secret(
+    secret: JsonObject, rules: SecretRules, try_: Try | None
+) -> Iterator[Finding]:
+    """One Secret that objects sign in with. Blocking where `try_` asks Azure; None
+    only reads the Secret.
+    """
+    name = f"Secret {key_of(secret)}"
+    data = {
+        key: base64.b64decode(value)
+        for key, value in (secret.get("data") or {}).items()
+    }
+    for value in secret_values(data):
+        know(value, namespace=key_of(secret).namespace)
+    try:
+        source = credential_in(data, rules, origin=name)
+    except CredentialError as wrong:
+        yield error("credentials", f"{name}: {wrong}", "mend the keys of the Secret")
+        return
+    yield from _tried(name, source, try_, namespace=key_of(secret).namespace)
+
+
+def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Finding]:
+    """The operator's own, in its settings; settings that are wrong say so elsewhere."""
+    values = {
+        key: base64.b64decode(value).decode(errors="replace")
+        for key, value in (secret.get("data") or {}).items()
+    }
+    namespace = key_of(secret).namespace
+    try:
+        settings = from_environment({"POD_NAMESPACE": namespace, **values})
+    except SettingsError:
+        return
+    if settings.credential is None:
+        yield warning(
+            "credentials",
+            "the settings have no credential",
+            "give each namespace a Secret aso-credential, or set AZURE_SUBSCRIPTION_ID "
+            "and a sign-in in the settings",
+        )
+        return
+    yield from _tried("the operator's settings", settings.credential, try_)
+
+
+def of_missing(name: str, users: Mapping[str, str]) -> Finding:
+    """users: an object that names the Secret, by Secret."""
+    return error(
+        "credentials",
+        f"Secret {name} is not there, and {users[name]} is to sign in with it",
+        "create it in that namespace, or take the annotation away",
+    )
+
+
+def _tried(
+    name: str, source: CredentialSource, try_: Try | None, *, namespace: str = ""
+) -> Iterator[Finding]:
+    if try_ is None:
+        yield ok("credentials", f"{name} can be read; --azure tries to sign in")
+    elif isinstance(source, _OF_ITS_PLACE):
+        yield unknown(
+            "credentials",
+            f"{name} is an identity of the pod or its machine",
+            "it can be tried there alone: run `asoctl doctor --azure` in a pod of the "
+            "operator",
+        )
+    else:
+        try:
+            count = try_(source)
+        except (ArmError, ArmTransportError, AsoreconcileError) as failed:
+            yield error(
+                "credentials",
+                f"{name}: {redact(str(failed), namespace=namespace)}",
+                "look whether the client secret or certificate has expired, and at the "
+                "proxy and the endpoint's address",
+            )
+            return
+        yield ok("credentials", f"{name} signs in, and reads {count} subscriptions")

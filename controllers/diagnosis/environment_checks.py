@@ -1,0 +1,111 @@
+"""Clocks, proxies and versions, from what was read to findings. Pure."""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from asoreconcile.controllers.diagnosis.finding import Finding, error, ok, warning
+from asoreconcile.objects import JsonObject, dig
+
+# Tokens are refused from five minutes on, leases are taken over after 15 s.
+_CLOCK_OFF_SECONDS = 10.0
+_TAG = re.compile(r":v?(\d+\.\d+\.\d+)[^/]*$")
+# The first whose discovery of all kinds is in the form that the operator asks for.
+_OLDEST_MINOR = 30
+
+
+def of_clocks(
+    server: datetime, here: datetime, renewed: datetime | None
+) -> Iterator[Finding]:
+    """Whether clocks agree. server: the API server's; here: this machine's; renewed:
+    when the leader renewed its lease, by its own clock.
+    """
+    off = (here - server).total_seconds()
+    if abs(off) > _CLOCK_OFF_SECONDS:
+        ahead = "ahead of" if off > 0 else "behind"
+        yield warning(
+            "clock",
+            f"this machine is {abs(off):.0f} s {ahead} the API server",
+            "set the clock (NTP): ages shown here are wrong by as much, and sign-ins "
+            "fail from five minutes on",
+        )
+    ahead_of_server = (renewed - server).total_seconds() if renewed else 0.0
+    if ahead_of_server > _CLOCK_OFF_SECONDS:
+        yield error(
+            "clock",
+            f"the leader's node is {ahead_of_server:.0f} s ahead of the API server",
+            "set the clock of its node (NTP): certificates and tokens depend on it",
+        )
+    elif abs(off) <= _CLOCK_OFF_SECONDS:
+        yield ok("clock", "the clocks agree")
+
+
+def of_proxies(
+    deployment: JsonObject, cluster_ip: str, here: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Whether a proxy stands between the operator and the API server. here: this
+    machine's environment. No address of a proxy is shown: it may have a password.
+    """
+    containers = dig(deployment, "spec.template.spec.containers") or ()
+    for container in containers:
+        given = {
+            str(one.get("name")).lower(): str(one.get("value") or "")
+            for one in container.get("env") or ()
+        }
+        if not (given.get("https_proxy") or given.get("http_proxy")):
+            continue
+        if cluster_ip and not _is_exempt(cluster_ip, given.get("no_proxy", "")):
+            yield error(
+                "proxies",
+                f"container {container.get('name')} asks the API server through its "
+                "proxy",
+                f"add {cluster_ip} and .svc to its NO_PROXY",
+            )
+        else:
+            yield ok("proxies", "the operator asks Azure through a proxy")
+    if any(here.get(name) for name in ("HTTPS_PROXY", "https_proxy")):
+        yield ok("proxies", "this machine asks through a proxy (HTTPS_PROXY)")
+
+
+def of_versions(
+    server: JsonObject, images: Sequence[str], own: str
+) -> Iterator[Finding]:
+    """Whether the API server, the operator and this program go together. server: the
+    answer of /version. own: this program's version.
+    """
+    minor = re.match(r"\d+", str(server.get("minor", "")))
+    if server.get("major") == "1" and minor and int(minor[0]) < _OLDEST_MINOR:
+        yield error(
+            "versions",
+            f"Kubernetes {server.get('gitVersion')} has no discovery in version 2, "
+            "which the operator finds its kinds by",
+            f"upgrade the cluster to 1.{_OLDEST_MINOR} or later",
+        )
+    for image in sorted(set(images)):
+        if not (tag := _TAG.search(image)) or "asoreconcile" not in image:
+            continue
+        if _numbers(tag[1]) != _numbers(own):
+            older = "older" if _numbers(tag[1]) < _numbers(own) else "newer"
+            yield warning(
+                "versions",
+                f"the operator ({image}) is {older} than this program ({own})",
+                f"look with asoctl {tag[1]}, or upgrade the operator",
+            )
+
+
+def _is_exempt(address: str, no_proxy: str) -> bool:
+    """Whether NO_PROXY names an IP address: itself, its network, or everything."""
+    for part in (one.strip() for one in no_proxy.split(",")):
+        if part in ("*", address):
+            return True
+        try:
+            if ipaddress.ip_address(address) in ipaddress.ip_network(part):
+                return True
+        except ValueError:
+            continue  # a name
+    return False
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

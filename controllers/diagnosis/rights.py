@@ -1,0 +1,90 @@
+"""What the shipped roles let the operator do, right by right. Pure.
+
+`deploy/rbac.yaml` says the same; a test compares them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.controllers.diagnosis.finding import Finding, error, ok
+from asoreconcile.objects import JsonObject
+
+_SHOWN = 5
+
+
+@attrs.frozen
+class Right:
+    """A question to the API server. namespace, name: "" is any."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        below = f"/{self.subresource}" if self.subresource else ""
+        place = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {resource}{below}{place}"
+
+    def attributes(self) -> JsonObject:
+        """`resourceAttributes` of an access review, without what is empty."""
+        return {name: value for name, value in attrs.asdict(self).items() if value}
+
+
+def operator_rights(
+    served: Iterable[KindVersion],
+    *,
+    namespace: str,
+    lease: str = "",
+    writes_crds: bool = False,
+) -> Iterator[Right]:
+    """What an operator needs for the kinds that the cluster serves.
+
+    namespace: its own. lease: of the leader's election, "" without one. writes_crds:
+    it installs CRDs, or tells the API server to trust its webhooks.
+    """
+    for resource in ("secrets", "configmaps"):
+        for verb in ("get", "list", "watch", "create", "patch"):
+            yield Right(verb, "", resource)
+    for verb in ("create", "patch"):
+        yield Right(verb, "", "events")
+    for version in served:
+        for verb in ("get", "list", "watch", "patch"):
+            yield Right(verb, version.gvk.group, version.plural)
+        yield Right("patch", version.gvk.group, version.plural, "status")
+    for verb in ("list", "watch"):
+        yield Right(verb, "", "namespaces")
+        yield Right(verb, "apiextensions.k8s.io", "customresourcedefinitions")
+    if lease:
+        leases = "coordination.k8s.io", "leases"
+        yield Right("create", *leases, namespace=namespace)
+        for verb in ("get", "list", "watch", "update"):
+            yield Right(verb, *leases, namespace=namespace, name=lease)
+    if writes_crds:
+        crds = "apiextensions.k8s.io", "customresourcedefinitions"
+        yield Right("create", *crds)
+        for version in served:
+            name = f"{version.plural}.{version.gvk.group}"
+            yield Right("get", *crds, name=name)
+            yield Right("patch", *crds, name=name)
+            yield Right("patch", *crds, "status", name=name)
+
+
+def of_rights(allowed: Mapping[Right, bool], who: str) -> Iterator[Finding]:
+    """allowed: what the API server answered."""
+    lacking = sorted({str(right) for right, answer in allowed.items() if not answer})
+    if lacking:
+        yield error(
+            "rights",
+            f"{who} may not {', '.join(lacking[:_SHOWN])}"
+            + (f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""),
+            "apply deploy/rbac.yaml (by Helm: upgrade the release), and look at the "
+            "bindings",
+        )
+    elif allowed:
+        yield ok("rights", f"{who} may do what the operator does")

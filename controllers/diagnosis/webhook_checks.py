@@ -1,0 +1,161 @@
+"""Webhooks and their certificates, from objects to findings. Pure."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from asoreconcile.certificates import load_all
+from asoreconcile.controllers.crd_plan import INJECTED
+from asoreconcile.controllers.diagnosis.finding import (
+    REMOVE_CA_BUNDLE,
+    Finding,
+    error,
+    ok,
+    warning,
+)
+from asoreconcile.objects import JsonObject, annotations, key_of
+
+_SOON = timedelta(days=14)
+
+
+def ends_of_bundle(bundle: str) -> datetime | None:
+    """When the last authority of a caBundle (base64 of PEM) ends; None for none that
+    can be read.
+    """
+    try:
+        found = load_all(base64.b64decode(bundle))
+        return max((c.not_valid_after_utc for c in found), default=None)
+    except ValueError:
+        return None
+
+
+def of_conversions(crds: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
+    """Whether the API server trusts somebody to convert each kind, and how long."""
+    bundles: dict[str, str] = {}
+    for crd in crds:
+        webhook = _conversion(crd)
+        if webhook is None:
+            continue
+        bundle = str((webhook.get("clientConfig") or {}).get("caBundle") or "")
+        yield from _of_conversion(crd, bundle, now)
+        if bundle:
+            bundles.setdefault(bundle, key_of(crd).name)
+    for bundle, name in bundles.items():
+        ends = ends_of_bundle(bundle)
+        if ends is not None and timedelta() < ends - now < _SOON:
+            yield warning(
+                "webhooks",
+                f"the authority for the conversion of {name} ends at {ends:%Y-%m-%d}",
+                "the operator renews its own; one of yours is yours to renew",
+            )
+    if len(bundles) > 1:
+        yield warning(
+            "webhooks",
+            f"the API server knows {len(bundles)} authorities for conversions",
+            "two operators may serve webhooks: one of them should be in mode watchers",
+        )
+
+
+def _of_conversion(crd: JsonObject, bundle: str, now: datetime) -> Iterator[Finding]:
+    name, text = key_of(crd).name, ""
+    is_injected = INJECTED in annotations(crd)
+    if not bundle:
+        yield error(
+            "webhooks",
+            f"the API server has no authority for the conversion of {name}",
+            "the operator writes it once it is ready; with cert-manager's certificates "
+            "look at its CA injector",
+        )
+        return
+    ends = ends_of_bundle(bundle)
+    if ends is None:
+        text = f"the authority for the conversion of {name} cannot be read"
+    elif ends < now:
+        text = f"the authority for the conversion of {name} ended at {ends:%Y-%m-%d}"
+    if text and is_injected:
+        yield error("webhooks", text, "look at cert-manager's Certificate and injector")
+    elif text:
+        yield error(
+            "webhooks",
+            text,
+            "remove `caBundle` there: a running operator writes its own",
+            fix=REMOVE_CA_BUNDLE,
+            target=name,
+        )
+
+
+def of_admission(
+    configurations: Mapping[str, JsonObject | None], namespace: str
+) -> Iterator[Finding]:
+    """Whether objects are looked at as they are written. configurations: the two of
+    the operator by kind and name, None for one that is not there.
+    """
+    there = {name: one for name, one in configurations.items() if one is not None}
+    if not there:
+        yield ok(
+            "webhooks",
+            "no admission webhooks: wrong objects are refused by a condition",
+        )
+        return
+    if missing := sorted(configurations.keys() - there.keys()):
+        yield warning(
+            "webhooks",
+            f"there is no {', '.join(missing)}",
+            "apply deploy/webhooks.yaml, which has both",
+        )
+    for name, configuration in there.items():
+        hooks = configuration.get("webhooks") or ()
+        clients = [hook.get("clientConfig") or {} for hook in hooks]
+        if not all(client.get("caBundle") for client in clients):
+            yield error(
+                "webhooks",
+                f"the API server has no authority for {name}: it refuses every write",
+                "the operator writes it once it is ready, where it serves webhooks "
+                "(--webhook-port) and may patch the configuration",
+            )
+        places = {str((c.get("service") or {}).get("namespace", "")) for c in clients}
+        if others := sorted(places - {"", namespace}):
+            yield warning(
+                "webhooks",
+                f"{name} asks an operator in {', '.join(others)}",
+                "look whether it is the one you mean: --operator-namespace",
+            )
+
+
+def of_serving_certificate(
+    secret: JsonObject | None, now: datetime
+) -> Iterator[Finding]:
+    """How long the webhooks' own certificate holds; nothing where there is none."""
+    if secret is None:
+        return
+    text = str((secret.get("data") or {}).get("tls.crt") or "")
+    ends, name = ends_of_bundle(text), str(key_of(secret))
+    if ends is None:
+        yield error(
+            "webhooks",
+            f"the certificate in Secret {name} cannot be read",
+            f"delete it: `kubectl delete secret -n {key_of(secret).namespace} "
+            f"{key_of(secret).name}`; the operator makes a new one",
+        )
+    elif ends < now:
+        yield error(
+            "webhooks",
+            f"the webhooks' certificate in {name} ended at {ends:%Y-%m-%d}",
+            "look whether a leader runs, which renews it, and at its log",
+        )
+    elif ends - now < timedelta(days=1):
+        yield warning(
+            "webhooks",
+            f"the webhooks' certificate in {name} ends at {ends:%Y-%m-%d %H:%M}",
+            "look whether a leader runs, which renews it, and at its log",
+        )
+    else:
+        yield ok("webhooks", f"the webhooks' certificate holds until {ends:%Y-%m-%d}")
+
+
+def _conversion(crd: JsonObject) -> JsonObject | None:
+    conversion = (crd.get("spec") or {}).get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return None
+    webhook: JsonObject = conversion.get("webhook") or {}
+    return webhook
