@@ -43,8 +43,8 @@ def client_context(
 class FileContext:
     """A context over files, with what is in them now. Safe from any thread.
 
-    What is loaded into it is shown to new handshakes; open connections go on with what
-    they were greeted with. What cannot be used leaves what was there.
+    What is loaded into it is shown to new handshakes; open connections keep what
+    they had. What cannot be used leaves what was there.
     """
 
     def __init__(

@@ -255,7 +255,7 @@ class AppliedManifests:
 def read(
     catalogue: Catalogue, paths: Iterable[str | Path], *, all_versions: bool = False
 ) -> AppliedManifests:
-    """An estate from files and folders. Raises ManifestError, EstateError."""
+    """Manifests from files and folders. Raises ManifestError, EstateError."""
     return AppliedManifests(catalogue, read_manifests(paths), all_versions=all_versions)
 
 

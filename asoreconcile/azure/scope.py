@@ -68,8 +68,8 @@ class Connection:
     def require_subscription_of(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error) for another one: R8.6.
 
-        To a stranger Azure says that a resource is not there, which must not be taken
-        for its end.
+        To a credential of another subscription Azure says that a resource is not
+        there, which must not be taken for its end.
         """
         stated = ids.subscription_of(arm_id)
         if stated is not None and stated.lower() != self.subscription_id.lower():

@@ -63,6 +63,7 @@ def to_spec(
     walk = _Walk(secret_name, reference)
     schema = version.spec_schema
     spec = walk.object(version.table, schema, body, "spec")
+    # Kinds whose name is fixed have no field for it.
     if "azureName" in schema.get("properties", {}):
         spec = {"azureName": name, **spec}
     walk.report_missing(version.table, schema, spec)
@@ -102,6 +103,8 @@ class _Walk:
                 continue
             out[field.source] = value
             taken.add(field.path)
+        # Azure shows no secret, and without its reference the manifest would be
+        # refused.
         for name in schema.get("required", ()):
             found = _field_of(table, name)
             if name not in out and found and found.conversion == "secret":
@@ -125,6 +128,7 @@ class _Walk:
                 if _is_leaf(field.table, schema, body):
                     inner = f"{at}.{field.source}"
                     return {field.source: self.object(field.table, schema, body, inner)}
+        # A newer Azure may know a variant that this version does not.
         self._leave(at, f"is none of {', '.join(table.leaves)}")
         return {}
 
@@ -231,6 +235,7 @@ def _spelled(schema: JsonObject, given: Any) -> Any:
         for allowed in schema.get("enum", ()):
             if isinstance(allowed, str) and allowed.casefold() == given.casefold():
                 return allowed
+        # Providers answer some numbers as texts, and the other way round below.
         if given.isdigit() and schema.get("type") == "integer":
             return int(given)
     if isinstance(given, bool):

@@ -38,6 +38,7 @@ def _written_once(
     old: JsonObject, new: JsonObject, at: str, name: str
 ) -> Iterator[Problem]:
     was, now = old.get("azureName"), new.get("azureName")
+    # Not where it was empty: the default that is filled in is the name in use.
     if was and was != now:
         yield _refused("spec.azureName", was, now, at)
     elif not was and now and name and str(now).casefold() != name.casefold():

@@ -92,6 +92,8 @@ def convert(
     that is always so: it will be written again.
     """
     try:
+        # A copy: what a projection leaves as it is would else be shared with the
+        # caller.
         return _converted(kind, copy_json(obj), to, lenient=lenient)
     except (ConversionDataError, UnknownVersionError) as error:
         own = gvk_of(obj).version
@@ -154,6 +156,7 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
         return obj
     spec = obj.get("spec")
     brought = _carried(kind, source, obj, spec)
+    # The author's version was read from it above; no version of the catalogue has it.
     if source.stored and isinstance(spec, dict):
         spec = {k: v for k, v in spec.items() if k != ORIGINAL_VERSION}
     left: dict[str, Tree] = {}
@@ -225,6 +228,8 @@ def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> Jso
     meta = dict(made.get("metadata") or {})
     notes = {k: v for k, v in given.items() if k != CARRIED}
     if target.stored:
+        # An object without a spec, such as one that is only patched in its status,
+        # stays so.
         if isinstance(made.get("spec"), dict):
             made["spec"] = {**made["spec"], ORIGINAL_VERSION: authored}
     else:

@@ -82,6 +82,7 @@ class Tree:
         for index, mark, tree in self.items:
             same = [i for i, m in free.items() if m == mark]
             if same:
+                # Items may look alike, and most edits move them little.
                 nearest = min(same, key=lambda i: abs(i - index))
                 found[nearest] = tree
                 del free[nearest]

@@ -28,6 +28,7 @@ def with_defaults(
     added: JsonObject = {}
     content = spec(obj)
     if "azureName" in version.spec_schema.get("properties", {}):
+        # Other names follow from the object and come out the same each time.
         kept = claimed_name if is_named_by_uuid(version.group_kind) else ""
         name = content.get("azureName") or kept or azure_name(version, obj)
         if name and not content.get("azureName"):

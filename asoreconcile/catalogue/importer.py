@@ -215,6 +215,7 @@ def _mark_unions(status: JsonObject, table: JsonObject, tables: JsonObject) -> N
     if "disc" in table:
         discriminator, values = table["disc"]
         by_fold = {name.casefold(): name for name in properties}
+        # By value and not by name: leaves are called otherwise in some statuses.
         status["union"] = [
             discriminator,
             {

@@ -41,6 +41,7 @@ def inputs_of(version: KindVersion, spec: JsonObject) -> tuple[InputReference, .
 
 
 def _object(table: Table, value: Any, at: str) -> Iterator[InputReference]:
+    # Compiled into the table, so that most of a spec is never walked.
     if not table.takes_inputs or not isinstance(value, dict):
         return
     for field in table.fields:

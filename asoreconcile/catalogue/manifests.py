@@ -186,6 +186,7 @@ class _Loader(_BaseLoader):
                 if key in own:
                     raise _error(f"key {key!r} is given twice", key_node)
                 own.add(key)
+        # Only now: keys that come by a merge may be given a second time.
         self.flatten_mapping(node)
         # What a merge key brings in now stands first: the mapping's own keys win.
         return {

@@ -25,6 +25,7 @@ def arm_id(
     """
     if not name:
         raise PathError(f"the Azure name of this {version.gvk.kind} is not known")
+    # With a slash or `..` the PUT would reach another resource than the one named.
     if problem := ids.segment_problem(name):
         raise PathError(f"no resource can be called {name!r}: the name {problem}")
     if version.scope == "Location":

@@ -57,6 +57,8 @@ def match(patterns: str | Iterable[str], kinds: Sequence[Kind]) -> Matched:
     chosen: set[str] = set()
     unmatched = []
     for glob in filter(None, globs):
+        # Over all kinds, also those chosen before: a glob that adds nothing is still
+        # right.
         regex = _regex(glob)
         hits = {str(kind) for kind in kinds if regex.fullmatch(str(kind))}
         chosen |= hits

@@ -62,6 +62,7 @@ class _Mapping:
         out: JsonObject = {}
         for field in table.fields:
             self._field(field, value, out, table, at)
+        # After all fields: what is sent where nothing was given depends on what was.
         for path, zero in table.absent:
             parent = dig_path(out, path[:-1])
             if isinstance(parent, dict) and parent.get(path[-1]) is None:
@@ -86,6 +87,7 @@ class _Mapping:
             return
         # A container is sent as soon as one of its fields is given, even an empty one.
         parent = enclosing(out, field.path)
+        # Two fields of one property: the later one counts where the first says nothing.
         if field.fallback and parent.get(field.path[-1]) is not None:
             return
         at = f"{at}.{field.source}"

@@ -84,6 +84,8 @@ class Projection:
         self, value: Any, schema: JsonObject, own: JsonObject, at: SpecPath
     ) -> bool:
         """Whether nothing about a value changes, as is mostly so: see `unchanged`."""
+        # Schemas are large and shared, so that their ids stand for them; `_Checked`
+        # keeps them alive, or an id could be given to another.
         key = (id(own), id(schema), at)
         known = self._checks.get(key)
         if known is None:
@@ -149,6 +151,7 @@ class Projection:
                 if left:
                     trees[target] = left
             elif target is None or target not in made:
+                # What no version in sight knows travels on as the text it is.
                 bag.setdefault(name, text)
         if self.to_stored and bag:
             made[BAG] = bag
@@ -244,6 +247,7 @@ class Projection:
             moved = move.apply(given)
             if moved is not None:
                 return move.target, moved
+        # As for ASO: there, names that differ in case are different fields.
         if self.from_stored or self.to_stored:
             return None, given
         spelt = plain(name)
@@ -288,6 +292,7 @@ class Projection:
         made = [item for item, _ in projected]
         if (
             self.to_stored
+            # ASO's struct always has the field: our stored form is to be alike.
             and at[-1:] == (IDENTITIES,)
             and "reference" in _fields(inner)
         ):

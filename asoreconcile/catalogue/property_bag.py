@@ -89,6 +89,7 @@ def _in_go_order(value: Any, schema: JsonObject) -> Any:
     if isinstance(value, list):
         items = schema.get("items", {})
         return [_in_go_order(item, items) for item in value]
+    # Go writes such a number without a fraction up to this size.
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if not isinstance(value, dict):
@@ -97,6 +98,8 @@ def _in_go_order(value: Any, schema: JsonObject) -> Any:
     inner: JsonObject = schema.get("additionalProperties", {})
     if "additionalProperties" in schema:
         names = sorted(value)
+    # Go keeps the order of the struct; the byte must be ASO's, or it would see a
+    # change.
     elif order := _GO_STRUCTS.get(frozenset(known)):
         names = [n for n in order if n in value] + [n for n in value if n not in order]
     else:

@@ -128,6 +128,7 @@ def render(
         )
         found += [f"{_label(manifest)}: {text}" for text in texts]
         requests += [request] if request else []
+        # An object that only reads may share a resource with the one that manages it.
         if request and annotations(manifest.obj).get(_POLICY) != "skip":
             named = gvk.group_kind, key_of(manifest.obj)
             by_id[ids.key(request.path)].setdefault(named, manifest)

@@ -229,6 +229,7 @@ class Resolution:
             str(owner.get("group") or ""), str(owner.get("kind") or "")
         )
         key = _key(key_of(obj).namespace, str(owner.get("name") or ""))
+        # The given owner is for manifests whose own is not among them.
         if self._answers.owner and (group_kind, key) not in self._objects:
             return self._answers.owner
         try:
@@ -253,6 +254,7 @@ class Resolution:
         if found is None:
             return None
         data = {k: _decoded(name, k, v) for k, v in (found.get("data") or {}).items()}
+        # As the API server merges them: stringData wins.
         return {**data, **(found.get("stringData") or {})}
 
     def _check_kind(self, group_kind: GroupKind) -> None:

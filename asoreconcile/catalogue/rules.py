@@ -19,6 +19,7 @@ RULES = "x-kubernetes-validations"
 _ID_PARTS = ("group", "kind", "name")
 _NAME = "azureName"
 _ONCE = "{} cannot change once the resource is in Azure"
+# Before Azure has reported an id there is no resource, and anything may change.
 _NEW = "!has(oldSelf.status) || !has(oldSelf.status.id)"
 _ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"))
 _WORDS = re.compile(
@@ -59,6 +60,7 @@ def _object(table: Table, schema: JsonObject) -> JsonObject:
 
 
 def _field(field: Field, schema: JsonObject) -> JsonObject:
+    # A rule inside a list costs for each item, and no list here has a known end.
     if field.nesting:
         return schema
     if field.table is not None:

@@ -50,6 +50,7 @@ class Shapes:
             return self._object(shape)
         known = self._expanded.get(shape)
         if known is None:
+            # Without a lock: two threads make equal ones, and either may stay.
             known = self._expanded[shape] = self._text(shape)
         return known
 
@@ -117,6 +118,7 @@ class ShapeWriter:
         if not named and not shared and length <= _INLINE_LENGTH:
             return shape
         name = "s" + hashlib.sha256(orjson.dumps(shape)).hexdigest()[:8]
+        # Eight digits may be the same by chance, if seldom: then it is noticed here.
         if self.named.setdefault(name, shape) != shape:
             raise ValueError(f"two shapes have the digest {name}: lengthen it")
         return "@" + name

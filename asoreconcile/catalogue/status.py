@@ -67,6 +67,7 @@ def _keyworded(shapes: Shapes, shape: JsonObject, value: Any) -> Any:
 def _scalar(kind: str, value: Any) -> Any:
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
+    # In Python a bool is an int, and the API server would refuse `true` for a number.
     if isinstance(value, bool) and kind != "boolean":
         return _ABSENT
     return value if isinstance(value, _TYPES[kind]) else _ABSENT
@@ -115,6 +116,7 @@ def _with_leaf(union: Any, body: JsonObject) -> JsonObject:
 def _found(properties: JsonObject, body: JsonObject) -> Iterator[tuple[str, Any, Any]]:
     """Name, shape and ARM value of each status property that ARM gave a value."""
     inner = body.get("properties")
+    # A kind whose status has a field of that name shows it whole.
     if not isinstance(inner, dict) or "properties" in properties:
         inner = {}
     for name, child in properties.items():

@@ -36,6 +36,7 @@ def _relaxed(schema: JsonObject, made: dict[int, JsonObject]) -> JsonObject:
 
 
 def _relax(schema: JsonObject, made: dict[int, JsonObject]) -> JsonObject:
+    # No `required` either: an older object lacks what a newer version demands.
     relaxed = {k: schema[k] for k in ("type", _ANY) if k in schema}
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:

@@ -47,6 +47,7 @@ def unchanged(
         case "boolean":
             return _is_boolean
         case "array" | "map":
+            # Each item gets a reference, if only an empty one: see `projection`.
             if to_stored and at[-1:] == (IDENTITIES,):
                 return _never
             inner = "items" if here == "array" else "additionalProperties"

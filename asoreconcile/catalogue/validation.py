@@ -149,8 +149,9 @@ def _owner_id_problems(version: KindVersion, arm_id: str) -> Iterator[Problem]:
 
 
 def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
-    """11b: three different mistakes, three messages; "" when the owner fits."""
+    """R11.5: three different mistakes, three messages; "" when the owner fits."""
     kind, types = version.gvk.kind, version.types
+    # Top-level types live in a group, whatever provider they are of.
     if len(types) == 1:
         if owner.type.lower() == _RESOURCE_GROUP.lower():
             return ""

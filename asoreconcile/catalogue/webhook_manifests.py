@@ -33,7 +33,11 @@ def webhook_configurations(
                     "name": f"{path.lstrip('/')}.azure.com",
                     "admissionReviewVersions": ["v1"],
                     "clientConfig": client.config(path),
+                    # Ignored, a write would be stored that the reconciler can only
+                    # complain about.
                     "failurePolicy": "Fail",
+                    # `Equivalent` would have the API server convert each stored form
+                    # for us, and ask about what the operator itself writes.
                     "matchPolicy": "Exact",
                     "sideEffects": "None",
                     "rules": rules,

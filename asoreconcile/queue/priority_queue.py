@@ -104,6 +104,7 @@ class PriorityQueue(Generic[Key]):
             self.priorities[priority] = None
 
     def _is_oldest_due(self) -> bool:
+        # Counted and not by chance, so that a test sees the same order each time.
         self._skipped += 1
         if self._skipped != self._oldest_every:
             return False

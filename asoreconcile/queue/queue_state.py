@@ -47,6 +47,7 @@ class QueueState(Generic[Key]):
     def add(self, key: Key, priority: int, now: float) -> int:
         """Take in a key that is ready now; of a known one as `admit` says."""
         entry = QueueItem(key, priority, now)
+        # One look where most keys are new: this is the way of every event.
         known = self.entries.setdefault(key, entry)
         if known is not entry:
             return self._merge(known, priority, now, now, NEVER)
@@ -79,6 +80,7 @@ class QueueState(Generic[Key]):
             return None
         taken_at = entry.taken_at
         if entry.state is not _UNQUEUED:
+            # Asked for again while it was held: it goes on as an entry of its own turn.
             self.entries[key] = entry
             entry.taken_at = None
             if taken_at is not None and entry.state is _READY:

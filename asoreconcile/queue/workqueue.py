@@ -182,6 +182,7 @@ class WorkQueue(Generic[Key]):
             taken_at = self._state.finish(key)
             if taken_at is None:
                 return
+            # A key that was added while it was held is ready only now.
             if self._waiting and self._ready:
                 self._available.notify()
         finally:
@@ -224,6 +225,8 @@ class WorkQueue(Generic[Key]):
         Their `get` returns None. Returns how many. Call it once a period.
         """
         with self._lock:
+            # So many were never needed in the whole period: those that a burst needs
+            # stay.
             count = min(self._min_waiting, self._waiting)
             self._released = min(self._released + count, self._waiting)
             self._min_waiting = self._waiting - count

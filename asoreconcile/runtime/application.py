@@ -144,6 +144,8 @@ class Application:
             before_write=self.fence,
         )
         """Asks the server, and writes."""
+        # By the client that is fenced: an event of a process that lost the lease is a
+        # write.
         self.recorder = EventRecorder(
             self.client, name, clock=self.clock, api=event_api, threads=self.threads
         )
@@ -306,6 +308,7 @@ class Application:
             metrics=self.webhook_metrics,
             limits=limits,
         )
+        # Before the server, in the same group: it needs a certificate to begin.
         if isinstance(certificates, Runnable):
             self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
         self.manager.add(server, group=RunnableGroup.WEBHOOKS)

@@ -38,7 +38,10 @@ class ControllerBuilder:
         """
         owner = self._primary.resource
         handler = enqueue_owner(
-            owner.group_kind, only_controller=True, namespaced=owner.namespaced
+            # An object may have several owners, and only one of them manages it.
+            owner.group_kind,
+            only_controller=True,
+            namespaced=owner.namespaced,
         )
         return self.watches(source, handler, when=when)
 

@@ -59,6 +59,7 @@ class Controller:
             clock=clock,
             limiter=options.limiter,
             metrics=metrics.queue(name) if metrics else None,
+            # Else one team's thousand objects would be served before another's first.
             fairness=options.fairness or _namespace,
             on_ready=self._scale_up,
         )
@@ -179,6 +180,7 @@ class Controller:
         if refused:
             details.append(f"{self.name}: no thread to be had for {refused:.0f} s")
         without_workers = refused >= _NO_THREAD_SECONDS and not self._pool.workers
+        # Nothing waits: a worker that hangs holds up nobody, and is logged.
         ok = not waiting or (hanging < self._max_concurrent and not without_workers)
         return CheckResult(ok, tuple(details))
 

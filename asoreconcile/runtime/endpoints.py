@@ -86,6 +86,7 @@ class Endpoints:
         if self._guard is not None and (refusal := self._guard(request)) is not None:
             return refusal
         url = urllib.parse.urlsplit(request.target)
+        # `?verbose` has no value, and would be left out.
         query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
         path = url.path.rstrip("/") or "/"
         if path == "/metrics" and self._registry is not None:

@@ -38,6 +38,7 @@ def enqueue_owner(
 
     def owners(entry: Entry) -> Iterable[Request]:
         namespace = entry.key.namespace if namespaced else ""
+        # The object is decoded: the cache keeps no owners in its headers.
         for reference in owner_references(entry.load()):
             if only_controller and not reference.get("controller"):
                 continue

@@ -1,7 +1,7 @@
 """Whether the process works (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
 
-A check is a function that answers from what is known, and calls nobody: at the most it
-greets a port of its own process, for a second or two (WH-8).
+A check is a function that answers from what is known, and asks no server: at most it
+makes a TLS handshake with a port of its own process, for a second or two (WH-8).
 """
 
 import threading
@@ -151,6 +151,7 @@ class CachesSynced:
             if has_synced():
                 details.append(f"{kind}: synced")
                 continue
+            # Ready in spite of it: the kinds that work are served meanwhile.
             degraded = now - since >= self._degraded_after_seconds
             ok = ok and degraded
             state = "degraded, not synced" if degraded else "not synced"
@@ -241,9 +242,9 @@ class ApiServerAnswers:
 class WebhookReadiness:
     """Whether the API server's calls to our webhooks would succeed.
 
-    That a client is greeted is not enough: until a CRD or webhook configuration carries
-    the authority of the certificate that is shown, each call through it fails with
-    `x509`. Rules: WH-7, WH-8. Safe from any thread.
+    A TLS handshake that succeeds is not enough: until a CRD or webhook configuration
+    carries the authority of the certificate that is shown, each call through it fails
+    with `x509`. Rules: WH-7, WH-8. Safe from any thread.
 
     A target that stays without our caBundle for `degraded_after_seconds` is shown, and
     stops failing readiness: one missing permission must not take the webhooks of all
@@ -258,7 +259,7 @@ class WebhookReadiness:
         clock: Clock,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
-        """problem: why a client would not be greeted, or "" (`WebhookServer.problem`).
+        """problem: why a TLS handshake would fail, or "" (`WebhookServer.problem`).
         pending_injections: what would not trust the server yet, and why
         (`ManagedCertificates.pending_injections`).
         """

@@ -44,6 +44,8 @@ class InformerRegistry:
         """The kind, numbered from the second informer of one kind on."""
         kind = str(informer.resource.group_kind)
         taken = set(self._labels.values())
+        # One kind may be cached twice, whole and as metadata: series need names of
+        # their own.
         label, count = kind, 1
         while label in taken:
             count += 1

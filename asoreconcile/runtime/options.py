@@ -27,8 +27,9 @@ class ClientOptions:
 
     user_agent: "" is the application's name and the library's version.
     qps: requests a second, once `burst` of them went at once; None leaves it to the
-    server's own fairness. read_seconds: the longest silence of a request that is no
-    watch. max_retries: of one call that the server asks to be made again.
+    server's own fairness. read_seconds: the longest that a call may take, its retries
+    included; of a watch, until its answer begins. max_retries: of one call that the
+    server asks to be made again.
     field_manager, field_validation, dry_run: `KubeClient.with_defaults`, for all that
     the application writes but its lease.
     """

@@ -75,6 +75,7 @@ def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
             f"{reconciler!r:.80} is no reconciler: give a function of a Request, or an "
             "object with a method `reconcile`"
         )
+    # It would return at once, without having run, and every object would look in order.
     if inspect.iscoroutinefunction(found):
         raise TypeError(
             f"{found.__qualname__} is a coroutine function: reconcilers run on threads"

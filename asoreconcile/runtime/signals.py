@@ -25,6 +25,7 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
         nonlocal count
         count += 1
         if count > 1:
+            # Not `sys.exit`: that waits for threads, which is what did not end.
             os._exit(1)
         received.put(number)
 

@@ -114,6 +114,7 @@ class EventSources:
         """Take in what the sources hold, and all that comes. Idempotent: returns when
         all are registered, whoever has opened it.
         """
+        # Who comes second waits until all are registered, though he opens nothing.
         with self._opening:
             with self._lock:
                 self._open = True

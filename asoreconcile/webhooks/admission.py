@@ -83,6 +83,7 @@ def respond(
         return refused(review.uid, failure(error))
     except Exception as error:  # noqa: BLE001 - one review's failure stays its own
         _log.exception("Admission failed unexpectedly")
+        # Counted apart: a denial is an answer, this is a defect.
         on_broken()
         message = f"the webhook broke: {type(error).__name__}"
         return refused(review.uid, status(500, "InternalError", message))
@@ -126,6 +127,7 @@ def mutating(chain: Sequence[Mutate]) -> Decide:
     def decide(request: AdmissionRequest) -> tuple[Verdict, list[JsonObject]]:
         if request.obj is None or request.operation == "DELETE":
             return Allowed(), []
+        # Functions may change the object in place: the patch is against what was sent.
         before = copy_json(request.obj)
         after = request.obj
         for mutate in chain:

@@ -153,6 +153,7 @@ def _inject_once(
         return Trust.INJECTED, version
     if not write:
         return Trust.PENDING, version
+    # Lists of webhooks are replaced whole: a change in between must not be lost.
     change["metadata"] = {"resourceVersion": version}
     written = client.patch(target.resource, ObjectKey("", target.name), change)
     return Trust.INJECTED, resource_version(written)

@@ -1,7 +1,7 @@
 """The certificate a webhook server shows, and its change while the server runs.
 
 One TLS context for the process: what is loaded into it is shown to the next client,
-connections that are open go on with what they were greeted with. Rule: WH-7.
+connections that are open keep what they had. Rule: WH-7.
 """
 
 import ssl

@@ -83,6 +83,7 @@ def _converted(
     except AsoreconcileError as error:
         message = f"{kind} {key} has no form in {desired}: {error}"
         raise ConversionError(message) from error
+    # The API server would refuse the batch, and not say which object it was.
     if result.get("kind") != kind or result.get("apiVersion") != desired:
         stated = f"{result.get('apiVersion')} {result.get('kind')}"
         message = f"{kind} {key} became {stated} and not {desired} {kind}"

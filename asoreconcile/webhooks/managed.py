@@ -166,6 +166,7 @@ class ManagedCertificates:
     def _round(self) -> bool:
         """Whether all went well."""
         try:
+            # First: targets are told of the authorities that are in use.
             self._keep()
         except (ApiError, TransportError, OSError) as error:
             if self._metrics is not None:

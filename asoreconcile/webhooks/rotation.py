@@ -67,6 +67,7 @@ def _renewed(
     trusted = load_all(kept[AUTHORITY])
     authority = Authority.load(kept[AUTHORITY], kept[AUTHORITY_KEY])
     own, _ = load_pair(kept[CERTIFICATE], kept[KEY])
+    # Time for an orderly change is over: everything is made anew at once.
     if _is_over(own, now) or _is_over(authority.certificate, now):
         raise CertificateError("nobody trusts it any more")
     if _needs_rotation(authority.certificate, now):

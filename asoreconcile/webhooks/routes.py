@@ -94,6 +94,7 @@ def reviewed(route: Route, request: ServerRequest, *, deadline: float) -> bytes:
     """The body of the answer to a request. deadline: of `Clock.monotonic`."""
     api_version, uid = _newest(route.api_versions), ""
     try:
+        # Answered as a review: the API server shows nothing of any other answer.
         if request.too_long:
             limit = f"{route.max_bytes / _MIB:g} MiB"
             raise ReviewError(f"the review is longer than {limit}", code=413)

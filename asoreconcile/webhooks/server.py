@@ -155,7 +155,7 @@ class WebhookServer:
         return self._listener.lost() if self._listener else ""
 
     def problem(self) -> str:
-        """Why it cannot be reached, or "": greets its own port as a client would.
+        """Why it cannot be reached, or "": makes a TLS handshake with its own port.
 
         Blocks for 2 s at most. Rule: WH-8.
         """

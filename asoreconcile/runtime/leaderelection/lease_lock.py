@@ -156,6 +156,7 @@ class LeaseLock:
     def _write(self, write: WriteLease) -> None:
         """What counts is when it was asked for."""
         asked_at = self._clock.monotonic()
+        # Until the answer is there nobody knows whether it was written.
         self._doubtful = True
         send = self._client.create if write.create else self._client.replace
         lease = send(LEASES, write.lease)

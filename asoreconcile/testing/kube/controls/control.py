@@ -1,4 +1,4 @@
-"""The server's knobs by HTTP, below `/_control/`, with a token of their own.
+"""What a test does to the server, by HTTP below `/_control/`, with its own token.
 
 GET  /_control/journal?after=N   requests, with verb, resource, user and status
 GET  /_control/counts            how many, by verb, resource, status and user
