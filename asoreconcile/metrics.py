@@ -80,10 +80,7 @@ class ControllerMetrics:
 
 
 class RuntimeMetrics:
-    """The runtime's metric families on one registry.
-
-    Thread-safe; make one a process.
-    """
+    """Families on one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry

@@ -15,10 +15,7 @@ _REPORT_SECONDS = 30.0
 
 
 class HandOver:
-    """A former controller of a kind, and since when it is waited for.
-
-    Safe from any thread.
-    """
+    """Safe from any thread."""
 
     def __init__(
         self, group_kind: GroupKind, controller: Controller, *, clock: Clock

@@ -42,9 +42,7 @@ _NOT_SYNCED_SECONDS = 0.1
 
 @attrs.frozen
 class RunningKind:
-    """One kind that runs: its version, informer, controller and what its reconciles
-    share.
-    """
+    """One running kind."""
 
     version: KindVersion
     informer: Informer

@@ -29,10 +29,7 @@ _BY_METHOD = {
 
 
 def operation_class(method: str) -> OperationClass:
-    """Which bucket a method comes out of:
-
-    PUT, PATCH and POST are writes, HEAD is a read.
-    """
+    """POST, PUT and PATCH are writes."""
     return _BY_METHOD.get(method, OperationClass.WRITES)
 
 

@@ -26,9 +26,7 @@ class TokenError(AsoreconcileError):
 
 
 class TokenShape(Enum):
-    """How an operation is watched: which kind of URL is polled, and what its answers
-    mean.
-    """
+    """How the operation is watched."""
 
     ASYNC = "async"  # Azure-AsyncOperation: a status document
     BODY = "body"  # the resource's own provisioningState

@@ -58,9 +58,7 @@ class ClaimFacts:
 
 
 def claimed(facts: ClaimFacts) -> Decision:
-    """One write of finalizer, ARM id and owner, and the end of this reconcile
-    (R1.4).
-    """
+    """Write the claim."""
     return _written(*_claim(facts, {}))
 
 

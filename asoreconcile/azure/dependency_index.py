@@ -55,9 +55,7 @@ class DependencyIndex:
             return list(self._dependents.get(target, {}).items())
 
     def targets(self, dependent: ObjectReference) -> list[ObjectReference]:
-        """What an object depends on now: owner, references, Secrets, ConfigMaps, its
-        exports.
-        """
+        """What an object depends on."""
         with self._lock:
             return list(self._targets.get(dependent, ()))
 

@@ -71,10 +71,7 @@ class Watched:
     now: float
 
     def token(self) -> Token:
-        """The recorded operation.
-
-        Raises TokenError for one that is unreadable or another's.
-        """
+        """Raises TokenError."""
         return stored_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
 
 

@@ -20,7 +20,7 @@ class RepairAttempts:
     repairs: Mapping[str, int] = attrs.field(factory=dict)
 
     def started(self, found: frozenset[str]) -> "RepairAttempts":
-        """The attempts with one more for each of these, which a PUT is to mend now."""
+        """A PUT is to mend these."""
         more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
         return RepairAttempts(found, {**self.repairs, **more})
 

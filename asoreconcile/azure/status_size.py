@@ -17,7 +17,7 @@ _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 
 
 def json_size(value: JsonObject) -> int:
-    """The length of an object's JSON in bytes, as a request would carry it."""
+    """Bytes in JSON."""
     return len(dumps(value))
 
 

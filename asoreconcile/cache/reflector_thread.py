@@ -52,7 +52,7 @@ class ReflectorThread:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread; nothing if it runs already."""
+        """Idempotent."""
         if self._thread is None:
             self._thread = self._threads.start(
                 f"watch {self.watch_scope.selection.resource.plural}",

@@ -16,6 +16,8 @@ from asoreconcile.objects import JsonObject
 
 _REFERENCE = "https://learn.microsoft.com/azure/templates"
 _KUBE_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+# Beyond it the status says less: a CRD that `kubectl apply` is to take ends at 256 KiB.
+_MANY_REPORTED = 350
 _ONCE = "It cannot change once the resource is in Azure."
 _AZURE_NAME = f"The resource's name in Azure; by default metadata.name. {_ONCE}"
 _CONVERTED: Mapping[str, str] = {
@@ -78,7 +80,9 @@ def described(version: KindVersion, schema: JsonObject, *, whole: bool) -> JsonO
     spec = _spec(version, parts["spec"], whole=whole)
     changed = {**parts, "spec": spec}
     if whole:
-        status = _status(parts["status"])
+        reported = parts["status"]
+        is_large = _count(reported) > _MANY_REPORTED
+        status = _status(reported, {} if is_large else _paths(version.table))
         said = "What Azure reported last. The operator writes it, and nobody else."
         changed["status"] = _saying(said, status)
     return _saying(_of_kind(version), {**schema, "properties": changed})
@@ -170,10 +174,37 @@ def _operator(schema: JsonObject) -> JsonObject:
     return {**schema, "properties": changed}
 
 
-def _status(schema: JsonObject) -> JsonObject:
-    made: dict[int, JsonObject] = {}
+def _paths(table: Table) -> Mapping[Path, str]:
+    """Field of the spec -> where its value goes in the body, as text."""
+    found: dict[Path, str] = {}
+    above = [table]  # some of Azure's types hold themselves
+
+    def add(table: Table, fields: Path, body: Path) -> None:
+        for field in table.fields:
+            here = (*fields, field.source)
+            path = (*body, *field.path[:-1], field.path[-1] + field.nesting)
+            found[here] = ".".join(path)
+            if field.table is not None and all(field.table is not one for one in above):
+                above.append(field.table)
+                add(field.table, here, path)
+                above.pop()
+
+    add(table, (), ())
+    return found
+
+
+def _count(schema: JsonObject) -> int:
+    """How many fields there are in a schema, at any depth."""
+    inner = (schema.get("items"), schema.get("additionalProperties"))
+    parts = [*schema.get("properties", {}).values(), *inner]
+    return len(schema.get("properties", ())) + sum(
+        _count(part) for part in parts if isinstance(part, dict)
+    )
+
+
+def _status(schema: JsonObject, paths: Mapping[Path, str]) -> JsonObject:
     fields: JsonObject = schema.get("properties", {})
-    described = _reported(schema, made)["properties"]
+    described = _reported(schema, (), paths)["properties"]
     if "conditions" in fields:
         own = _innermost(fields["conditions"], lambda s: _named(s, _CONDITION))
         said = "The condition Ready: how the object is doing."
@@ -181,29 +212,27 @@ def _status(schema: JsonObject) -> JsonObject:
     return {**schema, "properties": described}
 
 
-def _reported(schema: JsonObject, made: dict[int, JsonObject]) -> JsonObject:
-    """A part of the status: equal parts stay one."""
-    known = made.get(id(schema))
-    if known is None:
-        known = made[id(schema)] = _report(schema, made)
-    return known
-
-
-def _report(schema: JsonObject, made: dict[int, JsonObject]) -> JsonObject:
+def _reported(schema: JsonObject, at: Path, paths: Mapping[Path, str]) -> JsonObject:
+    """A part of the status, with what is known of its fields."""
     changed = dict(schema)
     for keyword in ("items", "additionalProperties"):
         if isinstance(inner := schema.get(keyword), dict):
-            changed[keyword] = _reported(inner, made)
+            changed[keyword] = _reported(inner, at, paths)
     if fields := schema.get("properties"):
         changed["properties"] = {
-            name: _saying(_report_of(name), _reported(child, made))
+            name: _saying(
+                _report_of(name, path := (*at, name), paths),
+                _reported(child, path, paths),
+            )
             for name, child in fields.items()
         }
     return changed
 
 
-def _report_of(name: str) -> str:
-    """Of a status field, which nearly always has the name of ARM's."""
+def _report_of(name: str, at: Path, paths: Mapping[Path, str]) -> str:
+    """Of a status field: what the spec has too is at the same place in ARM's body."""
+    if known := paths.get(at):
+        return f"ARM: {known}"
     renamed = name.removeprefix("properties_")
     return "From ARM." if renamed == name else f"From ARM: {renamed}."
 

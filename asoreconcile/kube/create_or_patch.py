@@ -58,7 +58,7 @@ class Patcher(Protocol):
 
 
 class Writer(Patcher, Protocol):
-    """A client that reads, creates and patches."""
+    """Reads and writes."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
         """The object; raises NotFoundError if there is none."""

@@ -91,11 +91,11 @@ class InvalidError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """403: the credential may not do this; grant the verb on the resource."""
+    """The credential may not do this."""
 
 
 class UnauthorizedError(ApiError):
-    """401: the credential is not accepted, and a renewed one was not either."""
+    """The credential is not accepted."""
 
 
 class TooManyRequestsError(ApiError):

@@ -41,9 +41,7 @@ _RESTARTS = 5
 
 
 def of_deployment(deployment: JsonObject | None, name: str) -> Iterator[Finding]:
-    """Whether the operator's Deployment has the replicas that it should, and they are
-    ready.
-    """
+    """Whether replicas run."""
     if deployment is None:
         yield error(
             "operator",
@@ -139,7 +137,7 @@ def of_restart(
 
 
 def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Finding]:
-    """Whether some replica holds the lease, and has renewed it lately."""
+    """Whether somebody leads."""
     if lease is None:
         yield warning(
             "leader",

@@ -4,11 +4,12 @@ The operator, the API server and Azure's simulator are processes of their own, a
 sandbox. Prints one JSON line for each figure:
 
     hack/bench main-job [--pairs N] [--latency SECONDS] [--lro SECONDS] [--every-kind]
-                        [--stored-forms] [--repeat N]
+                        [--stored-forms | --in-place] [--repeat N]
 
 CPU and memory are the manager's alone, read from /proc. With --stored-forms the CRDs are
 as Azure Service Operator has them: every version, each with its stored form beside it,
-and the manager converts, also for the watches of this program.
+and the manager converts, also for the watches of this program. --in-place does both in
+turn, and compares.
 """
 
 import json
@@ -192,11 +193,17 @@ def webhooks(folder):
 )
 @click.option("--every-kind", is_flag=True, help="Install all kinds of the catalogue.")
 @click.option("--stored-forms", is_flag=True, help="CRDs as ASO's, with conversion.")
+@click.option("--in-place", is_flag=True, help="Own CRDs and ASO's form in turn.")
 @click.option("--repeat", default=1, show_default=True, help="Runs after each other.")
-def main(repeat, **options):
+def main(repeat, in_place, **options):
     """The main job, measured."""
     for _ in range(repeat):
-        measure(**options)
+        if not in_place:
+            measure(**options)
+            continue
+        forms = ({"stored_forms": False}, {"stored_forms": True})
+        own, theirs = (measure(**options | form) for form in forms)
+        report("lifecycle in place", round(theirs / own, 2), "of that on own CRDs")
 
 
 def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
@@ -244,7 +251,8 @@ def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
         following.wait(lambda ready: not ready)
         report("seconds to all gone", round(time.perf_counter() - began, 2), "s")
         used = cpu_seconds(manager.pid) - cpu
-        report("CPU per lifecycle", round(1000 * used / len(objs), 1), "ms/resource")
+        each = round(1000 * used / len(objs), 1)
+        report("CPU per lifecycle", each, "ms/resource", stored_forms=stored_forms)
         report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB")
         if stored_forms:
             asked = counted(metrics, "controller_runtime_webhook_requests_total")
@@ -254,6 +262,7 @@ def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
             figure = f"ARM {method} requests"
             report(figure, round(count / len(objs), 2), "1/resource")
         following.stop()
+        return each
 
 
 if __name__ == "__main__":

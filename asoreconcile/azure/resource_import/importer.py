@@ -58,14 +58,11 @@ class ImportedResources:
 
 @attrs.frozen
 class _Finding:
-    """What a worker brings back. found: more to do. unread: where to go on, of a task
-    that was stopped.
-    """
+    """What a worker brings back. found: more to do."""
 
     outcome: ImportOutcome | None = None
     body: JsonObject | None = None
     found: tuple[Task, ...] = ()
-    unread: str = ""
 
 
 class ResourceImporter:
@@ -103,10 +100,7 @@ class ResourceImporter:
         self._bodies: dict[str, JsonObject] = {}
 
     def stop(self) -> None:
-        """Have `run` read nothing more and return what it has.
-
-        From any thread or signal.
-        """
+        """Let `run` return what it has."""
         self._stop.set()
 
     def run(self, arm_ids: Sequence[str]) -> ImportedResources:
@@ -119,7 +113,6 @@ class ResourceImporter:
         seen: set[str] = set()
         outcomes: list[ImportOutcome] = []
         read: list[tuple[ResourceTask, JsonObject]] = []
-        unread: set[str] = set()
         running: dict[Future[_Finding], Task] = {}
         with ThreadPoolExecutor(max(self._options.workers, 1)) as pool:
             while waiting or running:
@@ -134,17 +127,12 @@ class ResourceImporter:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     task, finding = running.pop(future), future.result()
                     waiting += finding.found
-                    unread |= {finding.unread} - {""}
                     if finding.outcome is not None:
                         outcomes.append(finding.outcome)
                         self._reporter.outcome(finding.outcome)
                     if finding.body is not None and isinstance(task, ResourceTask):
                         read.append((task, finding.body))
-        report = ImportReport(
-            in_order(outcomes),
-            was_stopped=self._stop.is_set(),
-            unread=tuple(sorted(unread)),
-        )
+        report = ImportReport(in_order(outcomes), was_stopped=self._stop.is_set())
         return ImportedResources(manifests_of(read, self._options), report)
 
     def _root(self, text: str) -> ResourceTask:
@@ -173,7 +161,7 @@ class ResourceImporter:
                 case GroupTask():
                     return self._group(task)
         except StoppedError:
-            return _Finding(unread=task.root_id)
+            return _Finding()
 
     def _read(self, resource: ResourceTask) -> _Finding:
         kind, text = resource.version.group_kind, resource.id.text

@@ -39,7 +39,7 @@ class Reporter(Protocol):
 
 
 class NoReporter:
-    """For who does not want to know how far an import is."""
+    """Follows nothing."""
 
     def found(self, count: int) -> None:
         """Does nothing."""
@@ -64,13 +64,11 @@ class ReportRow:
 @attrs.frozen
 class ImportReport:
     """outcomes: of every resource and of every list that failed, by ARM id.
-    was_stopped: it ended before all was read. unread: ids to go on with then, each of a
-    resource that was not read or whose children were not.
+    was_stopped: it ended before all was read.
     """
 
     outcomes: tuple[ImportOutcome, ...]
     was_stopped: bool = False
-    unread: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:

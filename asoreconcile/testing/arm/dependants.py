@@ -36,9 +36,7 @@ _NESTED = {
 
 
 def check_unused(resources: Resources, address: ArmAddress) -> None:
-    """Nothing, if nothing keeps the resource; else raises RefusedError 400 or 409
-    (DE2).
-    """
+    """Raises RefusedError 400 or 409."""
     hold = _REFERRED.get(address.type)
     users = resources.users(address.id) if hold else []
     if hold and users:

@@ -33,10 +33,7 @@ class Polling:
         self._faults = faults
 
     def handle(self, look: Look, request: HttpRequest) -> HttpResponse:
-        """The answer to one poll of a monitor.
-
-        Raises RefusedError for one that is unknown.
-        """
+        """Raises RefusedError."""
         self._monitors.check_signature(look, request)
         operation = look.operation
         broken = self._faults.broken_polls.take(operation.address.id)

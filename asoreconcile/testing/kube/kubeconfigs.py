@@ -9,7 +9,7 @@ from asoreconcile.objects import JsonObject
 
 
 def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:
-    """A kubeconfig of one cluster and one user, for the namespace `default`."""
+    """For the namespace `default`."""
     cluster = {
         "server": url,
         "certificate-authority-data": base64.b64encode(ca_pem).decode(),

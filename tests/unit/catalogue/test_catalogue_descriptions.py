@@ -94,6 +94,15 @@ def test_all_versions_stay_below_the_limits(complete):
         ),
         ("storage", "StorageAccount", "spec.operatorSpec.secrets.key1", "key1"),
         ("storage", "StorageAccount", "status.conditions.reason", "One word"),
+        ("storage", "StorageAccount", "status.sku.name", "ARM: sku.name"),
+        (
+            "storage",
+            "StorageAccount",
+            "status.accessTier",
+            "ARM: properties.accessTier",
+        ),
+        ("storage", "StorageAccount", "status.provisioningState", "From ARM."),
+        ("containerservice", "ManagedCluster", "status.sku.name", "From ARM."),
     ],
 )
 def test_facts_are_said(group, kind, path, said):

@@ -68,7 +68,7 @@ def aggregated(kinds: RestMapper, *, core: bool) -> JsonObject:
 
 
 def core_versions() -> JsonObject:
-    """The document at `/api`: versions of the core group."""
+    """`/api`."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -85,7 +85,7 @@ def all_of(kinds: RestMapper) -> JsonObject:
 
 
 def group(kinds: RestMapper, name: str) -> JsonObject:
-    """The document at `/apis/NAME`: one group and its versions."""
+    """`/apis/NAME`."""
     known = kinds.all()
     if not any(resource.group == name for resource in known):
         raise PageNotFoundError

@@ -62,7 +62,7 @@ class WriteHandler:
         body: JsonObject,
         options: WriteOptions,
     ) -> Written:
-        """A POST: the object as it was stored, past defaults and admission."""
+        """POST."""
         identity.check_kind(resource, body)
         taken = self._decoded(resource, body, options)
         meta = metadata(taken.obj)
