@@ -86,6 +86,8 @@ class AzureOperator:
         try:
             if self._options.leader_election is None:
                 self._at_start("install CRDs", self._installation.run)
+            # Before the application runs: what is wrong with the kinds ends the start,
+            # and readiness counts all that are there.
             self._at_start("discover kinds", self._watcher.sync)
             for notice in self._settings.notices:
                 _log.warning("Settings", notice=notice)

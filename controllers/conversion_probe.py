@@ -29,6 +29,7 @@ _log = Logger(__name__)
 
 _FIRST_PAUSE_SECONDS = 0.25
 _LAST_PAUSE_SECONDS = 15.0
+# Go's words: the API server passes the error of its TLS library on as text.
 _UNTRUSTED_WORDS = ("x509", "certificate")
 
 

@@ -88,6 +88,8 @@ class DesiredCrds:
 def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     """What to do with the CRD that is there."""
     build = labels(live).get(VERSION_LABEL, "")
+    # During a rollout two versions run: the older one must not take back what the newer
+    # one has installed.
     if is_newer_build(build, wanted.build):
         return CrdPlan(why=f"a newer version has installed it: {build}")
     names = [version["name"] for version in live["spec"]["versions"]]
@@ -100,6 +102,7 @@ def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     if version_order(base) > version_order(kind.storage):
         return CrdPlan(why=f"its objects are stored in a newer version: {stored}")
     default = kind.versions if wanted.conversion else (kind.storage,)
+    # What is served stays served: somebody may read or apply objects at it.
     versions = tuple(dict.fromkeys([*default, *names]))
     if wanted.conversion is None and len(versions) > 1:
         listed = ", ".join(names)

@@ -97,6 +97,7 @@ class CrdWatcher:
         served = discover(self._client, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
         for group_kind, version in running.items():
+            # By identity: the catalogue has one object for each version of a kind.
             if served.versions.get(group_kind) is not version:
                 self._kinds.end(group_kind)
         self.failed = self._kinds.begin(
@@ -148,9 +149,11 @@ class CrdWatcher:
                 changed = self._wake.wait()
             if changed:
                 rechecks = list(_RECHECK_SECONDS)
-            # CRDs come in crowds: let the crowd arrive.
+            # CRDs come many at a time: one look is for all of them.
             if self._clock.wait(self._stopping, _COALESCE_SECONDS):
                 return
+            # Before the look: a CRD that comes while it lasts has it looked at once
+            # more.
             self._wake.clear()
             try:
                 self.sync()

@@ -73,6 +73,8 @@ class Budget:
                 hit: gate.wait_seconds(now, background=background)
                 for hit, gate in gates.items()
             }
+            # All are asked before one counts: each gives the caller a place in its
+            # queue.
             longest = max(waits, key=lambda hit: waits[hit])
             wait = waits[longest]
             if wait <= 0:

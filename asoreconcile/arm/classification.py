@@ -14,6 +14,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# ASO's lists, so that an object is tried again as its users expect; see R4.4 for what
+# is in none of them.
 _SLOW = _names(
     """
     AnotherOperationInProgress AuthorizationFailed AllocationFailed Conflict

@@ -180,6 +180,7 @@ def _last_providers(segments: list[str]) -> int | None:
     while index < len(segments):
         if segments[index].lower() == _PROVIDERS and index + 1 < len(segments):
             found = index
+        # Types and names take turns: a group that is called `providers` is no keyword.
         index += 2
     return found
 

@@ -71,6 +71,7 @@ class Registrations:
         return True
 
     def _refused(self, key: tuple[str, str], error: ArmError, log: Logger) -> None:
+        # 403 comes again each time: it is told once, and asked for every ten minutes.
         if error.status != 403:
             self._again_soon(key)
             log.warning("Resource provider was not registered", error=str(error))

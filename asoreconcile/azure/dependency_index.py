@@ -37,6 +37,7 @@ class DependencyIndex:
     ) -> None:
         """Say what an object depends on now; empty when it is gone."""
         with self._lock:
+            # First: what it names no more must not wake it any more.
             self._drop(dependent)
             for target, relation in targets.items():
                 self._dependents.setdefault(target, {})[dependent] = relation

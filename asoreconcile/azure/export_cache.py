@@ -57,6 +57,7 @@ def noted_versions(obj: JsonObject, text: str) -> Mapping[str, str]:
         content = jsontext.loads(text) if text else {}
     except jsontext.JSONDecodeError:
         return {}  # somebody else's doing: exported again
+    # Made from something else since: what it says of the Secrets is out of date.
     if not isinstance(content, dict) or content.get("of") != fingerprint(obj):
         return {}
     versions = content.get("secrets")

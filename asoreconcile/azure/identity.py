@@ -46,6 +46,7 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
             f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
             f"{claimed}: change it back, or delete the object and create it anew"
         )
+    # As it was claimed: Azure compares without case, and the annotation must not flap.
     return ResourceIdentity(name, claimed or arm_id)
 
 

@@ -33,6 +33,8 @@ class AnnotationLroStore:
         """Durable before this returns. An operation of an extension begins when the
         object's own is over, which is noted in the same write.
         """
+        # One annotation too many would have the next process poll an operation that is
+        # over.
         over = {
             note: None
             for note in (POLLER_TOKEN, POLLER_ID, INPUTS)

@@ -103,6 +103,8 @@ class ObjectMemories:
         """An object's memory, new if there is none, or one of another object."""
         with self._lock:
             memory = self._by_key.get(key)
+            # An object of that name was deleted and another one made: nothing carries
+            # over.
             if memory is None or memory.uid != uid:
                 memory = self._by_key[key] = ObjectMemory(uid)
             return memory

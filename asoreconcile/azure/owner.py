@@ -106,6 +106,7 @@ def resolve_owner(
     if owner is None:
         raise _not_found(group_kind, name, objects)
     notes = annotations(owner)
+    # Some owners are made under one id and own by another: the alias of a subscription.
     arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
     if not arm_id:
         raise ConditionError(
@@ -157,6 +158,7 @@ def with_owner_reference(
     if owner is None or owner.obj is None or owner.group_kind is None:
         return references
     name = key_of(owner.obj).name
+    # By name: an owner that was deleted and made again has another uid.
     others = [r for r in references if not _names(r, owner.group_kind, name)]
     return [
         *others,

@@ -42,6 +42,7 @@ def policy_of(
     value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
         RECONCILE_POLICY
     )
+    # An empty annotation counts as none, as ASO has it.
     if not value:
         return default, None
     try:

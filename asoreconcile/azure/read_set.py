@@ -92,6 +92,8 @@ class InFlightReads:
         """
         with self._lock:
             changes = self._changes.get(key)
+            # While a reconcile runs it is judged at its end: then it is known what was
+            # read.
             if changes is not None:
                 changes.append((node, version_number(version)))
                 return

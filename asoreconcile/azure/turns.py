@@ -63,6 +63,7 @@ class Turns:
         Raises RetryError when a child was written since the reading began, or is now.
         """
         with self._lock:
+            # What the PUT carries may lack that child, and Azure would delete it.
             if reading.is_stale:
                 is_busy = reading.key in self._writes
                 raise RetryError(

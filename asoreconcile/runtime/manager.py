@@ -131,6 +131,7 @@ class Manager:
                 or isinstance(service, WarmUpRunnable)
             ):
                 self._early.add(id(service))
+            # Added to a standby: its caches fill now, as those of all others have.
             warm = group is RunnableGroup.LEADER and RunnableGroup.OTHERS in self._open
             now = group in self._open
         if isinstance(service, RunnableFunc):
@@ -318,6 +319,7 @@ class Manager:
         left: list[list[str]] = [
             [f"{_name(service)} (stopping)"] for service in services
         ]
+        # One thread each: a service that hangs takes only its own time.
         hanging = set(range(len(services)))
         over = threading.Event()
         with self._lock:

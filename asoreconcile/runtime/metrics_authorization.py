@@ -96,6 +96,7 @@ class MetricsAuthorizationFilter:
                 return status["user"], _KNOWN_SECONDS
             return None, _UNKNOWN_SECONDS
 
+        # The digest, so that a core dump or a debugger shows no token.
         return self._users.get(hashlib.sha256(token.encode()).digest(), ask)
 
     def _may(self, user: JsonObject, request: ServerRequest) -> bool:

@@ -154,7 +154,7 @@ class ManagedCertificates:
         try:
             while True:
                 if self._clock.wait(self._wake, pause):
-                    # Callers come in crowds: let the crowd arrive.
+                    # Targets come many at a time: one round is for all of them.
                     self._clock.wait(self._stopping, _COALESCE_SECONDS)
                 self._wake.clear()
                 if self._stopping.is_set():
