@@ -142,7 +142,6 @@ if TYPE_CHECKING:
         Validate,
     )
     from asoreconcile.webhooks.ca_bundles import WebhookTarget
-    from asoreconcile.webhooks.certificates import FileCertificates
     from asoreconcile.webhooks.conversion import ConversionError, Convert
     from asoreconcile.webhooks.managed import ManagedCertificates
     from asoreconcile.webhooks.metrics import WebhookMetrics
@@ -152,6 +151,7 @@ if TYPE_CHECKING:
         WebhookServer,
         webhook_path,
     )
+    from asoreconcile.webhooks.serving_certificates import FileCertificates
 
 __all__ = [
     "ALL_OTHER_NAMESPACES",
@@ -350,7 +350,7 @@ _HOMES = {
     "version": "__version__",
     "webhooks.admission": "AdmissionRequest Allowed Denied Mutate Validate",
     "webhooks.ca_bundles": "WebhookTarget",
-    "webhooks.certificates": "FileCertificates",
+    "webhooks.serving_certificates": "FileCertificates",
     "webhooks.conversion": "ConversionError Convert",
     "webhooks.managed": "ManagedCertificates",
     "webhooks.metrics": "WebhookMetrics",

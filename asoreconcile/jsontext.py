@@ -218,13 +218,16 @@ def _written(
 _NOTHING = object()
 
 
-def _sealed(text: bytes) -> Any:
-    """A document of JSON text, each part beyond LEVELS sealed. Raises JSONDecodeError.
+class DepthError(JSONDecodeError):
+    """Text nested deeper than MOST_LEVELS. pos: of the bracket that is too many."""
 
-    Parts are read from the inside out, LEVELS at a time. One that was read stands as a
-    mark in what is around it, which no text can hold by chance or on purpose.
+
+def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> bytes:
+    """JSON text with each part beyond so many levels replaced by another value's text.
+
+    Parts come from the inside out, so that each is nested `levels` deep at most.
+    Raises DepthError, and what `replace` raises.
     """
-    mark, parts = uuid.uuid4().hex, list[DeepJson]()
     layers: list[list[bytes]] = [[]]
     depth = copied = 0
     for token in _TOKENS.finditer(text):
@@ -232,21 +235,36 @@ def _sealed(text: bytes) -> Any:
         if sign in (b"{", b"["):
             depth += 1
             if depth > MOST_LEVELS:
-                raise JSONDecodeError("exceeded max depth", "", token.start())
-            if depth % LEVELS == 1 and depth > 1:
+                raise DepthError("exceeded max depth", "", token.start())
+            if depth % levels == 1 and depth > 1:
                 layers[-1].append(text[copied : token.start()])
                 layers.append([])
                 copied = token.start()
         elif sign in (b"}", b"]"):
-            if depth % LEVELS == 1 and depth > 1:
+            if depth % levels == 1 and depth > 1:
                 layers[-1].append(text[copied : token.end()])
-                read = _read(b"".join(layers.pop()), mark, parts)
-                layers[-1].append(b'"%s%d"' % (mark.encode(), len(parts)))
-                parts.append(DeepJson(dumps(read, sort_keys=True)))
+                part = b"".join(layers.pop())
+                layers[-1].append(replace(part))
                 copied = token.end()
             depth -= 1
     layers[-1].append(text[copied:])
-    return _read(b"".join(piece for layer in layers for piece in layer), mark, parts)
+    return b"".join(piece for layer in layers for piece in layer)
+
+
+def _sealed(text: bytes) -> Any:
+    """A document of JSON text, each part beyond LEVELS sealed. Raises JSONDecodeError.
+
+    A part that was read stands as a mark in what is around it, which no text can hold
+    by chance or on purpose.
+    """
+    mark, parts = uuid.uuid4().hex, list[DeepJson]()
+
+    def replace(part: bytes) -> bytes:
+        read = _read(part, mark, parts)
+        parts.append(DeepJson(dumps(read, sort_keys=True)))
+        return b'"%s%d"' % (mark.encode(), len(parts) - 1)
+
+    return _read(seal(text, replace, levels=LEVELS), mark, parts)
 
 
 def _read(text: bytes, mark: str, parts: list[DeepJson]) -> Any:

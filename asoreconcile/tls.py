@@ -54,7 +54,7 @@ class FileContext:
         authority: Pem | None = None,
         pair: Pair | None = None,
     ) -> None:
-        """authority: the PEM to trust. pair: what to show; see `load_pair`.
+        """authority: the PEM to trust. pair: what to show; see `load_cert_chain`.
 
         Loads both. Raises OSError (ssl.SSLError is one) for what cannot be used.
         """
@@ -81,7 +81,7 @@ class FileContext:
 
     def _load(self) -> None:
         if self._pair is not None:
-            load_pair(self.context, *self._pair)
+            load_cert_chain(self.context, *self._pair)
         if self._authority is not None:
             with as_file(self._authority) as file:
                 self.context.load_verify_locations(file)
@@ -92,7 +92,7 @@ class FileContext:
         return tuple(file_stamp(file) for file in given if isinstance(file, Path))
 
 
-def load_pair(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
+def load_cert_chain(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
     """Show this pair to who comes next. Raises OSError, and changes nothing then.
 
     key: None if it is in the certificate's file.

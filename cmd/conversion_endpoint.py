@@ -10,7 +10,7 @@ import attrs
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.cmd.subprocesses import ChildError
 from asoreconcile.controllers.webhooks import WebhookOptions
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 _HOST = "127.0.0.1"
 _STEP_SECONDS = 0.05

@@ -9,7 +9,7 @@ from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS
-from asoreconcile.webhooks.certificates import FileCertificates
+from asoreconcile.webhooks.serving_certificates import FileCertificates
 
 
 class MetricsCertificateError(AsoreconcileError):

@@ -38,10 +38,10 @@ from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.objects import JsonObject, ObjectKey, dig, gvk_of
 from asoreconcile.runtime.application import Application
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
-from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.server import OFF, webhook_path
+from asoreconcile.webhooks.serving_certificates import FileCertificates
 
 _CONFIGURATIONS = (
     WebhookTarget.mutating(MUTATING_NAME),

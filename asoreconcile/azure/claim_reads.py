@@ -13,7 +13,7 @@ from asoreconcile.objects import finalizers, owner_references, spec
 def facts_of_claim(scope: ReconcileScope) -> ClaimFacts:
     """Raises ConditionError for what the claim waits for."""
     require_valid(scope)
-    owner = _owner(scope)
+    owner = claimable_owner(scope)
     identity = identify(scope, owner)
     scope.require_subscription(identity.arm_id)
     # Resolve every input now: an object that cannot be PUT is not claimed yet.
@@ -31,7 +31,7 @@ def facts_of_claim(scope: ReconcileScope) -> ClaimFacts:
     )
 
 
-def _owner(scope: ReconcileScope) -> Owner | None:
+def claimable_owner(scope: ReconcileScope) -> Owner | None:
     """The owner, existing and Ready. A missing one is waited for (R1.5)."""
     try:
         owner = scope.owner()

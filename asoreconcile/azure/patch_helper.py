@@ -26,6 +26,7 @@ from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.kube.create_or_patch import Patcher
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
 from asoreconcile.kube.finalizers import has_finalizer
 from asoreconcile.kube.patch import merge_patch
@@ -57,26 +58,13 @@ class StaleError(AsoreconcileError):
     """The object is newer than the copy of this reconcile, which must start again."""
 
 
-class ObjectPatcher(Protocol):
+class ObjectPatcher(Patcher, Protocol):
     """What this room asks of its own kind (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
         """Read the object from the server.
 
         Blocking; raises ApiError, TransportError.
-        """
-
-    def patch(
-        self,
-        resource: ApiResource,
-        key: ObjectKey,
-        body: JsonObject,
-        *,
-        subresource: str = "",
-    ) -> JsonObject:
-        """Merge-patch the object or its subresource; returns it as it then is.
-
-        Blocking.
         """
 
 

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.kube.certificates import ClientCertificates
+from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.tokens import TokenFile
 

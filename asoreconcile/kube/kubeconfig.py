@@ -19,7 +19,7 @@ import yaml
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
-from asoreconcile.kube.certificates import ClientCertificates
+from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.plugin import Credential, plugin
 from asoreconcile.kube.plugincredential import PluginCredential

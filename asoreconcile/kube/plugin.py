@@ -21,7 +21,7 @@ from asoreconcile.jsontext import dumps, loads
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.objects import JsonObject
-from asoreconcile.redaction import know
+from asoreconcile.redaction import HIDDEN, know
 
 # Cloud plug-ins ask their servers, and try again: a few seconds would be too short.
 _SECONDS = 60.0
@@ -105,8 +105,9 @@ class Plugin:
     def _stderr_tail(self, stderr: bytes | None) -> str:
         """Its last words, without the values that it was given to use."""
         text = (stderr or b"").decode("utf-8", "replace").strip()
+        # Whole and of any length: a vault of values takes the short ones for words.
         for value in self.environment.values():
-            text = text.replace(value, "***") if value else text
+            text = text.replace(value, HIDDEN) if value else text
         return f": {text[-_MAX_STDERR:]}" if text else ""
 
 

@@ -19,7 +19,7 @@ from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.kube.plugin import Credential
 from asoreconcile.log import Logger
 from asoreconcile.single_flight import PatienceError, SingleFlight
-from asoreconcile.tls import load_pair
+from asoreconcile.tls import load_cert_chain
 
 _log = Logger(__name__)
 
@@ -118,7 +118,7 @@ class PluginCredential:
         shown = (self._credential.certificate, self._credential.key)
         if credential.certificate and self._context is not None:
             try:
-                load_pair(self._context, credential.certificate, credential.key)
+                load_cert_chain(self._context, credential.certificate, credential.key)
             except OSError as error:
                 raise KubeCredentialError(
                     f"the plug-in's certificate cannot be used: {error}"

@@ -8,6 +8,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.annotation_values import unknown_values
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE, RECONCILE_POLICY
 from asoreconcile.azure.claim import restored_owner
+from asoreconcile.azure.claim_reads import claimable_owner
 from asoreconcile.azure.decisions import (
     IN_PROGRESS_PRIORITY,
     Effect,
@@ -18,7 +19,6 @@ from asoreconcile.azure.decisions import (
 )
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.object_reconciler import ObjectReader, ObjectReconciler
-from asoreconcile.azure.owner import Owner, require_ready, waiting
 from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
 from asoreconcile.azure.validate import require_valid
 from asoreconcile.non_arm import plan
@@ -116,7 +116,7 @@ def _claim(scope: ReconcileScope) -> ReconcileOutcome:
     is_marked = bool(annotations(scope.obj).get(OPERATOR_NAMESPACE))
     try:
         require_valid(scope)
-        owner = _claimable_owner(scope)
+        owner = claimable_owner(scope)
     except ConditionError:
         if is_marked:
             raise
@@ -132,18 +132,6 @@ def _claim(scope: ReconcileScope) -> ReconcileOutcome:
     )
     _apply(scope, effects)
     return _soon()
-
-
-def _claimable_owner(scope: ReconcileScope) -> Owner | None:
-    """The owner, existing and Ready. A missing one is waited for (R1.5)."""
-    try:
-        owner = scope.owner()
-    except ConditionError as error:
-        if error.reason == "ReferenceNotFound":
-            raise waiting(str(error)) from error
-        raise
-    require_ready(owner)
-    return owner
 
 
 def _owner_is_gone(scope: ReconcileScope) -> bool:

@@ -31,25 +31,15 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
-from asoreconcile.runtime.health import (
-    ApiServerAnswers,
-    CachesSynced,
-    HealthChecks,
-    ThreadsAlive,
-    TimersAlive,
-    WebhookReadiness,
-)
+from asoreconcile.runtime.health import ApiServerAnswers, WebhookReadiness
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
-from asoreconcile.runtime.metrics_authorization import (
-    MetricsAuthorizationFilter,
-    review_client,
-)
+from asoreconcile.runtime.metrics_authorization import metrics_access, review_client
 from asoreconcile.runtime.options import ClientOptions, ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.process_endpoints import ProcessEndpoints
 from asoreconcile.runtime.readiness import wait_until_ready
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup
@@ -57,13 +47,13 @@ from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
-from asoreconcile.webhooks.certificates import (
-    SelfSignedCertificate,
-    ServingCertificates,
-)
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
+from asoreconcile.webhooks.serving_certificates import (
+    SelfSignedCertificate,
+    ServingCertificates,
+)
 
 
 class Application:
@@ -121,7 +111,6 @@ class Application:
         self.metrics = RuntimeMetrics(self.registry)
         self.metrics.threads(self.threads)
         cluster = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
-        self._cluster = cluster
         if isinstance(leader_election, str):
             leader_election = LeaderElectionOptions(leader_election)
         self._elector = (
@@ -159,7 +148,6 @@ class Application:
         self.cached = CachedClient(self.client, self._informers)
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
-        self.healthz, self.readyz = HealthChecks("healthz"), HealthChecks("readyz")
         self._probe = server_probe(
             cluster,
             self.client,
@@ -171,24 +159,36 @@ class Application:
         self.metrics.expose_server_probe(
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
-        self._synced = CachesSynced(self.clock)
+        self._closing: list[KubeClient] = [self.client]
+        access = None
+        if secure_metrics:
+            reviewer = review_client(
+                cluster, self._user_agent, clock=self.clock, metrics=self.metrics
+            )
+            self._closing.append(reviewer)
+            shown = metrics_certificates or SelfSignedCertificate(
+                name, clock=self.clock
+            )
+            access = metrics_access(reviewer, shown, clock=self.clock)
+        self._process = ProcessEndpoints(
+            metrics_address,
+            health_address,
+            registry=self.registry,
+            access=access,
+            clock=self.clock,
+            threads=self.threads,
+        )
+        self.healthz, self.readyz = self._process.healthz, self._process.readyz
+        self.endpoints = self._process.by_address
+        """The servers by address; `port` says where one listens."""
+        synced = self._process.synced
+        self._shown = InformerRegistry(synced=synced, metrics=self.metrics)
         self.manager = Manager(
             clock=self.clock,
             elector=self._elector,
             grace_seconds=grace_seconds,
-            caches_ready=lambda: self._synced().ok,
+            caches_ready=lambda: synced().ok,
         )
-        self._shown = InformerRegistry(synced=self._synced, metrics=self.metrics)
-        self._closing: list[KubeClient] = [self.client]
-        self.endpoints = endpoints_at(
-            metrics_address,
-            health_address,
-            registry=self.registry,
-            checks=(self.healthz, self.readyz),
-            access=self._authorized(metrics_certificates) if secure_metrics else None,
-        )
-        """The servers by address; `port` says where one listens."""
-        self._listening = ListenersAlive(self.endpoints.values())
         self._add_services()
 
     def informer(
@@ -312,7 +312,7 @@ class Application:
         if isinstance(certificates, Runnable):
             self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
         self.manager.add(server, group=RunnableGroup.WEBHOOKS)
-        self._listening.watch(server)
+        self._process.listening.watch(server)
         pending_injections: Callable[[], Mapping[str, str]] = dict
         if isinstance(certificates, ManagedCertificates):
             pending_injections = certificates.pending_injections
@@ -385,31 +385,13 @@ class Application:
         """Whether this process may write now; always, without a leader election."""
         return self._elector is None or self._elector.leads
 
-    def _authorized(self, certificates: ServingCertificates | None) -> Access:
-        reviewer = review_client(
-            self._cluster,
-            user_agent=self._user_agent,
-            clock=self.clock,
-            metrics=self.metrics,
-        )
-        self._closing.append(reviewer)
-        shown = certificates or SelfSignedCertificate(self.name, clock=self.clock)
-        guard = MetricsAuthorizationFilter(reviewer, clock=self.clock).refusal
-        return Access(shown.context, guard)
-
     def _add_services(self) -> None:
-        timers = TimersAlive(self.clock)
-        self.healthz.add("timers", timers)
-        self.healthz.add("listeners", self._listening)
-        self.healthz.add("threads", ThreadsAlive(self.threads))
-        self.readyz.add("caches", self._synced)
         self.readyz.add("apiServer", ApiServerAnswers(self._probe))
         if self._elector is not None:
             self.healthz.add("leaderElection", self._elector.liveness)
             self.readyz.add("leaderElection", self._elector.readiness)
         # The recorder with the servers, which stop last: a stop is worth events too.
-        servers: tuple[Runnable, ...] = (*self.endpoints.values(), timers)
-        for server in (*servers, self.recorder):
+        for server in (*self._process.services(), self.recorder):
             self.manager.add(server, group=RunnableGroup.SERVERS)
         self.manager.add(self._informers, group=RunnableGroup.CACHES)
         self.manager.add(self._probe, group=RunnableGroup.CACHES)

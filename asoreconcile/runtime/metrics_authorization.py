@@ -20,7 +20,9 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
+from asoreconcile.runtime.endpoints import Access
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
+from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 _log = Logger(__name__)
 
@@ -127,8 +129,16 @@ class MetricsAuthorizationFilter:
         return status if isinstance(status, dict) else {}
 
 
+def metrics_access(
+    reviewer: KubeClient, certificates: ServingCertificates, *, clock: Clock
+) -> Access:
+    """Access for those whose token the reviewer's reviews let read, over TLS."""
+    guard = MetricsAuthorizationFilter(reviewer, clock=clock)
+    return Access(certificates.context, guard.refusal)
+
+
 def review_client(
-    cluster: ClusterConfig, *, user_agent: str, clock: Clock, metrics: RequestMetrics
+    cluster: ClusterConfig, user_agent: str, *, clock: Clock, metrics: RequestMetrics
 ) -> KubeClient:
     """What asks for reviews, by connections of its own: scrapers come to replicas that
     may not write, and must not wait behind what reconcilers send.

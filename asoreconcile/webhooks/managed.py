@@ -28,7 +28,7 @@ from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.retry import retry
 from asoreconcile.threads import Threads
-from asoreconcile.tls import load_pair
+from asoreconcile.tls import load_cert_chain
 from asoreconcile.webhooks.bundle import (
     AUTHORITY,
     CERTIFICATE,
@@ -41,8 +41,8 @@ from asoreconcile.webhooks.ca_bundles import (
     WebhookTarget,
     inject_ca_bundle,
 )
-from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.metrics import WebhookMetrics
+from asoreconcile.webhooks.serving_certificates import server_context
 
 _log = Logger(__name__)
 
@@ -261,7 +261,7 @@ class ManagedCertificates:
         """Raises OSError for a pair that does not fit, and goes on with the old one."""
         if kept == self._shown:
             return
-        load_pair(self._context, kept[CERTIFICATE], kept[KEY])
+        load_cert_chain(self._context, kept[CERTIFICATE], kept[KEY])
         self._shown = kept
         if self._metrics is not None:
             self._metrics.shows(kept[CERTIFICATE])

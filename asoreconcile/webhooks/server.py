@@ -32,7 +32,6 @@ from asoreconcile.webhooks.admission import (
     mutating,
     validating,
 )
-from asoreconcile.webhooks.certificates import ServingCertificates
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
 from asoreconcile.webhooks.routes import (
@@ -41,6 +40,7 @@ from asoreconcile.webhooks.routes import (
     conversion_route,
     reviewed,
 )
+from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 OFF = ("", "0")
 """Addresses that mean: nowhere."""

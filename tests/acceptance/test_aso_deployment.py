@@ -35,8 +35,8 @@ from asoreconcile.objects import (
     copy_json,
     labels,
 )
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 MANIFEST = """
 terminationGracePeriodSeconds: 10

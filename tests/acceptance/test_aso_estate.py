@@ -39,7 +39,7 @@ from asoreconcile.objects import (
     owner_references,
     uid_of,
 )
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 KINDS = {
     name.rpartition("/")[2]: builtin().kind(GroupKind(*name.split("/")))

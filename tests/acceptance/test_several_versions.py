@@ -12,7 +12,7 @@ from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.kube.errors import ApiError, InvalidError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey, annotations, key_of
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 CONFIGURATIONS = tuple(

@@ -19,8 +19,8 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpResponse, HttpsServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 _MICROS = 1e6
 

@@ -39,7 +39,7 @@ from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.objects import GroupKind, key_of
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 GROUPS = GroupKind("resources.azure.com", "ResourceGroup")
 NETWORKS = GroupKind("network.azure.com", "VirtualNetwork")

@@ -5,8 +5,8 @@ import json
 import threading
 from contextlib import contextmanager
 
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpResponse, HttpsServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 
 class Hook:

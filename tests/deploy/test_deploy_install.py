@@ -22,7 +22,7 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.objects import gvk_of
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 ACCOUNT = "azureserviceoperator-default"
 DEPLOYMENT = "azureserviceoperator-controller-manager"

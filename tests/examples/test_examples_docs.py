@@ -9,8 +9,8 @@ from applications import until
 
 from asoreconcile import Application
 from asoreconcile.serving.messages import ServerRequest
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 ROOT = Path(__file__).parent.parent.parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

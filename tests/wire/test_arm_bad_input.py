@@ -23,8 +23,8 @@ from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import AsoreconcileError
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpResponse, HttpsServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 ID = "/subscriptions/s/resourceGroups/g"
 MEGABYTE = 1 << 20

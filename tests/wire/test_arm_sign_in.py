@@ -18,8 +18,8 @@ from asoreconcile.arm.credentials import CloudConfig, CredentialError
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpResponse, HttpsServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 TENANT = "00000000-0000-0000-0000-0000000000aa"
 OTHER_TENANT = "00000000-0000-0000-0000-0000000000bb"

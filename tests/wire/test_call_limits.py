@@ -21,7 +21,7 @@ from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.reconcile_context import Context, DeadlineError, running
 from asoreconcile.stop_signal import StopSignal
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 CLOCK = SystemClock()
 ID = "/subscriptions/s/resourceGroups/g"

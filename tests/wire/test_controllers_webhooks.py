@@ -31,10 +31,10 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
 from asoreconcile.runtime.application import Application
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.webhooks.certificates import FileCertificates
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.webhooks.server import WebhookServer, webhook_path
+from asoreconcile.webhooks.serving_certificates import FileCertificates
 
 AUTHORITY = certificate_authority()
 NETWORK = "network.azure.com"

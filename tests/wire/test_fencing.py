@@ -20,8 +20,8 @@ from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 LARGE = "x" * (16 << 20)  # more than any buffer on the way holds
 ID = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g"

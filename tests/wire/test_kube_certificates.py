@@ -15,15 +15,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from asoreconcile.kube.certificates import ClientCertificates
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.kube.transport import Transport
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 
 def client_pair(name):

@@ -16,8 +16,8 @@ from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import TransportError, UnauthorizedError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 VARIABLES = (
     "KUBECONFIG",

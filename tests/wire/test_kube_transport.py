@@ -12,8 +12,8 @@ from scriptedpeer import Peer
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.http import _context
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"

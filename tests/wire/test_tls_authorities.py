@@ -6,7 +6,7 @@ import pytest
 from keypairs import authority_without_key_identifiers
 
 from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.kube.certificates import ClientCertificates
+from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport

@@ -19,10 +19,9 @@ from asoreconcile.kube.errors import InvalidError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving import listener as serving
 from asoreconcile.serving.listener import ListenError
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.webhooks.admission import Allowed, Denied
-from asoreconcile.webhooks.certificates import FileCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import (
     WebhookError,
@@ -30,6 +29,7 @@ from asoreconcile.webhooks.server import (
     WebhookServer,
     webhook_path,
 )
+from asoreconcile.webhooks.serving_certificates import FileCertificates
 
 AUTHORITY = certificate_authority()
 CERTIFICATE = AUTHORITY.issue(["localhost", "127.0.0.1"])

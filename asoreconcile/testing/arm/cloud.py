@@ -11,9 +11,9 @@ from pathlib import Path
 from asoreconcile.clock import SystemClock
 from asoreconcile.testing.arm.entra import Entra, Registered
 from asoreconcile.testing.arm.gateway import unauthenticated
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 AUDIENCE = "https://management.core.windows.net/"
 

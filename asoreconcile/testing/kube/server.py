@@ -16,7 +16,6 @@ from pathlib import Path
 
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.certificates import certificate_authority
 from asoreconcile.testing.clock import ShiftedClock
 from asoreconcile.testing.control import is_control
 from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
@@ -35,6 +34,7 @@ from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.answers import compressed, refusal
 from asoreconcile.testing.kube.wire.hooks import Services
 from asoreconcile.testing.kube.wire.status import StatusError
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 
 class KubeServer(Server):

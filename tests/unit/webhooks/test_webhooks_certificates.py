@@ -6,7 +6,7 @@ import tempfile
 import pytest
 
 from asoreconcile.clock import SystemClock
-from asoreconcile.webhooks.certificates import SelfSignedCertificate
+from asoreconcile.webhooks.serving_certificates import SelfSignedCertificate
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file is needed")

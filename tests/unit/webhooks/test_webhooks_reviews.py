@@ -17,8 +17,8 @@ from asoreconcile.webhooks.admission import (
     mutating,
     validating,
 )
-from asoreconcile.webhooks.certificates import server_context
 from asoreconcile.webhooks.reviews import Review, ReviewError, failure
+from asoreconcile.webhooks.serving_certificates import server_context
 
 
 def request(operation):

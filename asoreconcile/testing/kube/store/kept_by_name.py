@@ -8,12 +8,12 @@ from pathlib import Path
 import attrs
 import orjson
 
-from asoreconcile.testing.certificates import (
+from asoreconcile.testing.kube.store.persistence import DataFolderError
+from asoreconcile.testing.throwaway_certificates import (
     ShortLivedAuthority,
     certificate_authority,
     load_authority,
 )
-from asoreconcile.testing.kube.store.persistence import DataFolderError
 
 _FILE = "identity.json"
 _LEAST = timedelta(days=1)

@@ -12,6 +12,7 @@ import attrs
 import orjson
 import yaml
 
+from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.wire import complaints, deepjson, protobuf
@@ -191,7 +192,7 @@ def _check_nesting(body: bytes) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > deepjson.LEVELS:
-            raise _DeepError(f"yaml: exceeded max depth of {deepjson.MOST}")
+            raise _DeepError(f"yaml: exceeded max depth of {jsontext.MOST_LEVELS}")
 
 
 def _yaml(body: bytes) -> Any:

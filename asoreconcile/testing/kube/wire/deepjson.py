@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
+from asoreconcile import jsontext
+
 LEVELS = 200
-MOST = 10_000
 _MARK = "\0sealed\0"
 _MARKED = rb"\u0000sealed\u0000"
 _SEALED = re.compile(rb'"\\u0000sealed\\u0000((?:[^"\\]|\\.)*)"')
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _TOO_DEEP_FOR_ORJSON = "depth limit exceeded"
 
 
@@ -53,28 +53,11 @@ def shallow(body: bytes) -> bytes:
 
     Parts are sealed from the inside out, LEVELS at a time, so that each is parsed.
     """
-    layers: list[list[bytes]] = [[]]
-    depth = copied = 0
-    for token in _TOKENS.finditer(body):
-        sign = token[0]
-        if sign in (b"{", b"["):
-            depth += 1
-            if depth > MOST:
-                raise ValueError(
-                    f"invalid character '{sign.decode()}' exceeded max depth"
-                )
-            if depth % LEVELS == 1 and depth > 1:
-                layers[-1].append(body[copied : token.start()])
-                layers.append([])
-                copied = token.start()
-        elif sign in (b"}", b"]"):
-            if depth % LEVELS == 1 and depth > 1:
-                layers[-1].append(body[copied : token.end()])
-                layers[-2].append(_as_string(b"".join(layers.pop())))
-                copied = token.end()
-            depth -= 1
-    layers[-1].append(body[copied:])
-    return b"".join(piece for layer in layers for piece in layer)
+    try:
+        return jsontext.seal(body, _as_string, levels=LEVELS)
+    except jsontext.DepthError as error:
+        sign = body[error.pos : error.pos + 1].decode()
+        raise ValueError(f"invalid character '{sign}' exceeded max depth") from None
 
 
 def _as_string(part: bytes) -> bytes:

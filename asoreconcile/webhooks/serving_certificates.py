@@ -11,7 +11,7 @@ from typing import Protocol
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.log import Logger
 from asoreconcile.retry import Backoff, retry
-from asoreconcile.tls import FileContext, load_pair
+from asoreconcile.tls import FileContext, load_cert_chain
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
@@ -116,7 +116,7 @@ class SelfSignedCertificate:
         authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)
         self._context = server_context()
         pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
-        load_pair(self._context, *pair)
+        load_cert_chain(self._context, *pair)
 
     def context(self) -> ssl.SSLContext:
         """The TLS context; its certificate never changes."""
