@@ -12,6 +12,11 @@ from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.non_arm.resource import ExternalResource
 from asoreconcile.objects import GroupKind
+from asoreconcile.sql_users.kinds import (
+    azure_sql_users,
+    mysql_users,
+    postgresql_users,
+)
 
 
 @attrs.frozen
@@ -27,7 +32,17 @@ class ExternalDependencies:
 
 Factory = Callable[[ExternalDependencies], ExternalResource]
 
-EXTERNAL: Mapping[GroupKind, Factory] = {}
+EXTERNAL: Mapping[GroupKind, Factory] = {
+    GroupKind("dbformysql.azure.com", "User"): lambda shared: mysql_users(
+        clock=shared.clock, fence=shared.fence
+    ),
+    GroupKind("dbforpostgresql.azure.com", "User"): lambda shared: postgresql_users(
+        clock=shared.clock, fence=shared.fence
+    ),
+    GroupKind("sql.azure.com", "User"): lambda shared: azure_sql_users(
+        clock=shared.clock, fence=shared.fence
+    ),
+}
 
 
 def external_resources(

@@ -22,14 +22,7 @@ from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
 
 ResourceScope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
 # Kinds that no reconciler is there for: listed, neither installed nor run.
-_NOT_RUN = frozenset(
-    {
-        GroupKind("dbformysql.azure.com", "User"),
-        GroupKind("dbforpostgresql.azure.com", "User"),
-        GroupKind("entra.azure.com", "SecurityGroup"),
-        GroupKind("sql.azure.com", "User"),
-    }
-)
+_NOT_RUN = frozenset({GroupKind("entra.azure.com", "SecurityGroup")})
 _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
 
 

@@ -17,6 +17,7 @@ ABOVE = {
     "extensions",
     "middleware",
     "non_arm",
+    "sql_users",
     "testing",
 }
 # A list of words that are no secrets, whoever says them.

@@ -1,0 +1,52 @@
+"""What one kind of server is asked, and told, about a user."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.sql_users.server import Session
+from asoreconcile.sql_users.statement import Statement
+from asoreconcile.sql_users.user import UserIdentity
+
+
+class Dialect(Protocol):
+    """`postgresql`, `mysql` and `azure_sql` have one each. All but `prepared` and
+    `facts`, which ask a session, is pure.
+
+    name: for texts. port: the server's. renames: whether a user may get another name.
+    """
+
+    name: ClassVar[str]
+    port: ClassVar[int]
+    renames: ClassVar[bool]
+
+    def identity(self, name: str, spec: JsonObject) -> UserIdentity:
+        """Which user a spec is for. name: the Azure name."""
+
+    def wanted(self, name: str, spec: JsonObject, *, password: str) -> Any:
+        """The user as a spec wants it. Raises ConditionError."""
+
+    def prepared(self, session: Session, wanted: Any) -> Any:
+        """With what only the server knows to say."""
+
+    def facts(self, session: Session, identity: UserIdentity) -> Any | None:
+        """The user as the server has it; None where it has none. Raises ServerError."""
+
+    def refusal(self, identity: UserIdentity, facts: Any | None) -> str:
+        """Why a user is none of ours, or ""."""
+
+    def is_user(self, identity: UserIdentity, name: str) -> bool:
+        """Whether an administrator's name means this user."""
+
+    def changes(self, wanted: Any, facts: Any | None) -> Sequence[Statement]:
+        """The statements that bring a user in line, its password with it."""
+
+    def differences(self, wanted: Any, facts: Any) -> Sequence[Statement]:
+        """Those that are needed still, but for the password."""
+
+    def rename(
+        self, former: UserIdentity, now: UserIdentity
+    ) -> Sequence[Statement]: ...
+
+    def drop(self, identity: UserIdentity) -> Sequence[Statement]:
+        """The statements that drop a user, if it is there."""

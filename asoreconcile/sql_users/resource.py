@@ -1,0 +1,300 @@
+"""Users of one kind of server: `non_arm.resource.ExternalResource`.
+
+A reconcile reads the user as it is, says what differs, and reads it again: what the
+server has accepted without doing it (rights that another administrator gave) is not
+taken for done.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from asoreconcile import reconcile_context
+from asoreconcile.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.annotations import RECONCILE_POLICY
+from asoreconcile.azure.decisions import ReconcileOutcome, Succeeded
+from asoreconcile.azure.duplicates import REASON as ALREADY_MANAGED
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.catalogue.names import azure_name
+from asoreconcile.fencing import Fence
+from asoreconcile.objects import JsonObject, ObjectKey, metadata, spec, uid_of
+from asoreconcile.sql_users.dialect import Dialect
+from asoreconcile.sql_users.failures import condition_of
+from asoreconcile.sql_users.quoting import unusable
+from asoreconcile.sql_users.server import DatabaseServer, ServerError, Session, SignIn
+from asoreconcile.sql_users.sessions import Sessions
+from asoreconcile.sql_users.statement import Statement
+from asoreconcile.sql_users.user import UserIdentity, made_by, noted
+
+_LEFT = "NotDeletedInDatabase"
+_SHOWN = 3
+
+FindServer = Callable[[ReconcileScope], DatabaseServer]
+FindSignIn = Callable[[ReconcileScope, DatabaseServer], SignIn]
+
+
+class DatabaseUsers:
+    """One kind's users. Safe from any thread."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        sessions: Sessions,
+        *,
+        find_server: FindServer,
+        find_sign_in: FindSignIn,
+        fence: Fence | None = None,
+    ) -> None:
+        """fence: asked before each statement that changes anything."""
+        self._dialect = dialect
+        self._sessions = sessions
+        self._find_server = find_server
+        self._find_sign_in = find_sign_in
+        self._fence = fence
+        self._managers = _Managers()
+
+    def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Make the user, or bring it in line; read it again to know that it is."""
+        dialect, server = self._dialect, self._find_server(scope)
+        name = azure_name(scope.version, scope.obj)
+        wanted = dialect.wanted(name, spec(scope.obj), password=_password(scope))
+        now: UserIdentity = wanted.identity
+        former = made_by(scope.obj, now) or now
+        sign_in = self._find_sign_in(scope, server)
+        self._require_other(now, sign_in)
+        self._require_kept(former, now)
+        self._managers.require_sole(scope, (server, tuple(sorted(now.items()))))
+        with self._session(scope, server, sign_in) as session:
+            facts = dialect.facts(session, now)
+            self._require_ours(now, facts)
+            is_new = facts is None
+            if former != now:
+                facts = self._renamed(scope, session, former, now, facts)
+            # Whoever finds the user from here on knows whose it is.
+            scope.patcher.record(noted(now))
+            wanted = dialect.prepared(session, wanted)
+            self._say(session, dialect.changes(wanted, facts))
+            self._require_done(session, wanted)
+        if is_new and former == now:
+            scope.event("Normal", "UserCreated", f"Created user {_shown(now)}")
+        return Succeeded()
+
+    def observe(self, scope: ReconcileScope) -> None:
+        """Raises ConditionError where the server has no such user."""
+        server = self._find_server(scope)
+        name = azure_name(scope.version, scope.obj)
+        now = self._dialect.identity(name, spec(scope.obj))
+        with self._session(scope, server, self._find_sign_in(scope, server)) as session:
+            if self._dialect.facts(session, now) is None:
+                raise ConditionError(
+                    f"server {server} has no user {_shown(now)}, and the policy "
+                    f"{RECONCILE_POLICY} is skip: create it, or change the policy",
+                    reason="AzureResourceNotFound",
+                )
+
+    def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Drop what this object has made, and nobody else."""
+        dialect = self._dialect
+        name = azure_name(scope.version, scope.obj)
+        made = made_by(scope.obj, dialect.identity(name, spec(scope.obj)))
+        if made is None:
+            return Succeeded()  # it has made none
+        server = self._find_server(scope)
+        sign_in = self._find_sign_in(scope, server)
+        if self._managers.older(scope, (server, tuple(sorted(made.items())))):
+            return self._leave(scope, made, "an older object manages it")
+        with self._session(scope, server, sign_in) as session:
+            facts = dialect.facts(session, made)
+            if facts is None:
+                return Succeeded()
+            refusal = dialect.refusal(made, facts)
+            if dialect.is_user(made, sign_in.user):
+                refusal = "it is the administrator that the operator signs in as"
+            if refusal:
+                return self._leave(scope, made, refusal)
+            self._say(session, dialect.drop(made))
+        scope.event("Normal", "UserDropped", f"Dropped user {_shown(made)}")
+        return Succeeded()
+
+    def forget(self, key: ObjectKey) -> None:
+        """Let go of an object's place, and of a connection nobody else uses."""
+        self._managers.forget(key)
+        self._sessions.forget(key)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._sessions.close()
+
+    @contextmanager
+    def _session(
+        self, scope: ReconcileScope, server: DatabaseServer, sign_in: SignIn
+    ) -> Iterator[Session]:
+        try:
+            with self._sessions.borrow(scope.key, server, sign_in) as session:
+                yield session
+        except _RefusedError as refused:
+            shown = refused.statement.shown
+            raise condition_of(refused, server, shown) from refused
+        except ServerError as error:
+            raise condition_of(error, server) from error
+
+    def _say(self, session: Session, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            reconcile_context.check()
+            if self._fence is not None:
+                self._fence()
+            try:
+                session.execute(statement)
+            except ServerError as error:
+                raise _RefusedError(error, statement) from error
+
+    def _renamed(
+        self,
+        scope: ReconcileScope,
+        session: Session,
+        former: UserIdentity,
+        now: UserIdentity,
+        facts: Any | None,
+    ) -> Any | None:
+        """The facts of a user that had another name until now."""
+        dialect = self._dialect
+        before = dialect.facts(session, former)
+        if before is None:
+            return facts  # renamed already, or gone
+        if facts is not None:
+            raise unusable(
+                f"user {_shown(former)} cannot become {_shown(now)}, which the server "
+                "has already: drop one of them by hand, or change the name back"
+            )
+        self._require_ours(former, before)
+        self._say(session, dialect.rename(former, now))
+        scope.event(
+            "Normal", "UserRenamed", f"Renamed user {_shown(former)} to {_shown(now)}"
+        )
+        return dialect.facts(session, now)
+
+    def _require_done(self, session: Session, wanted: Any) -> None:
+        facts = self._dialect.facts(session, wanted.identity)
+        who = _shown(wanted.identity)
+        if facts is None:
+            raise ConditionError(
+                f"user {who} is gone again: somebody else drops it",
+                reason="RefusedByServer",
+            )
+        left = self._dialect.differences(wanted, facts)
+        if left:
+            told = "; ".join(str(one) for one in left[:_SHOWN])
+            raise ConditionError(
+                f"the server took these and did not do them for {who}: {told}: another "
+                "administrator may have given them, or the operator's may not",
+                reason="RefusedByServer",
+                retry=RetryClass.VERY_SLOW,
+            )
+
+    def _require_ours(self, identity: UserIdentity, facts: Any | None) -> None:
+        refusal = self._dialect.refusal(identity, facts)
+        if refusal:
+            raise unusable(
+                f"user {_shown(identity)} is not taken over: {refusal}; choose another "
+                "azureName"
+            )
+
+    def _require_other(self, identity: UserIdentity, sign_in: SignIn) -> None:
+        if self._dialect.is_user(identity, sign_in.user):
+            raise unusable(
+                f"user {_shown(identity)} is the administrator that the operator signs "
+                "in as: it is not taken over; choose another azureName"
+            )
+
+    def _require_kept(self, former: UserIdentity, now: UserIdentity) -> None:
+        """Where webhooks do not run, the rule that they enforce."""
+        if former["name"] != now["name"] and not self._dialect.renames:
+            raise unusable(
+                f"spec.azureName cannot change from {former['name']!r} to "
+                f"{now['name']!r}: change it back, or delete the object and create it "
+                "anew"
+            )
+
+    def _leave(
+        self, scope: ReconcileScope, identity: UserIdentity, why: str
+    ) -> ReconcileOutcome:
+        scope.event("Warning", _LEFT, f"User {_shown(identity)} is left: {why}")
+        return Succeeded()
+
+
+class _RefusedError(ServerError):
+    """With the statement that was refused."""
+
+    def __init__(self, error: ServerError, statement: Statement) -> None:
+        super().__init__(str(error), trouble=error.trouble, code=error.code)
+        self.statement = statement
+
+
+_Place = tuple[DatabaseServer, tuple[tuple[str, str], ...]]
+
+
+class _Managers:
+    """Which objects stand for which user: of two the older one manages it.
+
+    In memory: after a restart each is known again once it was reconciled.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at: dict[_Place, dict[ObjectKey, tuple[str, str]]] = {}
+        self._place_of: dict[ObjectKey, _Place] = {}
+
+    def require_sole(self, scope: ReconcileScope, place: _Place) -> None:
+        """Raises ConditionError `AlreadyManaged` while an older object is there."""
+        older = self.older(scope, place)
+        if older is not None:
+            raise ConditionError(
+                f"user {_shown(dict(place[1]))} of server {place[0]} is managed by "
+                f"{older}, which is older: delete one of the two",
+                reason=ALREADY_MANAGED,
+            )
+
+    def older(self, scope: ReconcileScope, place: _Place) -> ObjectKey | None:
+        key, mine = scope.key, _age(scope.obj)
+        with self._lock:
+            self._leave(key)
+            there = self._at.setdefault(place, {})
+            there[key] = mine
+            self._place_of[key] = place
+            return next((other for other, age in there.items() if age < mine), None)
+
+    def forget(self, key: ObjectKey) -> None:
+        with self._lock:
+            self._leave(key)
+
+    def _leave(self, key: ObjectKey) -> None:
+        """The caller holds the lock."""
+        place = self._place_of.pop(key, None)
+        if place is not None:
+            self._at[place].pop(key, None)
+            if not self._at[place]:
+                del self._at[place]
+
+
+def _age(obj: JsonObject) -> tuple[str, str]:
+    """Smaller is older."""
+    return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
+
+
+def _password(scope: ReconcileScope) -> str:
+    reference = (spec(scope.obj).get("localUser") or {}).get("password")
+    if reference is None:
+        return ""
+    password = scope.references.secret(reference)
+    if not password:
+        raise unusable(
+            f"key {reference.get('key')!r} of Secret {reference.get('name')!r} is "
+            "empty: a user needs a password"
+        )
+    return password
+
+
+def _shown(identity: UserIdentity) -> str:
+    host = identity.get("host")
+    return f"{identity['name']}@{host}" if host else identity["name"]
