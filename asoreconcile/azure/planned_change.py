@@ -154,7 +154,7 @@ def _secret_names(table: Table, seen: set[int]) -> Iterator[str]:
         return
     seen.add(id(table))
     for field in table.fields:
-        if field.conversion in ("secret", "secret-map"):
+        if field.is_secret:
             yield field.path[-1].lower()
         if field.table is not None:
             yield from _secret_names(field.table, seen)

@@ -105,10 +105,20 @@ class _Walk:
             taken.add(field.path)
         # Azure shows no secret, and without its reference the manifest would be
         # refused.
-        for name in schema.get("required", ()):
-            found = _field_of(table, name)
-            if name not in out and found and found.conversion == "secret":
-                out[name] = self._secret(found, f"{at}.{name}")
+        for field in table.fields:
+            name = field.source
+            if not field.is_secret or name in out or name not in properties:
+                continue
+            if field.path in taken:
+                continue
+            if name in schema.get("required", ()) and field.conversion == "secret":
+                out[name] = self._secret(field, f"{at}.{name}")
+            else:
+                self._leave(
+                    f"{at}.{name}",
+                    "Azure does not show whether it is set; name a Secret if the "
+                    "operator is to write it",
+                )
         return out
 
     def report_missing(
@@ -259,10 +269,6 @@ def _found(body: JsonObject, path: Path) -> Any:
             found = next((v for k, v in value.items() if k.casefold() == folded), None)
         value = found
     return value
-
-
-def _field_of(table: Table, source: str) -> Field | None:
-    return next((f for f in table.fields if f.source == source), None)
 
 
 def _is_leaf(table: Table, schema: JsonObject, body: JsonObject) -> bool:

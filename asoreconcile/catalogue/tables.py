@@ -62,6 +62,11 @@ class Field:
     fallback: bool = False
 
     @property
+    def is_secret(self) -> bool:
+        """Whether its value is in a Secret."""
+        return self.conversion in ("secret", "secret-map")
+
+    @property
     def takes_inputs(self) -> bool:
         """True if a value of the field needs looking up: ids, Secrets, ConfigMaps."""
         if self.table is not None:

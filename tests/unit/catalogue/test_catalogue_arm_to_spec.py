@@ -145,6 +145,19 @@ def test_a_required_secret_is_named_and_what_belongs_into_it_is_said():
         assert "belongs into Secret s, key password" in str(mapped.left_out[0])
 
 
+def test_a_secret_that_may_be_set_is_said_and_not_made_up():
+    body = {"location": "westeurope", "properties": {"version": "16"}}
+    mapped = spec_of("dbforpostgresql.azure.com/FlexibleServer", body)
+    assert "administratorLoginPassword" not in mapped.spec
+    (found,) = [
+        str(one) for one in mapped.left_out if "administratorLoginPassword" in one.path
+    ]
+    assert found == (
+        "spec.administratorLoginPassword: Azure does not show whether it is set; name a "
+        "Secret if the operator is to write it"
+    )
+
+
 def test_a_value_of_a_secret_that_azure_shows_is_not_written():
     body = {"properties": {"administratorLoginPassword": "hunter2"}}
     mapped = spec_of("dbforpostgresql.azure.com/FlexibleServer", body)
