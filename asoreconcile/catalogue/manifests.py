@@ -15,6 +15,7 @@ import attrs
 import yaml
 
 from asoreconcile import jsontext
+from asoreconcile.catalogue.suggestions import closest
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
@@ -23,6 +24,7 @@ try:
 except ImportError:  # PyYAML built without libyaml: ten times slower, same result
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
+_MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _SUFFIXES = (".yaml", ".yml", ".json")
 _STDIN = "-"
 _MAX_INTEGER = 2**64
@@ -155,10 +157,21 @@ def _missing(obj: Any) -> str:
         return "is no object: a manifest has apiVersion, kind and metadata"
     for member in ("apiVersion", "kind"):
         if not isinstance(obj.get(member), str) or not obj[member]:
-            return f"{member} is missing: a manifest starts with apiVersion and kind"
+            return (
+                f"{member} is missing: a manifest starts with apiVersion and kind"
+                f"{_misspelt(obj, member)}"
+            )
     if not isinstance(obj.get("metadata"), dict):
-        return "metadata is missing: give the object a name"
+        return (
+            f"metadata is missing: give the object a name{_misspelt(obj, 'metadata')}"
+        )
     return ""
+
+
+def _misspelt(obj: JsonObject, member: str) -> str:
+    """What stands where a member should, if it looks like it."""
+    written = closest(member, (str(name) for name in obj if name not in _MEMBERS))
+    return f" ({written[0]!r} is no field of a manifest)" if written else ""
 
 
 def _line(error: yaml.MarkedYAMLError) -> int:

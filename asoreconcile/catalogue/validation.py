@@ -14,9 +14,11 @@ from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.catalogue.problems import Problem, schema_problems
 from asoreconcile.catalogue.reserved import is_reserved
+from asoreconcile.catalogue.suggestions import closest
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Table
 from asoreconcile.objects import JsonObject, dig, metadata
 
+_MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _PARTS = ("group", "kind", "name")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME_LENGTH = 253
@@ -40,8 +42,14 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
         yield Problem("metadata.name", "is required: set it")
     spec = obj.get("spec")
     for name in obj:
-        if name not in ("apiVersion", "kind", "metadata", "spec", "status"):
-            yield Problem(name, "unknown field; what Azure is to have goes under spec")
+        if name not in _MEMBERS:
+            meant = closest(name, _MEMBERS - obj.keys())
+            advice = (
+                f"did you mean {meant[0]!r}?"
+                if meant
+                else "what Azure is to have goes under spec"
+            )
+            yield Problem(name, f"unknown field; {advice}")
     if spec is None:
         spec = {}
     yield from schema_problems(version.spec_schema, spec, "spec")
