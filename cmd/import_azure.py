@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -20,7 +19,6 @@ from asoreconcile.azure.resource_import.importer import (
     NotImportableError,
     ResourceImporter,
 )
-from asoreconcile.azure.resource_import.manifests import ImportedManifest
 from asoreconcile.azure.resource_import.options import ImportOptions
 from asoreconcile.azure.resource_import.report import ImportReport
 from asoreconcile.catalogue.kinds import (
@@ -30,13 +28,15 @@ from asoreconcile.catalogue.kinds import (
 )
 from asoreconcile.cmd.azure_login import signed_in_client
 from asoreconcile.cmd.import_progress import progress
-from asoreconcile.cmd.yamltext import yaml_text
+from asoreconcile.cmd.manifest_output import ManifestOutput
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.objects import GroupKind
 
-_USAGE, _PARTLY, _NOTHING = 2, 3, 1
+_PARTLY, _NOTHING = 3, 1
+_MOST_IDS = 20
+_STOPPING = b"\nstopping after the reads under way; once more gives up what was read\n"
 _VERSION = re.compile(r"([^/=]+)/([^/=]+)=(\S+)")
 _PAIR = re.compile(r"([^=]+)=(.*)")
 
@@ -148,7 +148,7 @@ def azure_resource(
     """  # noqa: D301 -- click wants the character
     if output is not None and output_folder is not None:
         raise click.UsageError("use either --output or --output-folder")
-    target = _Target(output, output_folder, overwrite=force)
+    target = ManifestOutput(output, output_folder, overwrite=force)
     target.check()
     options = ImportOptions(
         namespace=namespace,
@@ -161,8 +161,8 @@ def azure_resource(
     )
     _check_ids(arm_ids)
     imported = _imported(arm_ids, options)
-    target.write(imported)
     _report(imported.report)
+    target.write(imported.manifests)
     if not imported.manifests:
         sys.exit(_NOTHING)
     sys.exit(0 if imported.report.is_complete else _PARTLY)
@@ -194,6 +194,8 @@ def _stopped_by_signals(importer: ResourceImporter) -> Iterator[None]:
     def stop(number: int, _frame: FrameType | None) -> None:
         importer.stop()
         signal.signal(number, before[signal.Signals(number)])
+        # Not by a stream: what was interrupted may be writing to it.
+        os.write(sys.stderr.fileno(), _STOPPING)
 
     for one in before:
         signal.signal(one, stop)
@@ -239,80 +241,6 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-class _Target:
-    """Where manifests go: standard output, a file, or a folder."""
-
-    def __init__(
-        self, file: Path | None, folder: Path | None, *, overwrite: bool
-    ) -> None:
-        self._file = None if file == Path("-") else file
-        self._folder = folder
-        self._overwrite = overwrite
-
-    def check(self) -> None:
-        """Before anything is read. Raises click.UsageError."""
-        if self._file is not None and self._file.exists() and not self._overwrite:
-            raise click.UsageError(f"{self._file} is there already: use --force")
-
-    def write(self, imported: ImportedResources) -> None:
-        """Raises click.ClickException; files are written whole or not at all."""
-        try:
-            if self._folder is not None:
-                self._write_folder(self._folder, imported.manifests)
-            elif self._file is not None:
-                _write_whole(self._file, _text(imported.manifests))
-            else:
-                click.echo(_text(imported.manifests), nl=False)
-        except BrokenPipeError:
-            raise  # whoever reads has enough: click ends quietly
-        except OSError as error:
-            raise click.ClickException(
-                f"{error.filename or 'the output'} cannot be written: {error.strerror}"
-            ) from error
-
-    def _write_folder(
-        self, folder: Path, manifests: Sequence[ImportedManifest]
-    ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        files = {folder / _file_name(one): one for one in manifests}
-        there = sorted(str(path) for path in files if path.exists())
-        if there and not self._overwrite:
-            raise click.ClickException(
-                f"{', '.join(there)}: there already: use --force, or another folder"
-            )
-        for path, one in files.items():
-            _write_whole(path, _text([one]))
-
-
-def _file_name(manifest: ImportedManifest) -> str:
-    obj = manifest.obj
-    group = str(obj["apiVersion"]).partition(".")[0]
-    return f"{group}-{obj['kind']}-{obj['metadata']['name']}.yaml"
-
-
-def _write_whole(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8"
-    ) as file:
-        try:
-            file.write(text)
-            file.flush()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-def _text(manifests: Sequence[ImportedManifest]) -> str:
-    return "".join(_document(manifest) for manifest in manifests)
-
-
-def _document(manifest: ImportedManifest) -> str:
-    """A YAML document; what Azure did not show is said in comments above it."""
-    comments = "".join(f"# {one}\n" for one in manifest.left_out)
-    return yaml_text([manifest.obj]).replace("---\n", f"---\n{comments}", 1)
-
-
 def _report(report: ImportReport) -> None:
     for row in report.rows():
         why = f": {row.reason}" if row.reason else ""
@@ -321,8 +249,17 @@ def _report(report: ImportReport) -> None:
         if one.status == "failed":
             click.echo(f"failed  {one.arm_id}: {one.reason}", err=True)
     if report.was_stopped:
-        click.echo(
-            "Stopped: what was read until then is written. Run it again for the rest, "
-            "or for the ids of single resources.",
-            err=True,
-        )
+        _say_how_to_go_on(report.unread)
+
+
+def _say_how_to_go_on(unread: Sequence[str]) -> None:
+    click.echo("Stopped: what was read until then is written.", err=True)
+    if not unread:
+        return
+    if len(unread) > _MOST_IDS:
+        text = f"{len(unread)} resources were not read to their end: run it again."
+        click.echo(text, err=True)
+        return
+    click.echo("To go on, import these with what is below them:", err=True)
+    for arm_id in unread:
+        click.echo(f"  {arm_id}", err=True)

@@ -1,7 +1,13 @@
 """Importing an estate from the simulator: what is found, what fails, what is written."""
 
+import errno
+import resource
+import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
@@ -19,6 +25,7 @@ from asoreconcile.azure.resource_import.report import NoReporter
 from asoreconcile.catalogue.manifests import read_manifests
 from asoreconcile.catalogue.render import render
 from asoreconcile.clock import SystemClock
+from asoreconcile.cmd import manifest_output
 from asoreconcile.cmd.asoctl import main
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.extensions.registry import builtin_sets
@@ -316,14 +323,16 @@ def test_the_command_prints_yaml_and_reports_beside_it(group):
     assert "VirtualNetworksSubnet.network.azure.com  imported" in done.stderr
 
 
-def test_the_command_writes_files_and_overwrites_none_unasked(group, tmp_path):
+def test_the_command_writes_files_and_overwrites_none_unasked(azure, group, tmp_path):
     folder = tmp_path / "out"
     assert asoctl(group, "-f", str(folder)).exit_code == 0
     assert (folder / "network-VirtualNetwork-shop-net.yaml").is_file()
     assert not list(folder.glob(".*"))
+    azure.journal.clear()
     again = asoctl(group, "-f", str(folder))
-    assert again.exit_code == 1
-    assert "use --force" in again.stderr
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+    assert not azure.journal, "refused before anything is read"
     assert asoctl(group, "-f", str(folder), "--force").exit_code == 0
     file = tmp_path / "all.yaml"
     assert asoctl(group, "-o", str(file)).exit_code == 0
@@ -344,6 +353,15 @@ def test_the_command_s_exit_code_says_how_it_went(azure, group):
     ("arguments", "message"),
     [
         (["nonsense"], "an ARM id starts with"),
+        (
+            [
+                (
+                    "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage"
+                    "/storageAccount/z"
+                )
+            ],
+            "did you mean Microsoft.Storage/storageAccounts?",
+        ),
         (["/subscriptions/s/resourceGroups/g", "--label", "x"], "write KEY=VALUE"),
         (["/subscriptions/s/resourceGroups/g", "--api-version", "x"], "GROUP/KIND="),
         (
@@ -360,6 +378,108 @@ def test_a_wrong_call_says_what_to_write(azure, arguments, message):
     done = asoctl(*arguments)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_a_throttled_command_waits_and_says_so(azure, group):
+    headers = {"Retry-After": "2"}
+    body = error("TooManyRequests")
+    azure.faults.answer("GET", "/subnets$", 429, headers=headers, body=body, times=1)
+    done = asoctl(group)
+    assert done.exit_code == 0
+    assert "waiting 2 s: " in done.stderr
+
+
+PROGRAM = "from asoreconcile.cmd.asoctl import main; main()"
+
+
+def process(*arguments, stdout=subprocess.PIPE, **options):
+    only = [part for glob in ONLY for part in ("--only", glob)]
+    words = ["import", "azure-resource", *arguments, *only]
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_ctrl_c_keeps_what_is_read_and_says_how_to_go_on(azure, group):
+    hold = azure.faults.hold(method="GET", path="/subnets$")
+    with process(group) as running:
+        assert hold.wait_arrived(60)
+        running.send_signal(signal.SIGINT)
+        line = running.stderr.readline() + running.stderr.readline()
+        assert "stopping after the reads under way" in line
+        hold.release()
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 3
+    kinds = {document["kind"] for document in yaml.safe_load_all(out)}
+    assert "VirtualNetwork" in kinds
+    assert "VirtualNetworksSubnet" not in kinds
+    assert "Stopped: what was read until then is written." in err
+    told = [line.strip() for line in err.splitlines() if line.startswith("  /")]
+    assert told
+    # What is told leads to all that is missing.
+    azure.faults.clear()
+    rest = asoctl(*told)
+    assert rest.exit_code == 0, rest.stderr
+    found = {d["kind"] for d in yaml.safe_load_all(rest.stdout)}
+    assert "VirtualNetworksSubnet" in found
+
+
+def test_a_second_ctrl_c_ends_the_program_at_once(azure, group):
+    hold = azure.faults.hold(method="GET", path="/subnets$")
+    with process(group) as running:
+        assert hold.wait_arrived(60)
+        running.send_signal(signal.SIGTERM)
+        running.stderr.readline()
+        running.stderr.readline()
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(60) == -signal.SIGTERM
+        hold.release()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_said(azure, group):
+    with Path("/dev/full").open("w") as full, process(group, stdout=full) as running:
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "the output cannot be written: No space left on device" in err
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+
+
+def test_a_file_that_gets_too_large_leaves_nothing_half_written(azure, group, tmp_path):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    single = tmp_path / "all.yaml"
+    with process(group, "-o", str(single), preexec_fn=limited) as running:
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "all.yaml cannot be written: File too large" in err
+    assert not list(tmp_path.glob("*all.yaml*"))
+
+
+def test_a_folder_keeps_what_was_written_before_the_disk_was_full(
+    group, tmp_path, monkeypatch
+):
+    written = []
+    whole = manifest_output._write_whole
+
+    def write(path, text):
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        whole(path, text)
+
+    monkeypatch.setattr(manifest_output, "_write_whole", write)
+    done = asoctl(group, "-f", str(tmp_path / "out"))
+    assert done.exit_code == 1
+    assert "No space left on device" in done.stderr
+    assert "; 2 of " in done.stderr
+    assert sorted((tmp_path / "out").iterdir()) == sorted(written)
 
 
 def test_who_cannot_sign_in_is_told_how(monkeypatch, azure, group):

@@ -58,11 +58,14 @@ class ImportedResources:
 
 @attrs.frozen
 class _Finding:
-    """What a worker brings back. found: more to do."""
+    """What a worker brings back. found: more to do. unread: where to go on, of a task
+    that was stopped.
+    """
 
     outcome: ImportOutcome | None = None
     body: JsonObject | None = None
     found: tuple[Task, ...] = ()
+    unread: str = ""
 
 
 class ResourceImporter:
@@ -113,6 +116,7 @@ class ResourceImporter:
         seen: set[str] = set()
         outcomes: list[ImportOutcome] = []
         read: list[tuple[ResourceTask, JsonObject]] = []
+        unread: set[str] = set()
         running: dict[Future[_Finding], Task] = {}
         with ThreadPoolExecutor(max(self._options.workers, 1)) as pool:
             while waiting or running:
@@ -127,12 +131,17 @@ class ResourceImporter:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     task, finding = running.pop(future), future.result()
                     waiting += finding.found
+                    unread |= {finding.unread} - {""}
                     if finding.outcome is not None:
                         outcomes.append(finding.outcome)
                         self._reporter.outcome(finding.outcome)
                     if finding.body is not None and isinstance(task, ResourceTask):
                         read.append((task, finding.body))
-        report = ImportReport(in_order(outcomes), was_stopped=self._stop.is_set())
+        report = ImportReport(
+            in_order(outcomes),
+            was_stopped=self._stop.is_set(),
+            unread=tuple(sorted(unread)),
+        )
         return ImportedResources(manifests_of(read, self._options), report)
 
     def _root(self, text: str) -> ResourceTask:
@@ -161,7 +170,7 @@ class ResourceImporter:
                 case GroupTask():
                     return self._group(task)
         except StoppedError:
-            return _Finding()
+            return _Finding(unread=task.root_id)
 
     def _read(self, resource: ResourceTask) -> _Finding:
         kind, text = resource.version.group_kind, resource.id.text

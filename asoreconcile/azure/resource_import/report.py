@@ -64,11 +64,13 @@ class ReportRow:
 @attrs.frozen
 class ImportReport:
     """outcomes: of every resource and of every list that failed, by ARM id.
-    was_stopped: it ended before all was read.
+    was_stopped: it ended before all was read. unread: ids to go on with then, each of a
+    resource that was not read or whose children were not.
     """
 
     outcomes: tuple[ImportOutcome, ...]
     was_stopped: bool = False
+    unread: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:

@@ -27,6 +27,14 @@ class ResourceTask:
         """The id without its case: two tasks with one key are the same work (I2)."""
         return ids.key(self.id.text)
 
+    @property
+    def root_id(self) -> str:
+        """The id that an import has to be given to do this, too: its owner's where
+        nobody has said that the resource is there.
+        """
+        is_guess = bool(self.version.fixed_name) and not self.expected
+        return self.owner_id if is_guess and self.owner_id else self.id.text
+
 
 @attrs.frozen
 class ListTask:
@@ -42,6 +50,13 @@ class ListTask:
         """
         return f"list {ids.key(self.path)}"
 
+    @property
+    def root_id(self) -> str:
+        """As of `ResourceTask`: the resource below which the list is."""
+        if self.version.scope == "Extension":
+            return self.path.rpartition("/providers/")[0]
+        return self.path.rpartition("/")[0]
+
 
 @attrs.frozen
 class GroupTask:
@@ -55,6 +70,11 @@ class GroupTask:
         itself.
         """
         return f"group {ids.key(self.id)}"
+
+    @property
+    def root_id(self) -> str:
+        """As of `ResourceTask`: the group itself."""
+        return self.id
 
 
 Task = ResourceTask | ListTask | GroupTask

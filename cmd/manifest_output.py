@@ -1,0 +1,107 @@
+"""Where imported manifests go: standard output, a file, or a folder of files."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from asoreconcile.azure.resource_import.manifests import ImportedManifest
+from asoreconcile.cmd.broken_pipe import drop_output
+from asoreconcile.cmd.yamltext import yaml_text
+
+
+class ManifestOutput:
+    """file, folder: one of them, or neither for standard output, which `-` is too."""
+
+    def __init__(
+        self, file: Path | None, folder: Path | None, *, overwrite: bool
+    ) -> None:
+        self._file = None if file == Path("-") else file
+        self._folder = folder
+        self._overwrite = overwrite
+
+    def check(self) -> None:
+        """Before anything is read, which may take minutes. Raises click.UsageError."""
+        if self._overwrite:
+            return
+        if self._file is not None and self._file.exists():
+            raise click.UsageError(f"{self._file} is there already: use --force")
+        if self._folder is not None and any(self._folder.glob("*.yaml")):
+            raise click.UsageError(
+                f"{self._folder} has manifests already: use another folder, or --force "
+                "to overwrite those of the same name"
+            )
+
+    def write(self, manifests: Sequence[ImportedManifest]) -> None:
+        """Raises click.ClickException; a file is written whole or not at all, and what
+        is written stays.
+        """
+        try:
+            if self._folder is not None:
+                _write_folder(self._folder, manifests)
+            elif self._file is not None:
+                _write_whole(self._file, _text(manifests))
+            else:
+                _print(_text(manifests))
+        except BrokenPipeError:
+            raise  # whoever reads has enough: click ends quietly
+        except OSError as error:
+            raise click.ClickException(_failed(self._file, error)) from error
+
+
+def _write_folder(folder: Path, manifests: Sequence[ImportedManifest]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(manifests):
+        path = folder / _file_name(one)
+        try:
+            _write_whole(path, _text([one]))
+        except OSError as error:
+            raise click.ClickException(
+                f"{_failed(path, error)}; {number} of {len(manifests)} manifests are "
+                f"in {folder}"
+            ) from error
+
+
+def _print(text: str) -> None:
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        drop_output()  # or it would fail again at the end of the program
+        raise
+
+
+def _failed(path: Path | None, error: OSError) -> str:
+    place = path or error.filename or "the output"
+    return f"{place} cannot be written: {error.strerror}: mend that and run it again"
+
+
+def _file_name(manifest: ImportedManifest) -> str:
+    obj = manifest.obj
+    group = str(obj["apiVersion"]).partition(".")[0]
+    return f"{group}-{obj['kind']}-{obj['metadata']['name']}.yaml"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8"
+    ) as file:
+        try:
+            file.write(text)
+            file.flush()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def _text(manifests: Sequence[ImportedManifest]) -> str:
+    return "".join(_document(manifest) for manifest in manifests)
+
+
+def _document(manifest: ImportedManifest) -> str:
+    """A YAML document; what Azure did not show is said in comments above it."""
+    comments = "".join(f"# {one}\n" for one in manifest.left_out)
+    return yaml_text([manifest.obj]).replace("---\n", f"---\n{comments}", 1)
