@@ -28,7 +28,7 @@ class Histogram:
         self._lock = threading.Lock()
 
     def observe(self, seconds: float) -> None:
-        """Count one duration."""
+        """Count one duration, in seconds. Safe from any thread."""
         place = bisect_left(self._bounds, seconds)
         with self._lock:
             if not self._counts:

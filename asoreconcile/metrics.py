@@ -80,7 +80,10 @@ class ControllerMetrics:
 
 
 class RuntimeMetrics:
-    """Families on one registry."""
+    """The runtime's metric families on one registry.
+
+    Thread-safe; make one a process.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry

@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def manifest_files(*, required: bool = True) -> Callable[[F], F]:
-    """`-f FILE...`, as `paths`."""
+    """The option `-f FILE...`, which a command gets as `paths`."""
     return click.option(
         "-f",
         "--filename",

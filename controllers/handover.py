@@ -15,7 +15,10 @@ _REPORT_SECONDS = 30.0
 
 
 class HandOver:
-    """Safe from any thread."""
+    """A former controller of a kind, and since when it is waited for.
+
+    Safe from any thread.
+    """
 
     def __init__(
         self, group_kind: GroupKind, controller: Controller, *, clock: Clock

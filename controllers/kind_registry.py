@@ -42,7 +42,9 @@ _NOT_SYNCED_SECONDS = 0.1
 
 @attrs.frozen
 class RunningKind:
-    """One running kind."""
+    """One kind that runs: its version, informer, controller and what its reconciles
+    share.
+    """
 
     version: KindVersion
     informer: Informer

@@ -29,7 +29,10 @@ _BY_METHOD = {
 
 
 def operation_class(method: str) -> OperationClass:
-    """POST, PUT and PATCH are writes."""
+    """Which bucket a method comes out of:
+
+    PUT, PATCH and POST are writes, HEAD is a read.
+    """
     return _BY_METHOD.get(method, OperationClass.WRITES)
 
 

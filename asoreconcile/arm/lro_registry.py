@@ -16,7 +16,10 @@ _SWEEP_SECONDS = 60.0
 
 
 class LroRegistry:
-    """Thread-safe; never blocks."""
+    """The running operations of one identity, and when each is polled next.
+
+    Thread-safe; never blocks.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -26,7 +26,9 @@ class TokenError(AsoreconcileError):
 
 
 class TokenShape(Enum):
-    """How the operation is watched."""
+    """How an operation is watched: which kind of URL is polled, and what its answers
+    mean.
+    """
 
     ASYNC = "async"  # Azure-AsyncOperation: a status document
     BODY = "body"  # the resource's own provisioningState

@@ -58,7 +58,9 @@ class ClaimFacts:
 
 
 def claimed(facts: ClaimFacts) -> Decision:
-    """Write the claim."""
+    """One write of finalizer, ARM id and owner, and the end of this reconcile
+    (R1.4).
+    """
     return _written(*_claim(facts, {}))
 
 

@@ -56,7 +56,9 @@ class DependencyIndex:
             return list(self._dependents.get(target, {}).items())
 
     def targets(self, dependent: ObjectReference) -> list[ObjectReference]:
-        """What an object depends on."""
+        """What an object depends on now: owner, references, Secrets, ConfigMaps, its
+        exports.
+        """
         with self._lock:
             return list(self._targets.get(dependent, ()))
 

@@ -79,7 +79,9 @@ def is_another(before: JsonObject, after: JsonObject) -> bool:
 
 
 def what_to_do(arm_id: str) -> str:
-    """The message of the event."""
+    """The message of the event `AzureResourceRecreated`: what happened, and
+    what to do.
+    """
     return (
         f'"{arm_id}" was there before, was gone from Azure, and is made again. If it '
         "was moved to another resource group, the moved one is left alone from now on, "

@@ -71,7 +71,10 @@ class Watched:
     now: float
 
     def token(self) -> Token:
-        """Raises TokenError."""
+        """The recorded operation.
+
+        Raises TokenError for one that is unreadable or another's.
+        """
         return stored_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
 
 

@@ -20,7 +20,7 @@ class RepairAttempts:
     repairs: Mapping[str, int] = attrs.field(factory=dict)
 
     def started(self, found: frozenset[str]) -> "RepairAttempts":
-        """A PUT is to mend these."""
+        """The attempts with one more for each of these, which a PUT is to mend now."""
         more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
         return RepairAttempts(found, {**self.repairs, **more})
 

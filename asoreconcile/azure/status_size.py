@@ -17,7 +17,7 @@ _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 
 
 def json_size(value: JsonObject) -> int:
-    """Bytes in JSON."""
+    """The length of an object's JSON in bytes, as a request would carry it."""
     return len(dumps(value))
 
 

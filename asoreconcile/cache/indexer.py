@@ -36,7 +36,7 @@ class Indexer:
         return self._overlay.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        """All keys, sorted."""
+        """All keys, or those of a namespace, sorted; own writes included."""
         return self._with_writes(
             lambda: self._store.keys(namespace),
             lambda entry: namespace in (None, entry.key.namespace),

@@ -31,7 +31,7 @@ class HandlerOptions:
     own_thread: bool = False
 
     def period_seconds(self) -> float:
-        """Between resyncs; 0 is never."""
+        """Seconds between two resyncs, 1 at least; 0 is never."""
         if not self.resync_seconds:
             return 0.0
         return max(self.resync_seconds, _SHORTEST_RESYNC_SECONDS)

@@ -64,7 +64,7 @@ class Sink(Protocol):
 
 
 class Reflector:
-    """Feeds a sink until stopped."""
+    """Lists a kind, watches it, and gives a sink what comes, until it is stopped."""
 
     def __init__(
         self,

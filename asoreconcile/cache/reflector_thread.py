@@ -52,7 +52,7 @@ class ReflectorThread:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Idempotent."""
+        """Start the thread; nothing if it runs already."""
         if self._thread is None:
             self._thread = self._threads.start(
                 f"watch {self.watch_scope.selection.resource.plural}",

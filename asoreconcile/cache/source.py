@@ -29,7 +29,7 @@ class ListPage(Protocol):
 
 
 class ListerWatcher(Protocol):
-    """Lists and watches."""
+    """What a reflector needs of a client: lists in pages, and watches."""
 
     def listing(self, what: Selection, place: ListOptions, /) -> ListPage:
         """Ask for one page.

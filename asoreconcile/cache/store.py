@@ -47,7 +47,7 @@ class Store:
             return _keys(self._namespaces.get(namespace, ()))
 
     def entries(self) -> list[Entry]:
-        """All entries, sorted by key."""
+        """All entries, sorted by key; a list of this moment."""
         with self._lock:
             return [Entry.of(self._rows[key]) for key in sorted(self._rows)]
 

@@ -58,7 +58,7 @@ class Patcher(Protocol):
 
 
 class Writer(Patcher, Protocol):
-    """Reads and writes."""
+    """A client that reads, creates and patches."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
         """The object; raises NotFoundError if there is none."""

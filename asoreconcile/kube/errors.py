@@ -91,11 +91,11 @@ class InvalidError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The credential may not do this."""
+    """403: the credential may not do this; grant the verb on the resource."""
 
 
 class UnauthorizedError(ApiError):
-    """The credential is not accepted."""
+    """401: the credential is not accepted, and a renewed one was not either."""
 
 
 class TooManyRequestsError(ApiError):

@@ -152,7 +152,9 @@ class EventRecorder:
         return self._queue.flush(timeout_seconds)
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Write what is queued, then end."""
+        """Write what is queued, within the time, then end; names what was not
+        written.
+        """
         if self._serieses is not None:
             self._queue.put(lambda: self._finish_series(math.inf), always=True)
         flushed = self._thread is None or self.flush(timeout_seconds)

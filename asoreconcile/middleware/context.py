@@ -92,7 +92,9 @@ class ObjectsView(Protocol):
     """The Azure objects in the cluster, read from the cache. Never blocks."""
 
     def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
-        """A private copy, or None."""
+        """A private copy of a cached object; None if there is none, or its kind is not
+        installed.
+        """
 
     def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
         """The owner's object; None for ARM-id owners and objects without one."""

@@ -62,7 +62,7 @@ class PreReconcile:
 
 @attrs.frozen
 class Proceed:
-    """Go on to the PUT."""
+    """A check found nothing: go on to the next one, and then to the PUT."""
 
     outcome: ClassVar[str] = "proceed"
 

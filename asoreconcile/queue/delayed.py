@@ -57,7 +57,7 @@ class Delayed(Generic[Key]):
         return due
 
     def clear(self) -> list[QueueItem[Key]]:
-        """Drop all; returns what waited."""
+        """Drop all that waits; returns it, so that its keys can be let go."""
         waiting = [slot[2] for slot in self._heap if slot[2].state is _WAITING]
         self._heap.clear()
         self._stale = 0

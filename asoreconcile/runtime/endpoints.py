@@ -130,7 +130,7 @@ class ListenersAlive:
         self._listening = list(listening)
 
     def watch(self, listening: Listening) -> None:
-        """Include it from now on."""
+        """Include one more listener in the check from now on."""
         self._listening.append(listening)
 
     def __call__(self) -> CheckResult:

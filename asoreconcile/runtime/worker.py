@@ -55,7 +55,7 @@ class Throttle:
 
 
 class InFlightReconcile:
-    """One running reconcile."""
+    """One running reconcile: of which object, since when, on which thread."""
 
     __slots__ = ("key", "reconcile_id", "reported", "since", "thread")
 

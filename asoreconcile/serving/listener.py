@@ -37,7 +37,7 @@ _GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 
 
 class ListenError(AsoreconcileError):
-    """The address cannot be used."""
+    """An address that is none, is taken, or may not be used; the message says which."""
 
 
 class Listener:

@@ -41,7 +41,9 @@ _RESTARTS = 5
 
 
 def of_deployment(deployment: JsonObject | None, name: str) -> Iterator[Finding]:
-    """Whether replicas run."""
+    """Whether the operator's Deployment has the replicas that it should, and they are
+    ready.
+    """
     if deployment is None:
         yield error(
             "operator",
@@ -137,7 +139,7 @@ def of_restart(
 
 
 def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Finding]:
-    """Whether somebody leads."""
+    """Whether some replica holds the lease, and has renewed it lately."""
     if lease is None:
         yield warning(
             "leader",

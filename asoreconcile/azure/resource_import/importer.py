@@ -103,7 +103,10 @@ class ResourceImporter:
         self._bodies: dict[str, JsonObject] = {}
 
     def stop(self) -> None:
-        """Let `run` return what it has."""
+        """Have `run` read nothing more and return what it has.
+
+        From any thread or signal.
+        """
         self._stop.set()
 
     def run(self, arm_ids: Sequence[str]) -> ImportedResources:

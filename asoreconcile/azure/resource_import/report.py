@@ -39,7 +39,7 @@ class Reporter(Protocol):
 
 
 class NoReporter:
-    """Follows nothing."""
+    """For who does not want to know how far an import is."""
 
     def found(self, count: int) -> None:
         """Does nothing."""

@@ -36,7 +36,9 @@ _NESTED = {
 
 
 def check_unused(resources: Resources, address: ArmAddress) -> None:
-    """Raises RefusedError 400 or 409."""
+    """Nothing, if nothing keeps the resource; else raises RefusedError 400 or 409
+    (DE2).
+    """
     hold = _REFERRED.get(address.type)
     users = resources.users(address.id) if hold else []
     if hold and users:

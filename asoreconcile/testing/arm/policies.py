@@ -31,7 +31,7 @@ class Policies:
         self._denials.clear()
 
     def check(self, address: ArmAddress) -> None:
-        """Raises RefusedError 403."""
+        """Nothing, if no policy denies the write; else raises RefusedError 403 (E4)."""
         for denial in self._denials:
             if denial.resource.search(address.id):
                 raise _refused(address, denial.name)

@@ -33,7 +33,10 @@ class Polling:
         self._faults = faults
 
     def handle(self, look: Look, request: HttpRequest) -> HttpResponse:
-        """Raises RefusedError."""
+        """The answer to one poll of a monitor.
+
+        Raises RefusedError for one that is unknown.
+        """
         self._monitors.check_signature(look, request)
         operation = look.operation
         broken = self._faults.broken_polls.take(operation.address.id)

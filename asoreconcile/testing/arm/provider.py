@@ -49,7 +49,7 @@ class Provider:
         self._storage.seed(address, body, state=state)
 
     def get(self, address: ArmAddress) -> HttpResponse:
-        """Raises RefusedError 404."""
+        """The resource as its type shows it. Raises RefusedError 404."""
         if not self._styles[address.type].readable:
             return not_supported("GET")
         before = self._simulation.lag.shown(address.key)
@@ -60,7 +60,7 @@ class Provider:
         return self._views.response(200, self._existing(address, "GET"), is_read=True)
 
     def head(self, address: ArmAddress) -> HttpResponse:
-        """Raises RefusedError 404."""
+        """Whether the resource is there, as a status alone. Raises RefusedError 404."""
         self._existing(address, "HEAD")
         return answer(204)
 

@@ -46,7 +46,9 @@ class Providers:
         self._versions[type_.lower()] = frozenset(versions)
 
     def check(self, address: ArmAddress, api_version: str) -> None:
-        """Raises RefusedError 400 or 409."""
+        """Nothing, if provider and api-version are known; else raises RefusedError 400
+        or 409.
+        """
         namespace = address.type_name.partition("/")[0]
         if self.show(namespace)["registrationState"] != "Registered":
             message = (

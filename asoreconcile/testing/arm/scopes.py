@@ -37,7 +37,7 @@ class Scopes:
         self._styles = styles
 
     def check_subscription(self, address: ArmAddress) -> None:
-        """Raises RefusedError 404."""
+        """Nothing, if there is such a subscription; else RefusedError 404 (V3)."""
         subscription = address.subscription.lower()
         if subscription and subscription not in self._subscriptions:
             raise subscription_not_found(address.subscription)
@@ -87,7 +87,7 @@ class Scopes:
 
 
 def check_api_version(api_version: str) -> None:
-    """Raises RefusedError 400."""
+    """Nothing, if the request names an api-version; else raises RefusedError 400."""
     if not api_version:
         raise RefusedError(
             400,

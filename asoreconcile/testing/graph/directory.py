@@ -61,7 +61,7 @@ class Directory:
         return made
 
     def groups(self) -> Iterator[Group]:
-        """All that readers see."""
+        """All groups that readers see by now."""
         now = self._clock.monotonic()
         return (g for g in self._groups.values() if g.visible_at <= now)
 
@@ -70,7 +70,10 @@ class Directory:
         return list(self._groups.values())
 
     def find(self, id_: str) -> Group:
-        """Raises GraphRefusal 404."""
+        """The group of that id.
+
+        Raises GraphRefusal 404, also while replicas do not show it yet.
+        """
         for group in self.groups():
             if group.id == id_.lower():
                 return group

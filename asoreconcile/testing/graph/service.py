@@ -47,7 +47,7 @@ class GraphService:
         self._page_size = page_size
 
     def handle(self, request: HttpRequest) -> HttpResponse:
-        """Raises GraphRefusal."""
+        """The answer to one request. Raises GraphRefusal."""
         match = _PATH.match(request.path)
         if match is None:
             segment = request.path.rpartition("/")[2]

@@ -9,7 +9,7 @@ from asoreconcile.objects import JsonObject
 
 
 def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:
-    """For the namespace `default`."""
+    """A kubeconfig of one cluster and one user, for the namespace `default`."""
     cluster = {
         "server": url,
         "certificate-authority-data": base64.b64encode(ca_pem).decode(),

@@ -49,7 +49,7 @@ class AccessControl:
         return wanted.user
 
     def check(self, request: HttpRequest, user: User | None) -> None:
-        """Raises StatusError 401 and 403."""
+        """Nothing, if who asks may do it; else raises StatusError 401 or 403."""
         if user is None:
             raise unauthorized()
         self.check_may(user, attributes_of(request))
@@ -61,7 +61,7 @@ class AccessControl:
         return self._authorizer.decide(user, about)
 
     def check_may(self, user: User, about: Attributes) -> None:
-        """Raises StatusError 403."""
+        """Nothing, if the user may do that; else raises StatusError 403."""
         if self._authorizer is not None:
             self._authorizer.check(user, about)
 

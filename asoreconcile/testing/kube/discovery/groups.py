@@ -68,7 +68,7 @@ def aggregated(kinds: RestMapper, *, core: bool) -> JsonObject:
 
 
 def core_versions() -> JsonObject:
-    """`/api`."""
+    """The document at `/api`: versions of the core group."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -85,7 +85,7 @@ def all_of(kinds: RestMapper) -> JsonObject:
 
 
 def group(kinds: RestMapper, name: str) -> JsonObject:
-    """`/apis/NAME`."""
+    """The document at `/apis/NAME`: one group and its versions."""
     known = kinds.all()
     if not any(resource.group == name for resource in known):
         raise PageNotFoundError

@@ -29,7 +29,7 @@ _MERGED_SETS = {"finalizers"}
 
 
 def merge(document: Any, patch: Any) -> Any:
-    """RFC 7386."""
+    """The document after a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(document) if isinstance(document, dict) else {}
@@ -90,7 +90,7 @@ def _joined(document: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> Any:
-    """RFC 6902, on a copy."""
+    """The document after a JSON Patch (RFC 6902); neither argument is changed."""
     result: Any = copy_json(document)
     for operation in operations:
         result = deepjson.settled(_operate(result, operation))

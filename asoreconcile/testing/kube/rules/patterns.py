@@ -23,7 +23,7 @@ class RulePatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Raises PatternError."""
+    """The pattern as Python's. Raises RulePatternError if it cannot be read."""
     text = _TOKEN.sub(_translated, pattern)
     try:
         return re.compile(text, re.ASCII)

@@ -62,7 +62,7 @@ class WriteHandler:
         body: JsonObject,
         options: WriteOptions,
     ) -> Written:
-        """POST."""
+        """A POST: the object as it was stored, past defaults and admission."""
         identity.check_kind(resource, body)
         taken = self._decoded(resource, body, options)
         meta = metadata(taken.obj)
