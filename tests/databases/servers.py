@@ -18,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from asoreconcile.testing.certificates import certificate_authority
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 SUPERUSER_PASSWORD = "super-secret-of-tests"
