@@ -267,7 +267,14 @@ class LimitedConnection(HTTPConnection):
             return super()._new_conn()
         asked = self.timeout if isinstance(self.timeout, float | int) else None
         try:
-            connected = self._first_to_answer(Call(call.within(asked)), call)
+            connected = open_socket(
+                self._dns_host,
+                self.port,
+                call=call,
+                seconds=asked,
+                options=self.socket_options or (),
+                source_address=self.source_address,
+            )
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
         except TimeoutError as error:
@@ -282,33 +289,6 @@ class LimitedConnection(HTTPConnection):
         call.uses(self._half_open)
         return connected
 
-    def _first_to_answer(self, connecting: Call, call: Call) -> socket.socket:
-        """A connection to one of the addresses. Raises OSError: the last one's."""
-        addresses = _addresses(self._dns_host, self.port, connecting)
-        failure = OSError("the name has no address")
-        for number, (family, kind, protocol, _, address) in enumerate(addresses):
-            if number and connecting.is_over:
-                raise TimeoutError
-            connected = socket.socket(family, kind, protocol)
-            try:
-                call.uses(connected)
-                connected.settimeout(_share(connecting, len(addresses) - number))
-                for option in self.socket_options or ():
-                    connected.setsockopt(*option)
-                if self.source_address:
-                    connected.bind(self.source_address)
-                connected.connect(address)
-            except OSError as error:
-                failure = error
-                call.uses(None)
-                connected.close()
-            except BaseException:
-                connected.close()
-                raise
-            else:
-                return connected
-        raise failure
-
 
 class LimitedTlsConnection(LimitedConnection, HTTPSConnection):
     """A `LimitedConnection` over TLS."""
@@ -322,6 +302,47 @@ def _limit_sending(call: Call | None, connected: socket.socket | None) -> None:
     if call.left is not None:
         # Another call, which had less time left, may have used it last.
         connected.settimeout(call.within(None))
+
+
+def open_socket(
+    host: str,
+    port: int,
+    *,
+    call: Call,
+    seconds: float | None,
+    options: Sequence[tuple[int, int, int | bytes]],
+    source_address: tuple[str, int] | None = None,
+) -> socket.socket:
+    """A connection to one of a name's addresses, the call's to cut off.
+
+    seconds: for all of them together; less where the call has less left. Raises
+    OSError: the last one's.
+    """
+    connecting = Call(call.within(seconds))
+    addresses = _addresses(host, port, connecting)
+    failure = OSError("the name has no address")
+    for number, (family, kind, protocol, _, address) in enumerate(addresses):
+        if number and connecting.is_over:
+            raise TimeoutError
+        connected = socket.socket(family, kind, protocol)
+        try:
+            call.uses(connected)
+            connected.settimeout(_share(connecting, len(addresses) - number))
+            for option in options:
+                connected.setsockopt(*option)
+            if source_address:
+                connected.bind(source_address)
+            connected.connect(address)
+        except OSError as error:
+            failure = error
+            call.uses(None)
+            connected.close()
+        except BaseException:
+            connected.close()
+            raise
+        else:
+            return connected
+    raise failure
 
 
 def _share(connecting: Call, addresses: int) -> float | None:

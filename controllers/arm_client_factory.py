@@ -5,7 +5,7 @@ an endpoint.
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
 from azure.core.credentials import TokenCredential
@@ -27,6 +27,11 @@ from asoreconcile.fencing import Fence
 from asoreconcile.graph.client import GraphClient
 from asoreconcile.graph.cloud import graph_endpoint
 from asoreconcile.graph.metrics import GraphMetrics
+
+if TYPE_CHECKING:
+    from asoreconcile.arm.sign_in_transport import AuthorityTransport
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -72,7 +77,8 @@ class ArmClientFactory:
         self._read_only = read_only
         self._graph_endpoint = graph_endpoint
         self._lock = threading.Lock()
-        self._transports: dict[str, ArmTransport] = {}
+        self._to_arm: dict[str, ArmTransport] = {}
+        self._to_authorities: dict[str, AuthorityTransport] = {}
         self._principals: dict[tuple[str, str], _Principal] = {}
 
     def __call__(
@@ -120,9 +126,12 @@ class ArmClientFactory:
     def close(self) -> None:
         """Close all connections; no client can be used after it."""
         with self._lock:
-            transports, self._transports = self._transports, {}
-        for transport in transports.values():
-            transport.close()
+            to_arm, self._to_arm = self._to_arm, {}
+            to_authorities, self._to_authorities = self._to_authorities, {}
+        for arm in to_arm.values():
+            arm.close()
+        for authority in to_authorities.values():
+            authority.close()
 
     def _graph_client(
         self, source: CredentialSource, credential: TokenCredential
@@ -152,6 +161,7 @@ class ArmClientFactory:
 
     def _to_azure(self, endpoint: str) -> ArmTransport:
         return self._shared(
+            self._to_arm,
             endpoint,
             lambda: ArmTransport(
                 url=endpoint,
@@ -160,12 +170,16 @@ class ArmClientFactory:
             ),
         )
 
-    def _to_authority(self, cloud: CloudConfig) -> ArmTransport:
-        return self._shared(cloud.authority_host, lambda: sign_in_transport(cloud))
+    def _to_authority(self, cloud: CloudConfig) -> "AuthorityTransport":
+        return self._shared(
+            self._to_authorities,
+            cloud.authority_host,
+            lambda: sign_in_transport(cloud),
+        )
 
-    def _shared(self, url: str, make: Callable[[], ArmTransport]) -> ArmTransport:
+    def _shared(self, made: dict[str, T], url: str, make: Callable[[], T]) -> T:
         with self._lock:
-            transport = self._transports.get(url)
+            transport = made.get(url)
             if transport is None:
-                transport = self._transports[url] = make()
+                transport = made[url] = make()
             return transport

@@ -9,11 +9,13 @@ from asoreconcile.testing.http import _context
 class Peer:
     """A server that does byte by byte what a test says, over TLS or not."""
 
-    def __init__(self, script, certificate=None):
-        """script: called with the connection of each client, on a thread."""
+    def __init__(self, script, certificate=None, *, listener=None):
+        """script: called with the connection of each client, on a thread.
+        listener: one on 127.0.0.1 by default.
+        """
         self.script = script
         self.context = None if certificate is None else _context(certificate)
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = listener or socket.create_server(("127.0.0.1", 0))
         self.ended = threading.Event()
         self.requests = []
         self.threads = [threading.Thread(target=self.accept)]

@@ -218,8 +218,6 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
         # Nothing newer is to be had: sent again, it would be refused again.
         if newer.token == token.token:
             return response
-        # Unread: its connection goes back to the pool, and is free for the second try.
-        response.http_response.internal_response.close()
         http.headers["Authorization"] = _shown(newer)
         return self.next.send(request)
 

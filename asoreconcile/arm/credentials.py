@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
     from azure.core.exceptions import AzureError
 
-    from asoreconcile.arm.transport import ArmTransport
+    from asoreconcile.arm.sign_in_transport import AuthorityTransport
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"
@@ -50,7 +50,7 @@ _SIGN_INS = 4
 _READ_TIMEOUT_SECONDS = 30
 
 
-SignInTransport: TypeAlias = "ArmTransport | None"
+SignInTransport: TypeAlias = "AuthorityTransport | None"
 """What a credential asks its authority through; None makes one of its own."""
 
 
@@ -219,13 +219,15 @@ def check_tenant(tenant_id: str) -> None:
         )
 
 
-def sign_in_transport(cloud: CloudConfig) -> "ArmTransport":
+def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
     """A transport to an authority, for all who sign in there. Close it in the end."""
-    from asoreconcile.arm.transport import ArmTransport
+    from asoreconcile.arm.sign_in_transport import AuthorityTransport
 
-    transport = ArmTransport(url=cloud.authority_host, connections=_SIGN_INS)
-    transport.connection_config.read_timeout = _READ_TIMEOUT_SECONDS
-    return transport
+    return AuthorityTransport(
+        url=cloud.authority_host,
+        connections=_SIGN_INS,
+        read_seconds=_READ_TIMEOUT_SECONDS,
+    )
 
 
 def identity_options(

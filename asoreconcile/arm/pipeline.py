@@ -15,7 +15,6 @@ from azure.core.exceptions import AzureError
 from azure.core.pipeline import Pipeline
 from azure.core.pipeline.policies import UserAgentPolicy
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
-from urllib3.exceptions import HTTPError
 
 from asoreconcile import jsontext, reconcile_context
 from asoreconcile.arm import correlation
@@ -24,18 +23,16 @@ from asoreconcile.arm.buckets import Bucket, operation_class
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.errors import ArmTransportError, Sent, parse_fault
+from asoreconcile.arm.errors import ArmTransportError, parse_fault
 from asoreconcile.arm.ids import subscription_of
 from asoreconcile.arm.metrics import AzureRequestMetrics, resource_type
 from asoreconcile.arm.request_headers import check_headers
 from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.transport import (
     ArmTransport,
-    BodyLimitError,
     advice,
+    cause,
     limited_call,
-    plainly,
-    read_body,
     sent,
 )
 from asoreconcile.call_limit import Call
@@ -171,15 +168,10 @@ class ArmPipeline:
     def _run(self, request: HttpRequest, call: Call) -> tuple[HttpResponse, bytes]:
         """Raises StoppedError where a stop cut it off. Rule: D9."""
         try:
-            response = self._pipeline.run(request, stream=True).http_response
-            content = read_body(response.internal_response.raw, self._clock)
+            response = self._pipeline.run(request).http_response
         except AzureError as error:
-            raise _transport_error(request, error, sent(error), call) from None
-        except (HTTPError, OSError, BodyLimitError) as error:
-            raise _transport_error(request, error, "maybe", call) from None
-        if call.is_cut:
-            call.explain()  # an answer without a length looks whole when it is not
-        return response, content
+            raise _transport_error(request, error, call) from None
+        return response, response.body()
 
 
 def _out_of_time(request: HttpRequest) -> ArmTransportError:
@@ -192,13 +184,14 @@ def _out_of_time(request: HttpRequest) -> ArmTransportError:
 
 
 def _transport_error(
-    request: HttpRequest, error: Exception, state: Sent, call: Call
+    request: HttpRequest, error: AzureError, call: Call
 ) -> ArmTransportError:
-    # Not chained: azure-core's and requests' exceptions hold the request's headers.
-    reason = call.explain() or f"{plainly(error)}{advice(error)}"
+    # Not chained: azure-core's exceptions hold the request's headers.
+    why = cause(error)
+    reason = call.explain() or f"{why}{advice(why)}"
     return ArmTransportError(
         f"no answer from {urlsplit(request.url).netloc}: {reason}",
-        sent=state,
+        sent=sent(error),
         method=request.method,
         url=request.url,
         correlation_id=request.headers.get(CORRELATION_ID, ""),

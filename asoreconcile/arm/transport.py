@@ -1,40 +1,40 @@
-"""The wire under the ARM client: requests, by way of azure-core, with its traps closed.
+"""The wire under the ARM client: azure-core's transport, by libcurl.
 
-One TLS context for all connections, always verifying; proxies and CA bundle read from
-the environment once; no cookies, no retries, no redirects; the request target goes out
-byte for byte; bodies are read to a size and a time limit.
-Rules: L19, V8, V10, T10.
+Always verifying; proxies and CA bundle read from the environment once; no cookies, no
+retries, no redirects; the request target goes out byte for byte; bodies are read to a
+size and a time limit. Rules: L19, V8, V10, T10.
 """
 
-import re
-import ssl
+import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
-from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-import requests
-from azure.core.exceptions import AzureError
-from azure.core.pipeline.transport import HttpRequest, RequestsTransport
-from requests.adapters import HTTPAdapter
-from requests.structures import CaseInsensitiveDict
-from requests.utils import default_headers, should_bypass_proxies
-from urllib3 import HTTPResponse
-from urllib3.connectionpool import HTTPSConnectionPool
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
+from azure.core.exceptions import (
+    AzureError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
+from azure.core.utils import CaseInsensitiveDict
 
 from asoreconcile import call_limit
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.errors import Sent
-from asoreconcile.call_limit import Call, LimitedTlsConnection
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError, StoppedError
-from asoreconcile.fencing import READS, Fence, FencedConnection
+from asoreconcile.call_limit import Call
+from asoreconcile.errors import StoppedError
+from asoreconcile.fencing import READS, Fence
 from asoreconcile.tls import client_context
+from asoreconcile.wire.destination import Destination, Proxy
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.handle import Patience
+from asoreconcile.wire.pool import HandlePool
+from asoreconcile.wire.request import WireAnswer, WireRequest
+from asoreconcile.wire.trust import TlsTrust
 
 CONNECT_TIMEOUT_SECONDS = 10
 READ_TIMEOUT_SECONDS = 90
@@ -43,35 +43,27 @@ MAX_CALL_SECONDS = 210.0
 # ARM turns answers beyond 8 MB into a 500 (V8); decompressed and in tests, some more.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
-_CHUNK_BYTES = 65_536
-_DECODABLE = default_headers()["Accept-Encoding"]
-_MAX_WRAPPERS = 5
-# How urllib3 begins its messages: the repr of a connection or a pool.
-_OWN_OBJECT = re.compile(r"^(?:<[^>]*>|\w+\([^)]*\)): ")
-_BEFORE_SENDING = (
-    NewConnectionError,
-    ConnectTimeoutError,
-    ProxyError,
-    ssl.SSLCertVerificationError,
-)
-
-_Sending = tuple[str, Fence | None]
-"""The target of the request that this thread sends, and what to ask before a write."""
-
-_SENDING: ContextVar[_Sending | None] = ContextVar("asoreconcile_arm", default=None)
 
 
-class BodyLimitError(AsoreconcileError):
-    """An answer too long or too slow to be read."""
+class ArmHttpResponse(HttpResponse):
+    """An answer as azure-core has it, read to its end."""
+
+    def __init__(self, request: HttpRequest, answer: WireAnswer) -> None:
+        super().__init__(request, answer)
+        self.status_code = answer.status
+        self.headers = CaseInsensitiveDict(answer.headers)
+        self.content_type = answer.headers.get("content-type")
+        self._content = answer.body
+
+    def body(self) -> bytes:
+        return self._content
 
 
-class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily, untyped
-    """azure-core's transport over a session that only ever talks to ARM.
+class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
+    """Requests of a pipeline, each over a connection to its URL's host. Thread-safe.
 
-    connections: kept open at most; as many as there are workers (T10).
-    before_write: called when a request that may change something is about to go out on
-    its connection, whole, and before each further piece of it; what it raises is raised
-    instead, and ARM has nothing to act on (LE-5, `fencing`).
+    Whom to talk to is the pipeline's to say (`bearer.BearerPolicy`): over TLS, at any
+    rate.
     """
 
     def __init__(
@@ -80,44 +72,113 @@ class ArmTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily,
         url: str,
         connections: int = 32,
         before_write: Fence | None = None,
+        read_seconds: float = READ_TIMEOUT_SECONDS,
     ) -> None:
-        self._before_write = before_write
-        super().__init__(
-            session=_session(url, connections),
-            connection_timeout=CONNECT_TIMEOUT_SECONDS,
-            read_timeout=READ_TIMEOUT_SECONDS,
-            use_env_settings=False,
-        )
+        """url: the host's that most requests go to.
+        connections: kept open at most; as many as there are workers (T10).
+        before_write: called when a request that may change something is about to go out
+        on its connection, and before each further piece of it; what it raises is raised
+        instead, and ARM has nothing to act on (LE-5, `fencing`).
+        read_seconds: the longest silence.
 
-    def send(self, request: HttpRequest, **kwargs: Any) -> Any:
-        """As azure-core's, with the URL's path and query sent as they are (L19).
+        Raises CertificateBundleError.
+        """
+        self._connections = connections
+        self._fence = before_write
+        self._read_seconds = read_seconds
+        self._trust = _trust(ca_bundle())
+        self._proxies = urllib.request.getproxies()
+        self._lock = threading.Lock()
+        self._pools: dict[str, HandlePool] = {}
+        self._is_closed = False
+        self._pool(url)
 
-        Raises StoppedError once closed: whoever asks then is being stopped, and has
-        nothing to report.
+    def send(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        """One answer, whole, with the URL's path and query sent as they are (L19).
+
+        Raises ServiceRequestError when nothing was sent, else ServiceResponseError,
+        around a WireError. Raises StoppedError once closed: whoever asks then is being
+        stopped, and has nothing to report.
         """
         self._check_open()
         parts = urlsplit(request.url)
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-        reset = _SENDING.set((target, self._before_write))
         is_read = request.method in READS
-        # A sign-in comes without a limit of its own.
-        limit = nullcontext() if call_limit.current() else limited_call(is_read=is_read)
+        outer = call_limit.current()
+        limit = nullcontext(outer) if outer else limited_call(is_read=is_read)
         try:
-            with limit:
-                return super().send(request, **kwargs)
-        except (ValueError, AzureError):
+            sent = WireRequest(
+                request.method, target, tuple(request.headers.items()), _body(request)
+            )
+            with limit as call:
+                answer = self._pool(request.url).exchange(
+                    sent,
+                    call=call,
+                    patience=Patience(
+                        connect=CONNECT_TIMEOUT_SECONDS,
+                        silence=self._read_seconds,
+                        body=MAX_BODY_SECONDS,
+                    ),
+                    max_bytes=MAX_BODY_BYTES,
+                )
+        except WireError as error:
             self._check_open()
-            raise
-        finally:
-            _SENDING.reset(reset)
+            kind = ServiceResponseError if error.is_sent else ServiceRequestError
+            raise kind(str(error), error=error) from error
+        except ValueError as error:
+            raise ServiceRequestError(f"not sent: {error}", error=error) from error
+        return ArmHttpResponse(request, answer)
 
     def open(self) -> None:
-        """Nothing to do; azure-core would make a session that trusts what it likes."""
+        """Nothing to do: connections open as they are needed."""
         self._check_open()
 
+    def close(self) -> None:
+        """Close all connections; who waits for an answer gets StoppedError."""
+        with self._lock:
+            self._is_closed = True
+            pools = list(self._pools.values())
+        for pool in pools:
+            pool.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self.close()
+
     def _check_open(self) -> None:
-        if self.session is None:
+        if self._is_closed:
             raise StoppedError("the connections to Azure are closed") from None
+
+    def _pool(self, url: str) -> HandlePool:
+        """The connections to a URL's host. Raises ValueError."""
+        parts = urlsplit(url)
+        authority = parts.netloc.rpartition("@")[2].lower()
+        with self._lock:
+            self._check_open()
+            pool = self._pools.get(authority)
+            if pool is None:
+                if parts.scheme.lower() != "https":
+                    raise ValueError(
+                        "a token must not travel in the clear: use https://"
+                    )
+                destination = Destination.of(
+                    f"https://{authority}", proxy=_proxy(url, self._proxies)
+                )
+                pool = self._pools[authority] = HandlePool(
+                    destination,
+                    trust=lambda: self._trust,
+                    max_idle=self._connections,
+                    fence=self._fence,
+                )
+            return pool
 
 
 def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
@@ -127,7 +188,7 @@ def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
 
 def advice(error: BaseException) -> str:
     """What to look at when a request failed so; "" when there is nothing to say."""
-    if any(isinstance(c, ssl.SSLCertVerificationError) for c in _causes(error)):
+    if isinstance(error, WireError) and error.is_untrusted:
         return (
             "; the server's certificate does not hold: check this machine's clock, the "
             "endpoint's host, and the CA bundle in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
@@ -135,157 +196,54 @@ def advice(error: BaseException) -> str:
     return ""
 
 
-def plainly(error: BaseException) -> str:
-    """What went wrong at the bottom, in its own words, for people to read.
-
-    azure-core, requests and urllib3 each wrap it in the names of their own objects.
-    """
-    *_, cause = error, *_causes(error)
-    parts = [str(a) for a in cause.args if isinstance(a, str | BaseException)]
-    texts = (_OWN_OBJECT.sub("", text).rstrip(".") for text in parts or [str(cause)])
-    return ": ".join(text for text in texts if text) or type(cause).__name__
+def cause(error: AzureError) -> BaseException:
+    """What azure-core has wrapped, or the error itself."""
+    inner: BaseException | None = error.inner_exception
+    return inner or error
 
 
 def sent(error: AzureError) -> Sent:
     """Whether a request that failed in the transport may have been executed.
 
-    Only failures before its first byte are "no"; azure-core's own split takes a TLS
-    connection that broke while the answer was awaited for one of these.
+    "no" where the transport knows; azure-core's own split takes a TLS connection that
+    broke while the answer was awaited for one that could not be made.
     """
-    return (
-        "no" if any(isinstance(c, _BEFORE_SENDING) for c in _causes(error)) else "maybe"
-    )
+    inner = cause(error)
+    return "no" if isinstance(inner, WireError) and not inner.is_sent else "maybe"
 
 
-def read_body(raw: HTTPResponse, clock: Clock) -> bytes:
-    """The decoded body; the connection goes back to the pool, or is closed on failure.
+def _body(request: HttpRequest) -> bytes | None:
+    data: object = request.data
+    if isinstance(data, str):
+        return data.encode()
+    if data is None or isinstance(data, bytes):
+        return data
+    raise ValueError(f"the body is neither text nor bytes but {type(data).__name__}")
 
-    Raises BodyLimitError beyond MAX_BODY_BYTES or MAX_BODY_SECONDS, and what urllib3
-    raises when the answer breaks off. Blocks for READ_TIMEOUT_SECONDS without a byte.
+
+def _trust(bundle: str) -> TlsTrust:
+    """Raises CertificateBundleError for what is no bundle: libcurl would tell at the
+    first request only.
     """
-    deadline = clock.monotonic() + MAX_BODY_SECONDS
-    chunks: list[bytes] = []
-    size = 0
+    path = Path(bundle)
     try:
-        while chunk := raw.read1(_CHUNK_BYTES, decode_content=True):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > MAX_BODY_BYTES:
-                raise BodyLimitError(f"the answer is over {MAX_BODY_BYTES} bytes long")
-            if clock.monotonic() > deadline:
-                raise BodyLimitError(
-                    f"the answer took over {MAX_BODY_SECONDS:.0f} s to arrive"
-                )
-    except BaseException:
-        raw.close()
-        raise
-    raw.release_conn()
-    return b"".join(chunks)
-
-
-class _Session(requests.Session):
-    """Sends what it is given, and what says which answers can be read."""
-
-    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
-        """The request as it is: nothing of a session's own is to be merged into it, and
-        the URL goes out as it came (L19). That would take a fifth of a request's CPU.
-        """
-        prepared = requests.PreparedRequest()
-        prepared.method, prepared.url = request.method, request.url
-        prepared.headers = CaseInsensitiveDict(
-            {"Accept-Encoding": _DECODABLE, **request.headers}
-        )
-        prepared.prepare_body(request.data, request.files, request.json)
-        prepared.hooks = request.hooks
-        prepared.prepare_cookies({})
-        return prepared
-
-
-class _Connection(FencedConnection, LimitedTlsConnection):
-    """Sends the target as it is given: urllib3 would turn `%3a` into `%3A`."""
-
-    def fence(self, method: str) -> Fence | None:  # noqa: ARG002 - all writes are alike
-        sending = _SENDING.get()
-        return sending[1] if sending is not None else None
-
-    def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
-        sending = _SENDING.get()
-        target = sending[0] if sending is not None else url
-        super().putrequest(method, target, *args, **kwargs)
-
-
-class _Pool(HTTPSConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _Adapter(HTTPAdapter):
-    """One TLS context for every connection, whatever a caller says about verifying."""
-
-    def __init__(self, context: ssl.SSLContext, connections: int) -> None:
-        self._context = context
-        super().__init__(pool_connections=2, pool_maxsize=connections)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs, ssl_context=self._context)
-        self.poolmanager.pool_classes_by_scheme = {"https": _Pool}
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._context)
-        manager.pool_classes_by_scheme = {
-            **manager.pool_classes_by_scheme,
-            "https": _Pool,
-        }
-        return manager
-
-    def build_connection_pool_key_attributes(
-        self, request: requests.PreparedRequest, *_: Any, **__: Any
-    ) -> Any:
-        host, _tls = super().build_connection_pool_key_attributes(request, verify=True)
-        return host, {}
-
-    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Nothing to add: the context verifies."""
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What azure-core, requests and urllib3 have wrapped, the outermost first."""
-    cause: Any = getattr(error, "inner_exception", None)
-    for _ in range(_MAX_WRAPPERS):
-        if cause is None:
-            return
-        yield cause
-        cause = _inner(cause)
-
-
-def _inner(error: BaseException) -> BaseException | None:
-    reason = getattr(error, "reason", None)
-    if isinstance(reason, BaseException):
-        return reason
-    first = error.args[0] if error.args else None
-    return first if isinstance(first, BaseException) else None
-
-
-def _session(url: str, connections: int) -> requests.Session:
-    session = _Session()
-    # Read here once; requests would read files and the environment on every call.
-    session.trust_env = False
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    session.proxies.update(_proxies(url))
-    session.adapters.clear()
-    session.mount("https://", _Adapter(_context(ca_bundle()), connections))
-    return session
-
-
-def _context(bundle: str) -> ssl.SSLContext:
-    try:
-        if Path(bundle).is_dir():
-            return client_context(capath=bundle)
-        return client_context(cafile=bundle)
+        if not path.is_dir():
+            client_context(cafile=bundle)
     except OSError as error:
         raise CertificateBundleError(f"not a CA bundle: {bundle}: {error}") from error
+    return TlsTrust(path)
 
 
-def _proxies(url: str) -> dict[str, str]:
+def _proxy(url: str, proxies: Mapping[str, str]) -> Proxy | None:
+    """The environment's, unless NO_PROXY excludes the host. Raises ValueError."""
+    address = proxies.get("https") or proxies.get("all")
+    if not address:
+        return None
+    from requests.utils import should_bypass_proxies
+
     if should_bypass_proxies(url, no_proxy=None):
-        return {}
-    return urllib.request.getproxies()
+        return None
+    try:
+        return Proxy.of(address)
+    except ValueError as error:
+        raise ValueError(f"the environment's proxy: {error}") from None

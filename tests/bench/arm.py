@@ -6,8 +6,8 @@ Prints a JSON line a scenario:
 
     hack/bench arm [--requests N] [--creates N] [--only requests|polls|makespan]
 
-Peers in the same run: requests alone, and azure-mgmt-core's client where it is
-installed. The simulator is a process of its own for the first two; the makespan runs on
+Peers in the same run: requests, urllib3 and pycurl alone, and azure-mgmt-core's client
+where it is installed. The simulator is a process of its own for the first two; the makespan runs on
 a clock that both sides share, so its seconds are Azure's.
 """
 
@@ -26,7 +26,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pycurl
 import requests
+import urllib3
 from azure.core.credentials import AccessToken
 from requests.adapters import HTTPAdapter
 
@@ -127,6 +129,33 @@ def plain(azure: Azure, workers: int) -> Ask:
     return lambda: session.get(url, timeout=90).json()
 
 
+def pooled(azure: Azure, workers: int) -> Ask:
+    pool = urllib3.PoolManager(maxsize=workers, ca_certs=azure.bundle, retries=False)
+    headers = {"Authorization": f"Bearer {azure.token.token}"}
+    url = f"{azure.url}{azure.id}?api-version={_API}"
+    return lambda: pool.request("GET", url, headers=headers).json()
+
+
+def curl(azure: Azure, workers: int) -> Ask:
+    """libcurl with nothing around it."""
+    threads = threading.local()
+    url = f"{azure.url}{azure.id}?api-version={_API}"
+
+    def ask() -> object:
+        handle = getattr(threads, "handle", None)
+        if handle is None:
+            handle = threads.handle = pycurl.Curl()
+            handle.setopt(pycurl.NOSIGNAL, 1)
+            handle.setopt(pycurl.CAINFO, azure.bundle)
+            handle.setopt(
+                pycurl.HTTPHEADER, [f"Authorization: Bearer {azure.token.token}"]
+            )
+            handle.setopt(pycurl.URL, url)
+        return json.loads(handle.perform_rb())
+
+    return ask
+
+
 def management(azure: Azure, workers: int) -> Ask:
     """azure-mgmt-core's client as its generated libraries use it."""
     from azure.core.configuration import Configuration
@@ -176,7 +205,13 @@ def measured(ask: Ask, workers: int, count: int) -> tuple[float, float]:
 
 
 def bench_requests(azure: Azure, count: int) -> None:
-    peers = {"requests": plain, "asoreconcile": ours, "azure-mgmt-core": management}
+    peers = {
+        "requests": plain,
+        "urllib3": pooled,
+        "pycurl": curl,
+        "asoreconcile": ours,
+        "azure-mgmt-core": management,
+    }
     for workers in _WORKERS:
         base = 0.0
         for name, make in peers.items():

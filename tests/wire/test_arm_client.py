@@ -17,6 +17,7 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
+from azure.core.pipeline.transport import RequestsTransport
 from prometheus_client import CollectorRegistry
 from quickclock import QuickClock
 
@@ -83,6 +84,12 @@ def credential():
     return Credential()
 
 
+def connected(credential, **options):
+    """A client of what `azure` says."""
+    options = {"transport": RequestsTransport(), **options}
+    return ArmClient(HOST, credential, scope=SCOPE, **options)
+
+
 @pytest.fixture
 def registry():
     return CollectorRegistry()
@@ -90,10 +97,8 @@ def registry():
 
 @pytest.fixture
 def client(credential, registry):
-    made = ArmClient(
-        HOST,
+    made = connected(
         credential,
-        scope=SCOPE,
         clock=FakeClock(),
         metrics=ArmMetrics(registry),
         user_agent="suffix/1",
@@ -293,7 +298,7 @@ def test_q1_a_list_that_leads_in_a_circle_ends(azure, client):
 
 def test_h1_errors_have_the_ids_that_were_sent_where_nobody_repeats_them(azure, client):
     azure.get(URL, status=502, body="<html>gone</html>")
-    azure.put(URL, body=ConnectionError("reset"))
+    azure.put(URL, body=requests.ConnectionError("reset"))
     with correlated("11111111-1111-1111-1111-111111111111") as sent:
         with pytest.raises(ArmError) as refused:
             client.get(ID, "1")
@@ -352,7 +357,7 @@ def test_an_answer_to_judge_that_is_a_page_decides_nothing(azure, client):
 def test_t9_an_operation_is_counted_once_however_it_is_watched(azure, credential):
     clock = FakeClock()
     budget = Budget(clock)
-    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=budget)
+    client = connected(credential, clock=clock, budget=budget)
     azure.put(URL, status=201, headers={"Azure-AsyncOperation": MONITOR}, json={})
     running = client.put(ID, "1", {})
     azure.get(MONITOR, json={"status": "Running"})
@@ -477,7 +482,7 @@ def test_a_token_is_renewed_without_a_second_try():
 def test_th9_nobody_waits_for_a_sign_in_beyond_the_own_time(azure, reason):
     credential, clock, stop = Credential(), FakeClock(), StopSignal()
     credential.slow.clear()
-    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock)
+    client = connected(credential, clock=clock)
     raised = []
 
     def worker():
@@ -536,7 +541,11 @@ def test_d12_no_token_is_a_credential_error_and_nothing_is_sent(
 
 @pytest.mark.parametrize(
     "trouble",
-    [requests.ReadTimeout("x"), requests.ConnectionError("x"), OSError("x")],
+    [
+        requests.ReadTimeout("x"),
+        requests.ConnectionError("x"),
+        requests.exceptions.SSLError("x"),
+    ],
 )
 def test_v8_a_lost_answer_may_have_been_executed(azure, client, trouble):
     azure.put(URL, body=trouble)
@@ -547,10 +556,8 @@ def test_v8_a_lost_answer_may_have_been_executed(azure, client, trouble):
 
 def test_t5_a_throttled_bucket_holds_back_the_next_request(azure, credential):
     clock = FakeClock()
-    client = ArmClient(
-        HOST,
+    client = connected(
         credential,
-        scope=SCOPE,
         clock=clock,
         budget=Budget(clock, jitter=lambda: 0.0),
     )
@@ -569,10 +576,8 @@ def test_t5_a_throttled_bucket_holds_back_the_next_request(azure, credential):
 
 def test_t7_a_poll_that_is_held_back_keeps_the_token(azure, credential):
     clock = FakeClock()
-    client = ArmClient(
-        HOST,
+    client = connected(
         credential,
-        scope=SCOPE,
         clock=clock,
         budget=Budget(clock, jitter=lambda: 0.0),
     )
@@ -589,7 +594,7 @@ def test_t7_a_poll_that_is_held_back_keeps_the_token(azure, credential):
 def test_t5_one_throttled_resource_holds_up_itself_alone(azure, credential):
     """Neither its provider's others, nor anybody's: nothing says it is about them."""
     clock = FakeClock()
-    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=Budget(clock))
+    client = connected(credential, clock=clock, budget=Budget(clock))
     azure.put(URL, status=429, headers={"Retry-After": "60"}, json={})
     with pytest.raises(ArmError):
         client.put(ID, "1", {})
@@ -615,9 +620,7 @@ def test_t7_requests_of_a_resync_go_in_the_background(
             asked.append(background)
 
     clock = FakeClock()
-    client = ArmClient(
-        HOST, credential, scope=SCOPE, clock=clock, budget=Watched(clock)
-    )
+    client = connected(credential, clock=clock, budget=Watched(clock))
     azure.get(URL, json={})
     client.get(ID, "1")
     with running(Context(clock, "id", priority=priority)):
@@ -629,7 +632,7 @@ def test_t7_requests_of_a_resync_go_in_the_background(
 def test_t9_polls_wait_longer_the_more_operations_are_open(azure, credential):
     """Where Azure says how many reads are left; else it is short of nothing."""
     clock = FakeClock()
-    client = ArmClient(HOST, credential, scope=SCOPE, clock=clock, budget=Budget(clock))
+    client = connected(credential, clock=clock, budget=Budget(clock))
     headers = {"Azure-AsyncOperation": MONITOR, "Retry-After": "2"}
     azure.put(URL, status=201, headers=headers, json={})
     unasked = [client.put(ID, "1", {}).delay_seconds for _ in range(80)]
@@ -652,10 +655,8 @@ def test_h5_tokens_of_other_tenants_go_along(azure, registry):
             return AccessToken(f"{CANARY}-{tenant_id}", int(time.time()) + 3600)
 
     credential = Tenants()
-    client = ArmClient(
-        HOST,
+    client = connected(
         credential,
-        scope=SCOPE,
         clock=FakeClock(),
         auxiliary_tenants=["one", "two"],
     )
@@ -731,10 +732,8 @@ def test_l15_trouble_while_polling_is_counted_and_logged(
 def test_t3_rate_limits_are_gauges(azure, credential, registry):
     clock = FakeClock()
     metrics = ArmMetrics(registry)
-    client = ArmClient(
-        HOST,
+    client = connected(
         credential,
-        scope=SCOPE,
         clock=clock,
         metrics=metrics,
         budget=Budget(clock, gauge=metrics.remaining),

@@ -5,6 +5,7 @@ import time
 import pytest
 import responses
 from azure.core.credentials import AccessToken
+from azure.core.pipeline.transport import RequestsTransport
 
 from asoreconcile.arm.classification import classify
 from asoreconcile.arm.client import ArmClient
@@ -36,7 +37,13 @@ def azure():
 
 @pytest.fixture
 def client():
-    made = ArmClient(HOST, Credential(), scope="s", clock=FakeClock())
+    made = ArmClient(
+        HOST,
+        Credential(),
+        scope="s",
+        clock=FakeClock(),
+        transport=RequestsTransport(),
+    )
     yield made
     made.close()
 

@@ -1,10 +1,13 @@
 """A pass that Azure does not answer comes to an end (D9)."""
 
 import pytest
+from azure.core.pipeline.transport import HttpRequest
 from world import World, resource_group
 
 from asoreconcile.arm.transport import ArmTransport
 from asoreconcile.reconcile_context import Context, running
+from asoreconcile.wire.handle import Patience
+from asoreconcile.wire.pool import HandlePool
 
 
 @pytest.fixture
@@ -47,7 +50,15 @@ def test_d9_nothing_is_sent_after_the_end(world, group):
     assert world.ready(group)["status"] == "True"
 
 
-def test_d9_without_a_pass_requests_have_time_outs_of_their_own(world):
+def test_d9_without_a_pass_requests_have_time_outs_of_their_own(world, monkeypatch):
+    given = []
+    whole = HandlePool.exchange
+
+    def noted(pool, request, **options):
+        given.append(options["patience"])
+        return whole(pool, request, **options)
+
+    monkeypatch.setattr(HandlePool, "exchange", noted)
     with ArmTransport(url=world.azure.url) as transport:
-        config = transport.connection_config
-    assert (config.timeout, config.read_timeout) == (10, 90)
+        transport.send(HttpRequest("GET", world.azure.url))
+    assert given == [Patience(connect=10, silence=90, body=120.0)]

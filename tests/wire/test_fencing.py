@@ -22,6 +22,9 @@ from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.wire.handle import CurlHandle
+from asoreconcile.wire.pool import HandlePool
+from asoreconcile.wire.transfer import Transfer
 
 LARGE = "x" * (16 << 20)  # more than any buffer on the way holds
 ID = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g"
@@ -99,8 +102,9 @@ def client(kind, url, gate, authority):
     return KubeClient(config, user_agent="tests", before_write=gate)
 
 
+@pytest.mark.parametrize("write", ["kube", "kube over tls"], indirect=True)
 @pytest.mark.parametrize("step", ["putrequest", "putheader", "endheaders"])
-def test_le5_who_pauses_while_a_request_is_made_sends_nothing(
+def test_le5_who_pauses_while_a_request_is_made_by_hand_sends_nothing(
     write, gate, seen, monkeypatch, step
 ):
     """The process is stopped there, and goes on when its lease is another's."""
@@ -112,6 +116,36 @@ def test_le5_who_pauses_while_a_request_is_made_sends_nothing(
         gate.open = False
 
     monkeypatch.setattr(http.client.HTTPConnection, step, pauses)
+    with pytest.raises((NotLeadingError, AsoreconcileError)):
+        write("after")
+    assert len(seen) == 1
+    assert b"before" in seen[0]
+
+
+STEPS = {
+    "a connection is taken": (HandlePool, "_taken"),
+    "the request is set up": (CurlHandle, "start"),
+    "something may be sent": (CurlHandle, "_waited"),
+    "libcurl asks for leave": (Transfer, "_begin"),
+}
+
+
+@pytest.mark.parametrize("write", ["arm"], indirect=True)
+@pytest.mark.parametrize("step", STEPS)
+def test_le5_who_pauses_while_a_request_is_made_sends_nothing(
+    write, gate, seen, monkeypatch, step
+):
+    """The process is stopped there, and goes on when its lease is another's."""
+    write("before")
+    owner, name = STEPS[step]
+    whole = getattr(owner, name)
+
+    def pauses(*arguments, **options):
+        answer = whole(*arguments, **options)
+        gate.open = False
+        return answer
+
+    monkeypatch.setattr(owner, name, pauses)
     with pytest.raises((NotLeadingError, AsoreconcileError)):
         write("after")
     assert len(seen) == 1

@@ -1,11 +1,15 @@
 """Authorities that kubectl accepts and Python's strict mode does not, on any Python."""
 
+import shutil
 import ssl
+import subprocess
 
 import pytest
+from azure.core.credentials import AccessToken
 from keypairs import authority_without_key_identifiers
 
-from asoreconcile.arm.transport import ArmTransport
+from asoreconcile.arm.client import ArmClient
+from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
@@ -13,6 +17,11 @@ from asoreconcile.kube.transport import Transport
 from asoreconcile.testing.http import HttpResponse, HttpsServer
 
 HOST = "127.0.0.1"
+
+
+class Credential:
+    def get_token(self, *scopes, **options):
+        return AccessToken("t", 1 << 33)
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +89,11 @@ def test_azure_behind_such_an_authority_is_verified_leniently_too(
 ):
     """Companies look into TLS with authorities of their own making."""
     bundle = tmp_path if folder else tmp_path / "ca.pem"
+    if folder:  # by the names that OpenSSL looks for
+        if not (openssl := shutil.which("openssl")):
+            pytest.skip("there is no openssl here")
+        subprocess.run([openssl, "rehash", bundle], check=True)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-    transport = ArmTransport(url=server.url)
-    context = transport.session.get_adapter(server.url).poolmanager.connection_pool_kw
-    assert not context["ssl_context"].verify_flags & ssl.VERIFY_X509_STRICT
-    transport.close()
+    client = ArmClient(server.url, Credential(), scope="s", clock=SystemClock())
+    assert client.get("/subscriptions/s", "1") == {}
+    client.close()

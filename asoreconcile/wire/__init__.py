@@ -1,0 +1,8 @@
+"""Bytes to and from a server, by libcurl: what both clients talk through.
+
+    HandlePool.exchange -> a free CurlHandle -> libcurl -> WireAnswer, or WireError
+
+A pool belongs to one server and talks to no other: no redirect is followed, no password
+file read, no proxy taken from the environment, and no protocol spoken but HTTP over
+TLS (in tests without). What a request waits for ends with its `call_limit.Call`.
+"""

@@ -1,0 +1,133 @@
+"""One server, and the way to it. Pure but for setting libcurl's options."""
+
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+import attrs
+import pycurl
+
+from asoreconcile.redaction import know
+
+_PORTS = {"http": 80, "https": 443}
+_ADDRESS_NOWHERE = "127.0.0.1"
+
+
+@attrs.frozen
+class Proxy:
+    """A proxy for HTTP: what it is asked for in the clear it forwards, for TLS it opens
+    a tunnel. Its own user and password are shown to nobody else.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    user: str = attrs.field(default="", repr=False)
+    password: str = attrs.field(default="", repr=False)
+
+    @classmethod
+    def of(cls, url: str) -> Self:
+        """`http[s]://[user[:password]@]host[:port]`. Raises ValueError, which does not
+        quote it.
+        """
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            port = parts.port
+        except ValueError:
+            raise ValueError("it is no URL") from None
+        if parts.scheme not in _PORTS:
+            raise ValueError(f"its scheme is {parts.scheme}: use http:// or https://")
+        if not parts.hostname:
+            raise ValueError("it names no host")
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        if password:
+            know(password)
+        # Without a port, the one that people mean: 3128 and 8080 are always written.
+        port = port or _PORTS[parts.scheme]
+        return cls(parts.scheme, parts.hostname, port, user, password)
+
+
+@attrs.frozen
+class Destination:
+    """A server by its URL's scheme, host and port.
+
+    server_name: what its certificate is for, if that is not the host.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    server_name: str = ""
+    proxy: Proxy | None = None
+
+    @classmethod
+    def of(cls, url: str, *, server_name: str = "", proxy: Proxy | None = None) -> Self:
+        """url: its path does not matter. Raises ValueError without quoting it."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            raise ValueError("it is no URL") from None
+        scheme = parts.scheme.lower()
+        if scheme not in _PORTS or not parts.hostname:
+            raise ValueError("it must begin with https:// and name a host")
+        return cls(scheme, parts.hostname, port or _PORTS[scheme], server_name, proxy)
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether TLS is spoken, and the server's certificate checked."""
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> str:
+        """`host[:port]`, the port unless it is the scheme's own."""
+        host = _bracketed(self.host)
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def first_hop(self) -> tuple[str, int]:
+        """The host and port that a socket is opened to."""
+        if self.proxy is not None:
+            return self.proxy.host, self.proxy.port
+        return self.host, self.port
+
+    def target(self, path: str) -> str:
+        """What the request's first line says: a proxy without a tunnel has to be told
+        the whole URL.
+        """
+        if self.proxy is not None and not self.is_secure:
+            return f"{self.scheme}://{self.authority}{path}"
+        return path
+
+    def apply(self, curl: pycurl.Curl) -> None:
+        """Set libcurl's options: this server, no other, and this way to it."""
+        name = _bracketed(self.server_name or self.host)
+        host, port = _bracketed(self.host), self.port
+        curl.setopt(pycurl.URL, f"{self.scheme}://{name}:{port}/")
+        curl.setopt(
+            pycurl.PROTOCOLS,
+            pycurl.PROTO_HTTPS if self.is_secure else pycurl.PROTO_HTTP,
+        )
+        curl.setopt(pycurl.REDIR_PROTOCOLS, 0)
+        curl.setopt(pycurl.FOLLOWLOCATION, 0)
+        curl.setopt(pycurl.NETRC, pycurl.NETRC_IGNORED)
+        if self.server_name:
+            curl.setopt(pycurl.CONNECT_TO, [f"{name}:{port}:{host}:{port}"])
+        # Sockets are opened here, so nobody is asked for an address there.
+        hop, hop_port = self.first_hop
+        if ":" not in hop:
+            curl.setopt(pycurl.RESOLVE, [f"{hop}:{hop_port}:{_ADDRESS_NOWHERE}"])
+        # "" is no proxy, whatever the environment says.
+        curl.setopt(pycurl.NOPROXY, "")
+        if self.proxy is None:
+            curl.setopt(pycurl.PROXY, "")
+            return
+        proxy = self.proxy
+        curl.setopt(pycurl.PROXY, f"{proxy.scheme}://{_bracketed(hop)}:{hop_port}")
+        if proxy.user or proxy.password:
+            curl.setopt(pycurl.PROXYAUTH, pycurl.HTTPAUTH_BASIC)
+            curl.setopt(pycurl.PROXYUSERNAME, proxy.user)
+            curl.setopt(pycurl.PROXYPASSWORD, proxy.password)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,54 @@
+"""Why there is no answer. Pure."""
+
+import re
+
+import pycurl
+
+from asoreconcile.errors import AsoreconcileError
+
+_LOST = frozenset(
+    {
+        pycurl.E_PARTIAL_FILE,
+        pycurl.E_GOT_NOTHING,
+        pycurl.E_SEND_ERROR,
+        pycurl.E_RECV_ERROR,
+        pycurl.E_SEND_FAIL_REWIND,
+    }
+)
+# Before OpenSSL's own words.
+_PREFIX = re.compile(r"^SSL(?: certificate)?(?: problem| OpenSSL verify result)?: ")
+
+
+class WireError(AsoreconcileError):
+    """No answer, or only a part of one.
+
+    is_sent: bytes of the request may have left, so that it may have been executed.
+    is_lost: the connection was reset or closed. is_untrusted: the server's certificate
+    does not hold.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_sent: bool,
+        is_lost: bool = False,
+        is_untrusted: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.is_sent = is_sent
+        self.is_lost = is_lost
+        self.is_untrusted = is_untrusted
+
+
+def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
+    """What libcurl says, in its own words. code: a `CURLcode`."""
+    is_untrusted = code == pycurl.E_PEER_FAILED_VERIFICATION
+    if is_untrusted:
+        text = f"certificate verify failed: {_PREFIX.sub('', text)}"
+    return WireError(
+        text or f"libcurl's error {code}",
+        is_sent=is_sent,
+        is_lost=is_sent and code in _LOST,
+        is_untrusted=is_untrusted,
+    )

@@ -1,0 +1,312 @@
+"""One connection of libcurl's: a transfer at a time, driven from the caller's thread.
+
+    start -> turn, turn, ... (each waits for the socket, then lets libcurl go on) -> end
+
+libcurl does not wait by itself, so each wait ends with the call's limit or with a byte,
+and a fence is asked after the wait and before what was waited for. The socket is opened
+here: within the call's time, and in reach of who cuts it off (`call_limit`).
+"""
+
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import attrs
+import pycurl
+
+from asoreconcile.call_limit import Call, cut, open_socket
+from asoreconcile.fencing import UNDELIVERED_SECONDS
+from asoreconcile.wire.destination import Destination
+from asoreconcile.wire.errors import WireError, wire_error
+from asoreconcile.wire.transfer import Transfer
+from asoreconcile.wire.trust import TlsTrust
+
+_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
+_LONGEST_WAIT_SECONDS = 3600.0
+_POLLED = {
+    pycurl.POLL_IN: select.POLLIN,
+    pycurl.POLL_OUT: select.POLLOUT,
+    pycurl.POLL_INOUT: select.POLLIN | select.POLLOUT,
+}
+
+SocketOption = tuple[int, int, int]
+
+
+@attrs.frozen
+class Patience:
+    """Seconds: until there is a TCP connection; without a byte; for the body, from the
+    head on, None without a limit of its own.
+    """
+
+    connect: float
+    silence: float
+    body: float | None = None
+
+
+class CurlHandle:
+    """At most one connection. For one thread at a time, but for `cut`."""
+
+    def __init__(
+        self,
+        destination: Destination,
+        trust: TlsTrust | None,
+        *,
+        socket_options: Sequence[SocketOption],
+        before_connecting: Callable[["CurlHandle"], None],
+        accept_encoding: str,
+    ) -> None:
+        """trust: None for a destination without TLS. before_connecting: what it raises
+        is raised instead. accept_encoding: what answers are unpacked from.
+        """
+        self.trust = trust
+        self.generation: object = None  # of its connection; the pool's to compare
+        self._destination = destination
+        self._socket_options = socket_options
+        self._before_connecting = before_connecting
+        self._poll = select.poll()
+        self._wanted: dict[int, int] = {}
+        self._timer: float | None = None
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._usual_timeout = 0
+        self._is_impatient = False
+        self._transfer: Transfer | None = None
+        self._call = Call(None)
+        self._patience = Patience(0.0, 0.0)
+        self._heard = 0.0
+        self._body_until: float | None = None
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._want)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, 1)
+        self._curl = self._made(accept_encoding)
+
+    def _made(self, accept_encoding: str) -> pycurl.Curl:
+        curl = pycurl.Curl()
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        curl.setopt(pycurl.ACCEPT_ENCODING, accept_encoding)
+        self._destination.apply(curl)
+        if self.trust is not None:
+            self.trust.apply(curl)
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, _is_connected)
+        return curl
+
+    def start(self, transfer: Transfer, *, call: Call, patience: Patience) -> None:
+        """Set the request up; `turn` sends it."""
+        request, curl = transfer.request, self._curl
+        self._transfer, self._call, self._patience = transfer, call, patience
+        self._heard = time.monotonic()
+        self._body_until = None
+        for option, callback in transfer.callbacks().items():
+            curl.setopt(option, callback)
+        curl.setopt(pycurl.HTTPGET, 1)  # and no body, until something else is said
+        if request.method == "HEAD":
+            curl.setopt(pycurl.NOBODY, 1)
+        elif request.body is not None:
+            curl.setopt(pycurl.UPLOAD, 1)
+            curl.setopt(pycurl.INFILESIZE_LARGE, len(request.body))
+        curl.setopt(pycurl.CUSTOMREQUEST, request.method)
+        curl.setopt(pycurl.REQUEST_TARGET, self._destination.target(request.target))
+        lines = request.lines()
+        if self._destination.server_name:
+            lines.insert(0, f"Host: {self._destination.authority}".encode())
+        curl.setopt(pycurl.HTTPHEADER, lines)
+        call.uses(self._socket)
+        if self._socket is not None:
+            self._be_impatient(transfer.is_fenced)
+        self._timer = 0.0
+        self._multi.add_handle(curl)
+
+    def turn(self) -> bool:
+        """Wait until something can be done, and do it; whether there is more to come.
+
+        Raises WireError, StoppedError where the call was cut off, and what the fence
+        raises. The handle is of no use then: close it.
+        """
+        transfer = self._running()
+        ready = self._waited()
+        if transfer.is_sent and self._is_sending():
+            transfer.check_fence()
+        if not ready:
+            running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+        else:
+            self._heard = time.monotonic()
+        for descriptor, seen in ready:
+            running = self._multi.socket_action(descriptor, _actions(seen))[1]
+        if transfer.failure is not None:
+            raise transfer.failure
+        if running:
+            if transfer.has_head and self._body_until is None:
+                self._limit_body()
+            return True
+        self._finish(transfer)
+        return False
+
+    def close(self) -> None:
+        """Give everything up. Only the thread that uses the handle may."""
+        self._transfer = None
+        with suppress(pycurl.error):
+            self._multi.remove_handle(self._curl)
+        self._curl.close()
+        self._multi.close()
+        self._forget_socket()
+
+    def cut(self) -> None:
+        """End a transfer that another thread waits for. Any thread."""
+        with self._lock:
+            if self._socket is not None:
+                cut(self._socket)
+
+    def _running(self) -> Transfer:
+        if self._transfer is None:
+            raise RuntimeError("no transfer was started")
+        return self._transfer
+
+    def _finish(self, transfer: Transfer) -> None:
+        _, _, failed = self._multi.info_read()
+        if self._curl.getinfo(pycurl.ACTIVESOCKET) == pycurl.SOCKET_BAD:
+            self._forget_socket()  # libcurl has closed it
+        self._multi.remove_handle(self._curl)
+        self._call.uses(None)
+        self._transfer = None
+        if self._call.is_cut:
+            self._call.explain()  # without a length a part of an answer looks whole
+        for _, code, text in failed:
+            raise wire_error(code, text, is_sent=transfer.is_sent)
+        if not transfer.has_head:  # which is all the same to libcurl
+            raise WireError(
+                "the answer ended inside its head", is_sent=True, is_lost=True
+            )
+
+    def _waited(self) -> list[tuple[int, int]]:
+        """The descriptors that are ready; none when libcurl's own time has come."""
+        while True:
+            now = time.monotonic()
+            silent_at = self._heard + self._patience.silence
+            ends = [silent_at, now + _LONGEST_WAIT_SECONDS]
+            left = self._call.left
+            if left is not None:
+                ends.append(now + left)
+            if self._body_until is not None:
+                ends.append(self._body_until)
+            if self._timer is not None:
+                if self._timer <= now:
+                    self._timer = None
+                    return []
+                ends.append(self._timer)
+            ready = self._poll.poll(max(0.0, min(ends) - now) * 1000)
+            if self._call.is_over:
+                raise self._too_late(self._call.explain())
+            now = time.monotonic()
+            if self._body_until is not None and now >= self._body_until:
+                raise self._too_late(
+                    f"the answer took over {self._patience.body:.0f} s to arrive"
+                )
+            if ready:
+                return ready
+            if now >= silent_at:
+                raise self._too_late(
+                    f"timed out: nothing came for {self._patience.silence:.1f} s"
+                )
+
+    def _too_late(self, reason: str) -> WireError:
+        return WireError(reason, is_sent=self._running().is_sent)
+
+    def _limit_body(self) -> None:
+        seconds = self._patience.body
+        now = time.monotonic()
+        self._body_until = None if seconds is None else now + seconds
+
+    def _is_sending(self) -> bool:
+        """Whether libcurl waits until the peer takes more."""
+        return any(wanted & select.POLLOUT for wanted in self._wanted.values())
+
+    def _want(self, what: int, descriptor: int, *_: object) -> None:
+        """libcurl's: what it waits for on a descriptor."""
+        if what == pycurl.POLL_REMOVE:
+            if self._wanted.pop(descriptor, None) is not None:
+                self._poll.unregister(descriptor)
+        else:
+            self._wanted[descriptor] = _POLLED.get(what, 0)
+            self._poll.register(descriptor, self._wanted[descriptor])
+
+    def _set_timer(self, milliseconds: int) -> int:
+        """libcurl's: when it wants to be called in any case."""
+        now = time.monotonic()
+        self._timer = None if milliseconds < 0 else now + milliseconds / 1000
+        return 0
+
+    def _open(self, *_: object) -> object:
+        """libcurl's: a socket, connected already."""
+        transfer = self._running()
+        try:
+            self._forget_socket()
+            self._before_connecting(self)
+            connected = self._connected()
+        except BaseException as error:  # noqa: BLE001 - raised by `turn`
+            transfer.failure = error
+            return pycurl.SOCKET_BAD
+        with self._lock:
+            self._socket = connected
+        self._is_impatient = False
+        self._be_impatient(transfer.is_fenced)
+        connected.setblocking(False)
+        self._heard = time.monotonic()
+        return connected  # libcurl takes a copy of its descriptor
+
+    def _connected(self) -> socket.socket:
+        """Raises WireError, StoppedError."""
+        host, port = self._destination.first_hop
+        what = "the proxy " if self._destination.proxy is not None else ""
+        try:
+            return open_socket(
+                host,
+                port,
+                call=self._call,
+                seconds=self._patience.connect,
+                options=self._socket_options,
+            )
+        except OSError as error:
+            reason = self._call.explain()
+            if not reason:
+                reason = "it timed out" if isinstance(error, TimeoutError) else ""
+            raise WireError(
+                f"cannot connect to {what}{host}: {reason or error}", is_sent=False
+            ) from error
+
+    def _forget_socket(self) -> None:
+        with self._lock:
+            ours, self._socket = self._socket, None
+        if ours is not None:
+            ours.close()
+
+    def _be_impatient(self, wanted: bool) -> None:
+        """Have the kernel throw undelivered bytes away soon, or as usual (LE-5)."""
+        if _USER_TIMEOUT is None or wanted == self._is_impatient:
+            return
+        ours = self._socket
+        if ours is None:
+            return
+        if wanted:
+            self._usual_timeout = ours.getsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT)
+        value = int(UNDELIVERED_SECONDS * 1000) if wanted else self._usual_timeout
+        ours.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, value)
+        self._is_impatient = wanted
+
+
+def _is_connected(*_: object) -> object:
+    return pycurl.SOCKOPT_ALREADY_CONNECTED
+
+
+def _actions(seen: int) -> int:
+    """What `poll` saw, in libcurl's words."""
+    return (
+        (pycurl.CSELECT_IN if seen & (select.POLLIN | select.POLLHUP) else 0)
+        | (pycurl.CSELECT_OUT if seen & select.POLLOUT else 0)
+        | (pycurl.CSELECT_ERR if seen & (select.POLLERR | select.POLLNVAL) else 0)
+    )

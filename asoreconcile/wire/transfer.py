@@ -1,0 +1,114 @@
+"""What one request sends and what comes back, as libcurl calls for it.
+
+Not thread-safe. What a callback raises is kept here, and raised by whoever drives the
+transfer: an exception must not pass through libcurl.
+"""
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+
+import pycurl
+
+from asoreconcile.fencing import Fence
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.request import WireRequest
+
+_REFUSED = -1  # no callback may have taken so much
+
+
+class Transfer:
+    """One request under way.
+
+    fence: asked before the first byte of a write leaves, and each time before more
+    does (`fencing`); None for what is not fenced. max_bytes: of the body, unpacked.
+    """
+
+    def __init__(
+        self, request: WireRequest, *, fence: Fence | None, max_bytes: int | None
+    ) -> None:
+        self.request = request
+        self.is_fenced = fence is not None and not request.is_read
+        self.is_sent = False
+        """Bytes of the request may have left."""
+        self.failure: BaseException | None = None
+        self.status = 0
+        self.has_head = False
+        self.pieces: list[bytes] = []
+        self.received = 0
+        self._fence = fence
+        self._max_bytes = max_bytes
+        self._body = BytesIO(request.body or b"")
+        self._lines: list[bytes] = []
+
+    def callbacks(self) -> Mapping[int, Callable[..., object]]:
+        """Option of libcurl -> what it calls."""
+        return {
+            pycurl.PREREQFUNCTION: self._begin,
+            pycurl.READFUNCTION: self._read,
+            pycurl.HEADERFUNCTION: self._header,
+            pycurl.WRITEFUNCTION: self._write,
+        }
+
+    def check_fence(self) -> None:
+        """Raises what the fence raises."""
+        if self.is_fenced and self._fence is not None:
+            self._fence()
+
+    def headers(self) -> dict[str, str]:
+        """The answer's, once `has_head`."""
+        headers: dict[str, str] = {}
+        for line in self._lines:
+            name, _, text = line.decode("latin-1").partition(":")
+            name, text = name.strip().lower(), text.strip()
+            headers[name] = f"{headers[name]}, {text}" if name in headers else text
+        return headers
+
+    def _begin(self, *_: object) -> object:
+        """The connection stands; nothing of the request has left, this time.
+
+        A connection that had been idle may have been dead: libcurl would then send the
+        request once more over another one. A write may have been executed, though.
+        """
+        try:
+            if self.is_sent and not self.request.is_read:
+                raise WireError(
+                    "the connection was closed before the answer",
+                    is_sent=True,
+                    is_lost=True,
+                )
+            self.check_fence()
+        except BaseException as error:  # noqa: BLE001 - raised by the driver
+            self.failure = error
+            return pycurl.PREREQFUNC_ABORT
+        self.is_sent = True
+        return pycurl.PREREQFUNC_OK
+
+    def _read(self, size: int) -> object:
+        try:
+            self.check_fence()
+        except BaseException as error:  # noqa: BLE001 - as above
+            self.failure = error
+            return pycurl.READFUNC_ABORT
+        return self._body.read(size)
+
+    def _header(self, line: bytes) -> None:
+        if not self.is_sent or self.has_head:
+            return  # a proxy's, before its tunnel; a trailer
+        if line.startswith(b"HTTP/"):
+            self._lines.clear()
+            word = line.split(None, 2)[1:2]
+            self.status = int(word[0]) if word and word[0].isdigit() else 0
+        elif line.strip():
+            self._lines.append(line)
+        else:
+            self.has_head = self.status >= 200  # before that, the real one follows
+
+    def _write(self, piece: bytes) -> int:
+        self.received += len(piece)
+        if self._max_bytes is not None and self.received > self._max_bytes:
+            self.failure = WireError(
+                f"the answer is over {self._max_bytes} bytes long", is_sent=True
+            )
+            return _REFUSED
+        self.pieces.append(piece)
+        return len(piece)

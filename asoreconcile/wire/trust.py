@@ -1,0 +1,64 @@
+"""Whom a client trusts, and what it shows of itself."""
+
+import os
+import ssl
+from pathlib import Path
+
+import attrs
+import pycurl
+
+Authorities = Path | bytes
+"""PEM, the file that holds it, or a folder of such files as OpenSSL names them."""
+
+
+@attrs.frozen
+class TlsTrust:
+    """Two are equal when a connection made under one may be used under the other.
+
+    pair: PEM of the own certificate and of its key. verify: False trusts anybody, as
+    the owner of a kubeconfig may decide.
+    """
+
+    authorities: Authorities = attrs.field(repr=False)
+    pair: tuple[bytes, bytes] | None = attrs.field(default=None, repr=False)
+    verify: bool = True
+
+    def apply(self, curl: pycurl.Curl) -> None:
+        """Set libcurl's options; nothing of its own defaults is left.
+
+        An authority of the bundle ends a chain though somebody else signed it, and need
+        not hold to each letter of RFC 5280: so it is with Go's clients, kubectl too.
+        """
+        curl.setopt(pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2)  # or newer
+        curl.setopt(pycurl.SSL_VERIFYPEER, int(self.verify))
+        curl.setopt(pycurl.SSL_VERIFYHOST, 2 if self.verify else 0)
+        for option in (
+            *(pycurl.CAINFO, pycurl.CAPATH),
+            *(pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH),
+        ):
+            curl.unsetopt(option)
+        if isinstance(self.authorities, bytes):
+            curl.setopt(pycurl.CAINFO_BLOB, self.authorities)
+            curl.setopt(pycurl.PROXY_CAINFO_BLOB, self.authorities)
+        elif self.authorities.is_dir():
+            curl.setopt(pycurl.CAPATH, str(self.authorities))
+            curl.setopt(pycurl.PROXY_CAPATH, str(self.authorities))
+        else:
+            curl.setopt(pycurl.CAINFO, str(self.authorities))
+            curl.setopt(pycurl.PROXY_CAINFO, str(self.authorities))
+        if self.pair is not None:
+            certificate, key = self.pair
+            curl.setopt(pycurl.SSLCERTTYPE, "PEM")
+            curl.setopt(pycurl.SSLKEYTYPE, "PEM")
+            curl.setopt(pycurl.SSLCERT_BLOB, certificate)
+            curl.setopt(pycurl.SSLKEY_BLOB, key)
+
+
+def system_authorities() -> Authorities:
+    """The machine's bundle, or that of SSL_CERT_FILE and SSL_CERT_DIR.
+
+    Not libcurl's: its wheel looks where the machine it was built on had one.
+    """
+    paths = ssl.get_default_verify_paths()
+    found = paths.cafile or paths.capath
+    return Path(found or os.devnull)
