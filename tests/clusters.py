@@ -10,10 +10,10 @@ from pathlib import Path
 from ssl import create_default_context
 
 import pytest
-import realserver
 import urllib3
 
-from asoreconcile.testing.kube import KubeServer, kubeconfigs
+from asoreconcile.testing import envtest
+from asoreconcile.testing.kube import KubeServer
 
 _ASSETS = "KUBEBUILDER_ASSETS"
 _REAL = pytest.param("real", marks=pytest.mark.real)
@@ -36,10 +36,10 @@ class RealCluster:
 
     def __enter__(self):
         folder = Path(os.environ[_ASSETS])
-        if lacking := realserver.missing(folder):
+        if lacking := envtest.missing(folder):
             pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}")
         self._server = self._stack.enter_context(
-            realserver.running(folder, *self._options)
+            envtest.running(folder, *self._options)
         )
         return self
 
@@ -50,11 +50,7 @@ class RealCluster:
         """There are no faults to let go of."""
 
     def write_kubeconfig(self, path, token=""):
-        server = self._server
-        document = kubeconfigs.kubeconfig(
-            server.url, server.authority_pem.encode(), token or server.token
-        )
-        kubeconfigs.write(path, kubeconfigs.text(document))
+        self._server.write_kubeconfig(path, token)
 
     def add_service_account(self, namespace, name):
         """A service account's token, signed by the API server; the account is made."""

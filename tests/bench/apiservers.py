@@ -19,8 +19,9 @@ from pathlib import Path
 import attrs
 import yaml
 
+from asoreconcile.testing import envtest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import realserver
 
 START_SECONDS = 60.0
 _EMBEDDED = "from asoreconcile.cmd.asoreconcile import main; main()"
@@ -68,11 +69,11 @@ def embedded(*arguments):
 def real():
     """A kube-apiserver with its etcd; None where the programs are not."""
     assets = Path(os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent"))
-    if realserver.missing(assets):
+    if envtest.missing(assets):
         yield None
         return
     # A test's own bursts are measured, not the queues before them.
-    with realserver.running(assets, "--enable-priority-and-fairness=false") as server:
+    with envtest.running(assets, "--enable-priority-and-fairness=false") as server:
         port = int(server.url.rpartition(":")[2])
         trusted = server.authority_pem
         yield Address("kube-apiserver", port, server.token, trusted, server.pids)

@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import realserver
 from contractclient import Server, widgets_crd
+
+from asoreconcile.testing import envtest
 
 _VARIABLE = "ASORECONCILE_CONTRACT_"
 _ASSETS = "KUBEBUILDER_ASSETS"
@@ -68,7 +69,7 @@ def _started(target: str, stack: ExitStack) -> Server:
         trusted = Path(os.environ[f"{_VARIABLE}CA"]).read_text()
         return Server(url, os.environ[f"{_VARIABLE}TOKEN"], trusted)
     folder = Path(os.environ[_ASSETS])
-    if lacking := realserver.missing(folder):
+    if lacking := envtest.missing(folder):
         pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}; see hack/envtest")
-    real = stack.enter_context(realserver.running(folder))
+    real = stack.enter_context(envtest.running(folder))
     return Server(real.url, real.token, real.authority_pem)

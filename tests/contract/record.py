@@ -13,8 +13,9 @@ from contractclient import Json, Server, widgets_crd
 from goldenform import Form
 from goldenscenarios import SCENARIOS, Scenario
 
+from asoreconcile.testing import envtest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import realserver
 
 GOLDEN = Path(__file__).with_name("golden.json")
 
@@ -31,11 +32,11 @@ def exchanges(server: Server, scenario: Scenario) -> list[Json]:
 def main() -> int:
     """Record all scenarios; 2 without a real server."""
     folder = Path(os.environ.get("KUBEBUILDER_ASSETS", ""))
-    if lacking := realserver.missing(folder):
+    if lacking := envtest.missing(folder):
         sys.stderr.write(f"KUBEBUILDER_ASSETS={folder} lacks {', '.join(lacking)}\n")
         return 2
     with (
-        realserver.running(folder) as real,
+        envtest.running(folder) as real,
         Server(real.url, real.token, real.authority_pem) as server,
     ):
         server.install(widgets_crd())

@@ -4,6 +4,8 @@ import inspect
 import json
 import re
 import shlex
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,10 +31,22 @@ def test_the_fixture_is_five_lines_and_works(tmp_path):
         assert server.url in (tmp_path / "kubeconfig").read_text()
 
 
+def test_the_test_with_fixtures_needs_no_import_of_them(tmp_path):
+    """As in a project of one's own: a folder, and what is installed."""
+    (block,) = [b for b in BLOCKS if "def test_" in b]
+    (tmp_path / "test_shown.py").write_text(block)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
 @pytest.mark.parametrize(
     "block",
-    [b for b in BLOCKS if "pytest.fixture" not in b],
-    ids=range(len(BLOCKS) - 1),
+    [b for b in BLOCKS if "pytest.fixture" not in b and "def test_" not in b],
+    ids=range(len(BLOCKS) - 2),
 )
 def test_what_is_shown_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

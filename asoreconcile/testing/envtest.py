@@ -1,5 +1,8 @@
 """A real kube-apiserver with its etcd, from a folder with both: the envtest convention.
 
+    with running(Path(os.environ["KUBEBUILDER_ASSETS"])) as server:
+        server.write_kubeconfig(path)
+
 It has no controllers: nothing collects garbage, and namespaces stay Terminating.
 """
 
@@ -19,19 +22,33 @@ import attrs
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.testing.kube import kubeconfigs
+
 _READY_SECONDS = 90.0
 _END_SECONDS = 15.0
 _POLL_SECONDS = 0.2
 
 
+class EnvtestError(AsoreconcileError):
+    """The programs are not there, or kube-apiserver does not become ready."""
+
+
 @attrs.frozen
-class Running:
-    """Where it is, and how to be its administrator."""
+class RealKubeServer:
+    """Where it is, and how to be its administrator. pids: of both processes."""
 
     url: str
     token: str = attrs.field(repr=False)
     authority_pem: str = attrs.field(repr=False)
     pids: tuple[int, ...]
+
+    def write_kubeconfig(self, path: str | Path, token: str = "") -> None:
+        """For the administrator, or for whom a token is of; its owner's to read."""
+        document = kubeconfigs.kubeconfig(
+            self.url, self.authority_pem.encode(), token or self.token
+        )
+        kubeconfigs.write(path, kubeconfigs.text(document))
 
 
 def missing(folder: Path) -> list[str]:
@@ -41,11 +58,14 @@ def missing(folder: Path) -> list[str]:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[Running]:
+def running(folder: Path, *options: str) -> Iterator[RealKubeServer]:
     """Start both, wait until they are ready, and end them with the block.
 
-    options: more of kube-apiserver's.
+    options: more of kube-apiserver's. Raises EnvtestError for a folder that lacks one
+    of the programs, and after 90 s without an answer.
     """
+    if lacking := missing(folder):
+        raise EnvtestError(f"{folder} lacks {' and '.join(lacking)}")
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         store, peer, port = _free_ports(3)
@@ -78,7 +98,7 @@ def running(folder: Path, *options: str) -> Iterator[Running]:
             url = f"https://127.0.0.1:{port}"
             authority = _await_ready(url, process, work)
             pids = (process.pid, store_process.pid)
-            yield Running(url, token, authority, pids)
+            yield RealKubeServer(url, token, authority, pids)
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes], work: Path) -> str:
@@ -93,7 +113,7 @@ def _await_ready(url: str, process: subprocess.Popen[bytes], work: Path) -> str:
         except (OSError, ssl.SSLError, urllib.error.URLError):
             time.sleep(_POLL_SECONDS)
     tail = (work / "server.log").read_text()[-2000:]
-    raise RuntimeError(f"kube-apiserver is not ready: {tail}")
+    raise EnvtestError(f"kube-apiserver is not ready: {tail}")
 
 
 @contextmanager
