@@ -124,7 +124,7 @@ class AppliedManifests:
         return {
             f"{kind.plural}.{kind.group}": kind.version()
             for kind in self._catalogue.kinds()
-            if kind.is_run and kind.group_kind not in self._versions
+            if kind.group_kind not in self._versions
         }
 
     def install_kinds(

@@ -53,6 +53,7 @@ class Connection:
 
     source: `namespace/name` of the Secret that the credential came from.
     content: a hash of what was in it; "" for the operator's settings.
+    tenant_id: of the credential; "" where only the machine knows it.
     graph: the client of Microsoft Graph with the same credential; made on first use.
     Raises ConditionError `CredentialError` where Graph's address is not known.
     """
@@ -61,6 +62,7 @@ class Connection:
     subscription_id: str
     source: str
     content: str = ""
+    tenant_id: str = ""
     graph: Callable[[], GraphClient] = attrs.field(
         default=no_graph, eq=False, repr=False
     )
