@@ -155,6 +155,7 @@ class Actions:
             return Decision((RestoreReady(),), Requeue(postponed.after_seconds))
         identity = identify(scope, owner)
         scope.require_subscription(identity.arm_id)
+        # Before the body is made: the younger of two asks Azure nothing for it.
         require_sole(scope, identity.arm_id)
         body = payload_of(scope, identity)
         put = Put(

@@ -154,6 +154,7 @@ def _index_entry(group: str, kind: JsonObject) -> JsonObject:
         "scope": next(
             (v["scope"] for v in kind["versions"].values() if "scope" in v), ""
         ),
+        # The extraction names the stored form; users know the version beside it.
         "storage": kind["storage"].removesuffix("storage"),
         "versions": sorted(kind["versions"]),
     }

@@ -328,6 +328,7 @@ def _merged(old: Kind | None, new: Kind) -> Kind:
     if old is None:
         return new
     versions = sorted({*old.versions, *new.versions}, key=version_order)
+    # A folder that adds a newer version means it to be used.
     storage = max(old.storage, new.storage, key=version_order)
     return attrs.evolve(new, versions=tuple(versions), storage=storage)
 

@@ -127,6 +127,7 @@ class WorkerPool(Generic[Key]):
         for started in range(count):
             try:
                 self._start_thread(f"{self._queue.name}-worker", self._run)
+            # What is raised differs by what is short: threads, processes or memory.
             except (RuntimeError, OSError, MemoryError) as error:
                 self._give_up(count - started, error)
                 break

@@ -93,6 +93,7 @@ class WebhookServer:
         self._metrics = metrics
         self._routes: dict[str, Route] = {}
         self._lock = threading.Lock()
+        # Conversions compute: more of them at once would only take longer each.
         slots = limits.max_conversions or os.cpu_count() or 1
         self._slots = threading.BoundedSemaphore(slots)
         self._limits = limits
