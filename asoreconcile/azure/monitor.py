@@ -163,9 +163,9 @@ def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
 
 def _running(facts: Watched, running: Pending) -> Decision:
     effects: list[Effect] = []
-    if running.trouble is not None:
+    if running.read_error is not None:
         text = "Cannot read the operation"
-        effects.append(Log("warning", text, str(running.trouble)))
+        effects.append(Log("warning", text, str(running.read_error)))
     if not facts.deleting:
         effects += _followed(facts, running)
     due = facts.now + running.delay_seconds
