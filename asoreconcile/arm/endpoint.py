@@ -4,6 +4,7 @@ Pure. Rules: H4, I3, L4, L19, L21, Q1, D22.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
 import attrs
@@ -95,7 +96,7 @@ class Endpoint:
         try:
             parts = urlsplit(url)
             authority = _authority(parts)
-            home = _authority(urlsplit(self.url))
+            home = _home(self.url)
         except ValueError:
             return False
         # What stands before an @ looks like the host, and is not.
@@ -132,6 +133,12 @@ def is_same_resource(url: str, request_url: str) -> bool:
         return False
     members = {name.lower() for name, _ in parse_qsl(theirs.query)}
     return members <= {"api-version"}
+
+
+@lru_cache(maxsize=64)
+def _home(url: str) -> str:
+    """The same for each request to one endpoint."""
+    return _authority(urlsplit(url))
 
 
 def _authority(parts: SplitResult) -> str:

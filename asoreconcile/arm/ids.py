@@ -7,6 +7,7 @@ Pure; safe from any thread. Rules: I1-I3.
 """
 
 import unicodedata
+from functools import lru_cache
 from urllib.parse import quote
 
 import attrs
@@ -167,6 +168,7 @@ def url_path(text: str) -> str:
     return "/" + "/".join(_encoded(part) for part in text.split("/") if part)
 
 
+@lru_cache(maxsize=4096)
 def _encoded(segment: str) -> str:
     if segment in (".", ".."):
         return segment.replace(".", "%2E")

@@ -17,6 +17,8 @@ _LOST = frozenset(
 )
 # Before OpenSSL's own words.
 _PREFIX = re.compile(r"^SSL(?: certificate)?(?: problem| OpenSSL verify result)?: ")
+# The library's version, a number, and the names of its own functions.
+_OPENSSL = re.compile(r"^OpenSSL \w+: OpenSSL/[^:]+: (?:error:\w+:[^:]*:[^:]*:)?")
 
 
 class WireError(AsoreconcileError):
@@ -46,9 +48,12 @@ def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
     is_untrusted = code == pycurl.E_PEER_FAILED_VERIFICATION
     if is_untrusted:
         text = f"certificate verify failed: {_PREFIX.sub('', text)}"
+    is_lost = is_sent and code in _LOST
+    if is_lost:
+        text = f"Connection aborted: {_OPENSSL.sub('', text)}"
     return WireError(
         text or f"libcurl's error {code}",
         is_sent=is_sent,
-        is_lost=is_sent and code in _LOST,
+        is_lost=is_lost,
         is_untrusted=is_untrusted,
     )

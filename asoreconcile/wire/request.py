@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import attrs
 
@@ -12,6 +13,12 @@ _LINE_BREAK = re.compile(r"[\r\n\0]")
 _NO_TARGET = re.compile(r"[^\x21-\x7e]")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+@lru_cache(maxsize=256)
+def _is_name(text: str) -> bool:
+    """Whether it may be a method or a header's name: those of a client are few."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 @attrs.frozen
@@ -29,7 +36,7 @@ class WireRequest:
 
     @method.validator
     def _is_token(self, _: object, value: str) -> None:
-        if not _TOKEN.fullmatch(value):
+        if not _is_name(value):
             raise ValueError(f"{value!r} is no method")
 
     @target.validator
@@ -39,11 +46,12 @@ class WireRequest:
 
     @headers.validator
     def _are_lines(self, _: object, value: Iterable[tuple[str, str]]) -> None:
-        for name, text in value:
-            if not _TOKEN.fullmatch(name):
+        for name, _text in value:
+            if not _is_name(name):
                 raise ValueError(f"{name!r} is no header's name")
-            if _LINE_BREAK.search(text):
-                raise ValueError(f"the header {name} holds a line break")
+        if _LINE_BREAK.search("".join([text for _, text in value])):
+            broken = [name for name, text in value if _LINE_BREAK.search(text)]
+            raise ValueError(f"the header {broken[0]} holds a line break")
 
     @property
     def is_read(self) -> bool:

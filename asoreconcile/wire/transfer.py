@@ -67,12 +67,13 @@ class Transfer:
         """The connection stands; nothing of the request has left, this time.
 
         A connection that had been idle may have been dead: libcurl would then send the
-        request once more over another one. A write may have been executed, though.
+        request once more over another one. A write may have been executed, though, and
+        whether to ask again is for who counts requests to decide.
         """
         try:
-            if self.is_sent and not self.request.is_read:
+            if self.is_sent:
                 raise WireError(
-                    "the connection was closed before the answer",
+                    "Connection aborted: it was closed before the answer",
                     is_sent=True,
                     is_lost=True,
                 )

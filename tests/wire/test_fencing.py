@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 from azure.core.credentials import AccessToken
+from azure.core.pipeline.transport import HttpRequest as ArmRequest
 
 from asoreconcile import fencing
 from asoreconcile.arm.client import ArmClient
@@ -80,11 +81,14 @@ def write(request, gate, seen, authority, tmp_path, monkeypatch):
     tls = request.param != "kube"
     server = HttpsServer(handle, certificate=pair) if tls else HttpServer(handle)
     with server, closing(client(request.param, server.url, gate, authority)) as made:
-        if request.param == "arm":
-            yield lambda text: made.put(ID, "2020-06-01", {"location": text})
-        else:
-            key = ObjectKey("default", "one")
-            yield lambda text: made.patch(CONFIG_MAPS, key, {"data": {"a": text}})
+        yield lambda text: write_with(made, request.param, text)
+
+
+def write_with(made, kind, text):
+    if kind == "arm":
+        made.put(ID, "2020-06-01", {"location": text})
+    else:
+        made.patch(CONFIG_MAPS, ObjectKey("default", "one"), {"data": {"a": text}})
 
 
 def client(kind, url, gate, authority):
@@ -162,11 +166,14 @@ def test_le5_large_requests_arrive_whole_and_leave_the_connection_good(
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("kind", ["kube", "kube over tls", "arm"])
 def test_le5_who_pauses_within_a_request_never_ends_it(
-    gate, authority, tmp_path, monkeypatch, tls
+    gate, authority, tmp_path, monkeypatch, kind
 ):
     """The peer takes no more for a while, and meanwhile the lease is another's."""
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    tls = kind != "kube"
     listener = socket.create_server(("127.0.0.1", 0))
     port, got, full = listener.getsockname()[1], bytearray(), threading.Event()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -180,6 +187,14 @@ def test_le5_who_pauses_within_a_request_never_ends_it(
         wait(*arguments)
 
     monkeypatch.setattr(fencing, "_wait", waits)
+    waited = CurlHandle._waited
+
+    def handle_waits(handle):
+        if handle._transfer.is_sent and handle._is_sending():
+            full.set()
+        return waited(handle)
+
+    monkeypatch.setattr(CurlHandle, "_waited", handle_waits)
 
     def serve():
         connection, _ = listener.accept()
@@ -202,16 +217,15 @@ def test_le5_who_pauses_within_a_request_never_ends_it(
     thread = threading.Thread(target=serve)
     thread.start()
     url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
-    kind = "kube over tls" if tls else "kube"
     with (
         closing(client(kind, url, gate, authority)) as made,
         pytest.raises(NotLeadingError),
     ):
-        made.patch(CONFIG_MAPS, ObjectKey("default", "one"), {"data": {"a": LARGE}})
+        write_with(made, kind, LARGE)
     thread.join(20)
     listener.close()
     assert len(got) < len(LARGE)
-    assert got.startswith(b"PATCH ")
+    assert got.startswith(b"PUT " if kind == "arm" else b"PATCH ")
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux has it")
@@ -232,3 +246,24 @@ def test_le5_the_kernel_gives_up_undelivered_writes_sooner_than_reads(gate, auth
     assert asked == [30, fencing.UNDELIVERED_SECONDS, 30]
     spare = LeaseTiming().lease_seconds - LeaseTiming().renew_deadline_seconds
     assert spare >= fencing.UNDELIVERED_SECONDS
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux has it")
+def test_le5_the_kernel_gives_up_undelivered_writes_to_azure_sooner_too(
+    gate, authority, tmp_path, monkeypatch
+):
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    asked, pair = [], authority.issue(["127.0.0.1"])
+    server = HttpsServer(lambda _: HttpResponse(200, b"{}"), certificate=pair)
+    transport = ArmTransport(url="https://127.0.0.1", before_write=gate)
+    with server, transport:
+        for method in ("GET", "PUT", "GET"):
+            transport.send(ArmRequest(method, server.url))
+            pool = transport._pools[server.url.removeprefix("https://")]
+            ((handle, _),) = pool._idle
+            one = handle._socket
+            asked.append(
+                one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
+            )
+    assert asked == [0, fencing.UNDELIVERED_SECONDS, 0]

@@ -4,7 +4,6 @@ import gzip
 import socket
 import sys
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
@@ -190,7 +189,7 @@ def test_v8_a_cut_answer_is_none_and_may_have_been_executed(verb, pieces):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_v8_a_write_is_never_sent_twice_by_itself(verb):
+def test_v8_no_request_is_sent_twice_by_itself(verb):
     """The second request finds the connection closed, as an idle one may be; libcurl
     would send it again over another, though the first may have been executed.
     """
@@ -202,17 +201,12 @@ def test_v8_a_write_is_never_sent_twice_by_itself(verb):
 
     with talking_to(script) as (pool, peer):
         ask(pool)
-        if verb in ("GET", "HEAD"):
-            assert ask(pool, verb).status == 204
-        else:
-            with pytest.raises(WireError) as caught:
-                ask(pool, verb)
-            assert caught.value.is_sent
-            assert caught.value.is_lost
-        count = Counter(request.split()[0] for request in peer.requests)
-    reads = verb in ("GET", "HEAD")
-    assert count[verb.encode()] == {"GET": 3, "HEAD": 2}.get(verb, 1)
-    assert len(peer.requests) == (3 if reads else 2)
+        with pytest.raises(WireError, match="Connection aborted") as caught:
+            ask(pool, verb)
+        assert caught.value.is_sent
+        assert caught.value.is_lost
+        assert len(peer.requests) == 2
+        assert ask(pool, verb).status == 204
 
 
 def test_v8_nobody_there_is_nothing_sent():
