@@ -194,7 +194,6 @@ class AzureControllers:
             made.client,
             subscription_id=made.subscription_id,
             source=source,
-            tenant_id=made.tenant_id,
             graph=made.graph,
         )
 

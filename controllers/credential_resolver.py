@@ -87,7 +87,6 @@ class GlobalConnection:
         *,
         subscription_id: str = "",
         source: str = "",
-        tenant_id: str = "",
         graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
         """client: None when the settings name no subscription."""
@@ -100,7 +99,6 @@ class GlobalConnection:
                 client,
                 subscription_id=subscription_id,
                 source=source,
-                tenant_id=tenant_id,
                 graph=graph or no_graph,
             )
         )

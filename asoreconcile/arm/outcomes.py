@@ -92,7 +92,7 @@ class Pending:
     token: Token
     delay_seconds: float
     progress: Progress = NO_PROGRESS
-    read_error: ArmError | ArmTransportError | None = None
+    trouble: ArmError | ArmTransportError | None = None
     created: bool = False
 
 

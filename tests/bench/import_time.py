@@ -3,11 +3,13 @@
     hack/bench import-time [--rounds N] [--peers-python PATH]
 
 Each import in a process of its own, compiled before; the fastest of the rounds counts.
-Claim: the library, and what a controller names of it, in less than 100 ms of CPU.
+Claims: the library, and what a controller names of it, in less than 100 ms of CPU; the
+manager, ready to start, in less than 350 ms.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 
@@ -19,7 +21,13 @@ OURS = {
         "from asoreconcile import Controller, Informer, KubeClient, Manager, Result"
     ),
     "asoreconcile, an application": ("from asoreconcile import Application, Result"),
+    "asoreconcile, its manager": (
+        "import asoreconcile.cmd.asoreconcile, asoreconcile.cmd.manager; "
+        "import prometheus_client; "
+        "from asoreconcile.controllers import azure_operator, settings, webhooks"
+    ),
 }
+_UNCOMPILED = ("PYTHONDONTWRITEBYTECODE",)
 PEERS = ("kubernetes", "kopf")
 PROGRAM = """
 import json, sys, time
@@ -32,9 +40,13 @@ print(json.dumps([seconds, cpu, len(sys.modules)]))
 
 def fastest(python: str, statement: str, rounds: int) -> dict[str, float]:
     command = [python, "-c", PROGRAM.format(statement=statement)]
+    # As in the image: with modules that are compiled, after the first round at the latest.
+    environment = {k: v for k, v in os.environ.items() if k not in _UNCOMPILED}
     texts = []
     for _ in range(rounds):
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, check=True, env=environment
+        )
         texts.append(json.loads(done.stdout))
     seconds, cpu, modules = (min(column) for column in zip(*texts, strict=True))
     return {

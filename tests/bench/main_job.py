@@ -45,6 +45,8 @@ GROUPS = GroupKind("resources.azure.com", "ResourceGroup")
 NETWORKS = GroupKind("network.azure.com", "VirtualNetwork")
 LIMIT_SECONDS = 600.0
 TICK = os.sysconf("SC_CLK_TCK")
+# As in the image: the manager's modules are compiled, after the first run at the latest.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class Following:

@@ -15,7 +15,6 @@ ABOVE = {
     "controllers",
     "expressions",
     "extensions",
-    "graph",
     "middleware",
     "non_arm",
     "sql_users",

@@ -21,11 +21,8 @@ from asoreconcile.errors import RetryError
 _BUSY_SECONDS = 1.0
 
 
-class ParentRead:
-    """A reconcile of a parent, from before it reads to its end.
-
-    Guarded by the lock of `ParentWrites`.
-    """
+class Reading:
+    """A reconcile of a parent, from before it reads to its end. Guarded by `Turns`."""
 
     def __init__(self, key: str, *, is_stale: bool) -> None:
         self.key = key
@@ -33,7 +30,7 @@ class ParentRead:
         self.is_writing = False
 
 
-class ParentWrites:
+class Turns:
     """Who reads a parent and who writes below it, now. Safe from any thread.
 
     Nothing is kept of anybody who is not in the middle of it.
@@ -41,15 +38,15 @@ class ParentWrites:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._readings: dict[str, list[ParentRead]] = {}
+        self._readings: dict[str, list[Reading]] = {}
         self._writes: Counter[str] = Counter()  # of children, by parent
 
     @contextmanager
-    def reading(self, arm_id: str) -> Iterator[ParentRead]:
+    def reading(self, arm_id: str) -> Iterator[Reading]:
         """The reconcile of a resource that may be a parent; begins before it reads."""
         key = ids.key(arm_id)
         with self._lock:
-            reading = ParentRead(key, is_stale=key in self._writes)
+            reading = Reading(key, is_stale=key in self._writes)
             self._readings.setdefault(key, []).append(reading)
         try:
             yield reading
@@ -60,7 +57,7 @@ class ParentWrites:
                     del self._readings[key]
 
     @contextmanager
-    def exclusive(self, reading: ParentRead) -> Iterator[None]:
+    def alone(self, reading: Reading) -> Iterator[None]:
         """The parent's PUT: until its answer nobody writes below it.
 
         Raises RetryError when a child was written since the reading began, or is now.
