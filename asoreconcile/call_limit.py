@@ -215,7 +215,7 @@ class _Limited(RawIOBase):
         self._raw = raw
         self._sock = sock
         self._call = call
-        self._silence_seconds = sock.gettimeout()
+        self._inactivity_seconds = sock.gettimeout()
 
     def readable(self) -> bool:
         return True
@@ -223,7 +223,7 @@ class _Limited(RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self._call.is_over:
             raise TimeoutError(self._call.explain())
-        self._sock.settimeout(self._call.within(self._silence_seconds))
+        self._sock.settimeout(self._call.within(self._inactivity_seconds))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:

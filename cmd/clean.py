@@ -43,7 +43,7 @@ def crds(*, dry_run: bool) -> None:
             now = datetime.now(UTC)
             for done in cleaned_crds(client, builtin(), now=now, dry_run=dry_run):
                 total += 1
-                troubles += bool(done.trouble)
+                troubles += bool(done.problem)
                 _print(done, dry_run=dry_run)
         finally:
             client.close()
@@ -55,8 +55,8 @@ def crds(*, dry_run: bool) -> None:
 
 def _print(done: CleanedCrd, *, dry_run: bool) -> None:
     old = ", ".join(done.dropped)
-    if done.trouble:
-        click.echo(f"{done.name}: {old} stays listed: {done.trouble}", err=True)
+    if done.problem:
+        click.echo(f"{done.name}: {old} stays listed: {done.problem}", err=True)
     elif done.dropped:
         would = "would be " if dry_run else ""
         click.echo(

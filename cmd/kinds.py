@@ -157,9 +157,7 @@ def print_crds(
       asoreconcile kinds crd 'network.azure.com/VirtualNetwork' --all-versions \\
         --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem
     """  # noqa: D301 -- click wants the character
-    chosen = [kind for kind in _chosen(pattern) if kind.is_run]
-    if not chosen:
-        _misused("nobody reconciles the kinds chosen: they are not installed")
+    chosen = _chosen(pattern)
     client = _webhook_client(webhook_service, webhook_url, webhook_ca)
     served = [
         (kind, tuple(kind.versions) if all_versions else _asked(kind, versions))

@@ -52,7 +52,7 @@ _AZURE = ".azure.com"
 _HAS_CEL = find_spec("cel_expr_python") is not None
 
 
-class EstateError(AsoreconcileError):
+class ManifestsError(AsoreconcileError):
     """Manifests that cannot be applied; one line a problem, with file and line."""
 
 
@@ -104,7 +104,7 @@ class AppliedManifests:
         self._versions: dict[GroupKind, KindVersion] = {}
         found = [p for m in manifests for p in self._problems(catalogue, m)]
         if found:
-            raise EstateError("\n".join(found))
+            raise ManifestsError("\n".join(found))
         self._catalogue = catalogue
         for version in list(self._versions.values()):
             self._add_owner(version)
@@ -124,7 +124,7 @@ class AppliedManifests:
         return {
             f"{kind.plural}.{kind.group}": kind.version()
             for kind in self._catalogue.kinds()
-            if kind.is_run and kind.group_kind not in self._versions
+            if kind.group_kind not in self._versions
         }
 
     def install_kinds(

@@ -12,12 +12,17 @@ from asoreconcile.azure.export_expressions import ExportExpressions
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.catalogue.problems import Problem
-from asoreconcile.catalogue.render import RenderedRequest, RenderError
+from asoreconcile.catalogue.render import (
+    RenderedOutside,
+    RenderedRequest,
+    RenderError,
+)
 from asoreconcile.catalogue.render import render as rendered
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.cmd.yamltext import yaml_text
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.external_rendering import DESCRIBED
 from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.objects import JsonObject
@@ -44,7 +49,8 @@ def render(
     """Print the request that each Azure manifest becomes.
 
     One document a manifest: method, path, apiVersion and body of what the operator
-    would send, with *** for the values of Secrets. Nothing is contacted. Owners,
+    would send, with *** for the values of Secrets; of a kind without ARM what is asked
+    where it is, such as Microsoft Graph. Nothing is contacted. Owners,
     references, Secrets and ConfigMaps are found among the manifests of the call, or in
     the --resolve file:
 
@@ -74,6 +80,7 @@ def render(
             subscription_id=subscription,
             show_secrets=show_secrets,
             more_problems=expression_problems,
+            describe=DESCRIBED,
         )
     except EngineMissingError as error:
         _fail([f"these manifests have expressions: {error}"])
@@ -82,9 +89,13 @@ def render(
     for manifest in result.skipped:
         kind = manifest.obj.get("kind")
         click.echo(f"skipped {manifest.where}: {kind} is not an Azure kind", err=True)
-    if not result.requests:
+    documents: list[RenderedRequest | RenderedOutside] = [
+        *result.requests,
+        *result.outside,
+    ]
+    if not documents:
         _fail(["there is no Azure resource in these manifests"])
-    click.echo(_text(result.requests, output), nl=False)
+    click.echo(_text(documents, output), nl=False)
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:
@@ -95,7 +106,7 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Probl
     return ExportExpressions(shared(), version, obj).problems()
 
 
-def _text(requests: Iterable[RenderedRequest], output: str) -> str:
+def _text(requests: Iterable[RenderedRequest | RenderedOutside], output: str) -> str:
     documents = [request.to_json() for request in requests]
     if output == "json":
         return "".join(jsontext.dumps(d).decode() + "\n" for d in documents)

@@ -120,7 +120,11 @@ class ArmClientFactory:
             auxiliary_tenants=auxiliary_tenants(source),
         )
         return Connection(
-            client, subscription_id=source.subscription_id, source=name, graph=graph
+            client,
+            subscription_id=source.subscription_id,
+            source=name,
+            tenant_id=source.tenant_id,
+            graph=graph,
         )
 
     def close(self) -> None:

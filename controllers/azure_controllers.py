@@ -194,6 +194,7 @@ class AzureControllers:
             made.client,
             subscription_id=made.subscription_id,
             source=source,
+            tenant_id=made.tenant_id,
             graph=made.graph,
         )
 

@@ -50,7 +50,7 @@ class CleanedCrd:
     stored: str
     dropped: tuple[str, ...] = ()
     objects: int = 0
-    trouble: str = ""
+    problem: str = ""
 
 
 def operators_crds(
@@ -113,7 +113,7 @@ def cleaned_crd(
     if left > 0:
         return attrs.evolve(
             done,
-            trouble="the CRD has just changed, and not every API server may know it: "
+            problem="the CRD has just changed, and not every API server may know it: "
             f"run this again in {left:.0f} s",
         )
     resource = stored_resource(definition, stored)
@@ -129,10 +129,10 @@ def cleaned_crd(
             return attrs.evolve(
                 done,
                 objects=count,
-                trouble="the CRD changed meanwhile: run this again",
+                problem="the CRD changed meanwhile: run this again",
             )
     except ApiError as error:
-        return attrs.evolve(done, trouble=str(error))
+        return attrs.evolve(done, problem=str(error))
     return attrs.evolve(done, objects=count)
 
 

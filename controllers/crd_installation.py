@@ -20,7 +20,7 @@ class CrdInstallation:
     ) -> None:
         self._options = options
         self._client = client
-        self._run_kinds = [kind for kind in catalogue.kinds() if kind.is_run]
+        self._run_kinds = list(catalogue.kinds())
         self._stopping = threading.Event()
         pattern = options.crd_pattern
         self._matched = match(pattern, self._run_kinds) if pattern else None

@@ -87,6 +87,7 @@ class GlobalConnection:
         *,
         subscription_id: str = "",
         source: str = "",
+        tenant_id: str = "",
         graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
         """client: None when the settings name no subscription."""
@@ -99,6 +100,7 @@ class GlobalConnection:
                 client,
                 subscription_id=subscription_id,
                 source=source,
+                tenant_id=tenant_id,
                 graph=graph or no_graph,
             )
         )

@@ -43,7 +43,7 @@ class Definitions:
     ) -> None:
         """installed: kinds whose CRDs this process, or the one that leads, installs."""
         self._cached = cached
-        self._kinds = {_name(kind): kind for kind in catalogue.kinds() if kind.is_run}
+        self._kinds = {_name(kind): kind for kind in catalogue.kinds()}
         self._installed = sorted(map(_name, installed))
         self._clock = clock
         self._degraded_at = clock.monotonic() + degraded_after_seconds

@@ -63,7 +63,7 @@ def served_in(
     refused: dict[GroupKind, str] = {}
     for group_kind, names in _served_names(document).items():
         kind = known.get(group_kind)
-        if kind is None or not kind.is_run:
+        if kind is None:
             continue
         stored = {version + STORED_SUFFIX for version in kind.versions}
         unknown = sorted({*names} - {*kind.versions} - stored)

@@ -16,7 +16,7 @@ from asoreconcile.catalogue.problems import schema_problems
 from asoreconcile.objects import JsonObject, annotations, gvk_of, spec
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_MAX_TOLD = 10
+_MAX_WARNINGS = 10
 _MAX_LENGTH = 250  # API servers cut a warning off at 256 bytes
 
 
@@ -36,12 +36,12 @@ def dropped_fields(
         schema = catalogue.version(gvk_of(written)).spec_schema
     except (NotInCatalogueError, UnknownVersionError):
         return ()
-    told = [
+    warnings = [
         f"{problem.path} was dropped: {problem.message}"[:_MAX_LENGTH]
         for problem in schema_problems(schema, spec(written), "spec")
         if problem.is_unknown
     ]
-    return tuple(told[:_MAX_TOLD])
+    return tuple(warnings[:_MAX_WARNINGS])
 
 
 def _manifest(text: str) -> JsonObject:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from asoreconcile.clock import Clock
+from asoreconcile.entra.security_group import SecurityGroups
 from asoreconcile.fencing import Fence
 from asoreconcile.non_arm.resource import ExternalResource
 from asoreconcile.objects import GroupKind
@@ -42,6 +43,8 @@ EXTERNAL: Mapping[GroupKind, Factory] = {
     GroupKind("sql.azure.com", "User"): lambda shared: azure_sql_users(
         clock=shared.clock, fence=shared.fence
     ),
+    # Its clients, of the credentials, have clock and fence.
+    GroupKind("entra.azure.com", "SecurityGroup"): lambda _: SecurityGroups(),
 }
 
 

@@ -109,11 +109,12 @@ class KindRegistry:
     def objects_with_arm_id(
         self, arm_id: str
     ) -> Iterable[tuple[KindVersion, JsonObject]]:
-        """The objects that may stand for an ARM id (`azure.scope.SharedDependencies`).
+        """The objects that may stand for an ARM id, or for the id of something else
+        that objects are claimed for (`azure.scope.SharedDependencies`).
 
         Raises RetryError while a kind of the id's type is not listed yet.
         """
-        type_ = ids.parse(arm_id).type.lower()
+        type_ = ids.parse(arm_id).type.lower() if "/" in arm_id else ""
         for group_kind, kind in self._running.items():
             if kind.version.arm_type.lower() != type_:
                 continue

@@ -7,6 +7,7 @@ came to. Time is the test's: operations move on when it advances the clock.
 
 import os
 from contextlib import ExitStack
+from functools import cache
 from unittest import mock
 
 from asoreconcile.arm import ids
@@ -27,6 +28,7 @@ from asoreconcile.controllers.crds import manifest
 from asoreconcile.controllers.credential_resolver import GlobalConnection
 from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.graph.client import GraphClient
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
@@ -101,7 +103,7 @@ class World:
         azure.write_ca(ca_file)
         trust = mock.patch.dict(os.environ, {"REQUESTS_CA_BUNDLE": str(ca_file)})
         self._stack.enter_context(trust)
-        identity = ClientSecret(
+        self._identity = identity = ClientSecret(
             tenant_id=azure.tenant_id,
             client_id=azure.client_id,
             client_secret=azure.client_secret,
@@ -116,6 +118,18 @@ class World:
             budget=self._budget,
         )
 
+    @cache  # noqa: B019 - a world is a test's
+    def graph(self):
+        """The client of Microsoft Graph."""
+        client = GraphClient(
+            self.azure.graph.url,
+            self._identity.credential(),
+            clock=self.clock,
+            budget=self._budget,
+        )
+        self._stack.callback(client.close)
+        return client
+
     def make_operator(self, *, namespace=OPERATOR, policy=Policy.MANAGE):
         return SharedDependencies(
             clock=self.clock,
@@ -126,6 +140,8 @@ class World:
                 self.arm,
                 subscription_id=self.azure.subscription_id,
                 source="azure-operator/aso-controller-settings",
+                tenant_id=self._identity.tenant_id,
+                graph=self.graph,
             ),
             extensions=Extensions.compose(
                 (*builtin_sets(), *self._extra_sets),
@@ -162,7 +178,7 @@ class World:
 
     def _namesakes(self, arm_id):
         """All of the type: who is left out by the caches' index is out of the question."""
-        type_ = ids.parse(arm_id).type.lower()
+        type_ = ids.parse(arm_id).type.lower() if "/" in arm_id else ""
         for kind in self._kinds.values():
             if kind.version.arm_type.lower() == type_:
                 for obj in self.client.list_all(kind.resource):

@@ -183,7 +183,7 @@ class ArmClient:
         except ArmTransportError as error:
             # Not an exception: trouble while asking says nothing of the operation (D3).
             outcome = unanswered(token, error, progress=progress)
-        if isinstance(outcome, Pending) and outcome.trouble is not None:
+        if isinstance(outcome, Pending) and outcome.read_error is not None:
             self._pace.report(token, outcome)
         return self._pace.spread(outcome, token.url, progress.client_request_id)
 

@@ -211,9 +211,9 @@ class _Reader:
     def _missing(self, key: str) -> str:
         if key in self._data:
             return f"{key} (it is empty)"
-        strangers = sorted(self._data.keys() - _KNOWN)
+        unknown_keys = sorted(self._data.keys() - _KNOWN)
         # Names alone, and only those that no credential has: never a value.
-        similar = difflib.get_close_matches(key, strangers, n=1, cutoff=0.8)
+        similar = difflib.get_close_matches(key, unknown_keys, n=1, cutoff=0.8)
         return f"{key} (is {similar[0]} a misspelling of it?)" if similar else key
 
     def _is_binary(self, key: str) -> bool:

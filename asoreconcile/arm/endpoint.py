@@ -99,6 +99,7 @@ class Endpoint:
             home = _home(self.url)
         except ValueError:
             return False
+        # What stands before an @ looks like the host, and is not.
         if parts.scheme.lower() != "https" or parts.username is not None:
             return False
         # Libraries read such a URL differently: one's path is another one's host.

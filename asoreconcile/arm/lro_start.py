@@ -91,6 +91,7 @@ class _FirstAnswer:
 
     def _ended(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
         """L1, and D6: a terminal state in the resource itself, whatever the headers."""
+        # A 202 says that it is not over, whatever state its body shows.
         if self.method not in _MAKERS or not state or self.answer.status == 202:
             return None
         return self._by_state(body, state)

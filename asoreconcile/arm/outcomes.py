@@ -92,7 +92,7 @@ class Pending:
     token: Token
     delay_seconds: float
     progress: Progress = NO_PROGRESS
-    trouble: ArmError | ArmTransportError | None = None
+    read_error: ArmError | ArmTransportError | None = None
     created: bool = False
 
 

@@ -45,7 +45,7 @@ class PollSchedule:
         """Log and count a status that could not be read (L15)."""
         _log.warning(
             "Operation status could not be read, keeping its token",
-            error=str(outcome.trouble),
+            error=str(outcome.read_error),
             badReads=outcome.progress.bad_reads,
             delaySeconds=outcome.delay_seconds,
         )

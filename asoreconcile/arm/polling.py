@@ -70,7 +70,7 @@ def unanswered(
 ) -> Pending:
     """What a poll without an answer means: nothing about the operation. Rule: L15."""
     delay = next_poll_delay({}, progress.polls)
-    return Pending(token, delay, _counted(progress, bad=True), trouble=error)
+    return Pending(token, delay, _counted(progress, bad=True), read_error=error)
 
 
 def _counted(progress: Progress, *, bad: bool) -> Progress:
@@ -92,10 +92,10 @@ class _Poll:
     def outcome(self) -> ArmOutcome:
         status = self.answer.status
         if is_transient_status(status):
-            return self._trouble(self._fault())
+            return self._read_failed(self._fault())
         # A page of something in between: the monitor itself has said nothing.
         if status >= 400 and self.answer.is_foreign:
-            return self._trouble(self._fault())
+            return self._read_failed(self._fault())
         if status in (404, 410):
             return self._gone()
         if status >= 400:
@@ -105,7 +105,7 @@ class _Poll:
         try:
             body = self.answer.json_object
         except BrokenBodyError as broken:
-            return self._trouble(self._protocol(str(broken)))
+            return self._read_failed(self._protocol(str(broken)))
         match self.token.shape:
             case TokenShape.ASYNC | TokenShape.OPERATION_LOCATION:
                 return self._status_document(body)
@@ -167,7 +167,7 @@ class _Poll:
 
     def _resource(self, body: JsonObject | None) -> ArmOutcome:
         if not is_resource(body) and self.answer.status != 204:
-            return self._trouble(self._protocol(NO_RESOURCE))
+            return self._read_failed(self._protocol(NO_RESOURCE))
         state = provisioning_state(body)
         ended = by_state(
             body, state, self.answer, url=self.token.url, method=self.token.verb
@@ -213,20 +213,20 @@ class _Poll:
             return self._unreadable("the accepted resource does not exist yet")
         return Restart("the resource is gone")
 
-    def _trouble(self, error: ArmError) -> Pending:
+    def _read_failed(self, error: ArmError) -> Pending:
         """D3, L15: it says nothing about the operation; the token stays."""
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
         )
         return Pending(
-            self.token, delay, _counted(self.progress, bad=True), trouble=error
+            self.token, delay, _counted(self.progress, bad=True), read_error=error
         )
 
     def _unreadable(self, message: str) -> ArmOutcome:
         """L14: counted, retried, bounded."""
         if self.progress.bad_reads + 1 >= MAX_BAD_READS:
             return self._read("monitor unreadable", error=self._protocol(message))
-        return self._trouble(self._protocol(message))
+        return self._read_failed(self._protocol(message))
 
     def _read(self, reason: Undecided, *, error: ArmError | None = None) -> ArmOutcome:
         return ReadResource(reason, deleting=self.token.verb == "DELETE", error=error)

@@ -87,6 +87,6 @@ def _is_arms(row: Mapping[Bucket, _Refusal], *, said: bool) -> bool:
     """Whether refusals in a row are ARM's own. said: it says that it refused itself;
     else resources of more than one provider have to be among them.
     """
-    suspects = [bucket for bucket, refusal in row.items() if refusal.may_be_arms]
-    providers = {bucket.provider for bucket in suspects}
-    return len(suspects) >= SEVERAL and (said or len(providers) > 1)
+    candidates = [bucket for bucket, refusal in row.items() if refusal.may_be_arms]
+    providers = {bucket.provider for bucket in candidates}
+    return len(candidates) >= SEVERAL and (said or len(providers) > 1)

@@ -103,6 +103,7 @@ def needed(error: ArmError) -> tuple[str, str] | None:
     subscription = subscription_of(path)
     if subscription is None:
         return None
+    # The message names the subscription first and the namespace last.
     for candidate in (*error.detail_targets[:1], *_QUOTED.findall(error.message)[-1:]):
         if _NAMESPACE.fullmatch(candidate):
             return subscription, candidate

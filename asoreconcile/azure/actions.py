@@ -40,6 +40,7 @@ from asoreconcile.azure.duplicates import holder, require_sole
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.export import checked_expressions, export
 from asoreconcile.azure.identity import identify, is_own
+from asoreconcile.azure.parent_writes import ParentRead
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.prechecks import run_prechecks
 from asoreconcile.azure.put_ledger import digest
@@ -49,7 +50,6 @@ from asoreconcile.azure.resource_reads import (
     require_own,
 )
 from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.azure.turns import Reading
 from asoreconcile.azure.validate import require_valid
 from asoreconcile.errors import RetryError
 from asoreconcile.middleware import requests
@@ -77,7 +77,7 @@ class Actions:
         """stack: closed at the end of the reconcile."""
         self._scope = scope
         self._stack = stack
-        self._reading: Reading | None = None
+        self._reading: ParentRead | None = None
 
     def do(self, action: Action) -> Decision:
         """Do one action; what is decided then. Raises as `execute`."""
@@ -137,7 +137,7 @@ class Actions:
         scope = self._scope
         now, build = scope.operator.clock.monotonic(), scope.operator.build
         # What is read from here on must still hold when it is put.
-        reading = scope.operator.turns.reading(scope.arm_id)
+        reading = scope.operator.parent_writes.reading(scope.arm_id)
         self._reading = self._stack.enter_context(reading)
         accepted = scope.memory.accepted
         if decided := begin.resumed(accepted, now=now, build=build):
@@ -155,6 +155,7 @@ class Actions:
             return Decision((RestoreReady(),), Requeue(postponed.after_seconds))
         identity = identify(scope, owner)
         scope.require_subscription(identity.arm_id)
+        # Before the body is made: the younger of two asks Azure nothing for it.
         require_sole(scope, identity.arm_id)
         body = payload_of(scope, identity)
         put = Put(
@@ -210,11 +211,11 @@ class Actions:
         scope = self._scope
         rests_on = scope.context.rests_on
         headers = {"If-Match": rests_on} if rests_on else {}
-        turns = scope.operator.turns
+        parent_writes = scope.operator.parent_writes
         with ExitStack() as stack:
             if rests_on == "" and self._reading is not None:
-                stack.enter_context(turns.alone(self._reading))
-            stack.enter_context(turns.writing(put.arm_id))
+                stack.enter_context(parent_writes.exclusive(self._reading))
+            stack.enter_context(parent_writes.writing(put.arm_id))
             # From here on Azure may have this body, whatever its answer and what it
             # had before.
             scope.memory.accepted = None
@@ -362,7 +363,7 @@ class Actions:
         answer: requests.DeleteResult | ArmError
         try:
             # A PUT of the parent that carries this child must not make it again.
-            with scope.operator.turns.writing(scope.arm_id):
+            with scope.operator.parent_writes.writing(scope.arm_id):
                 answer = chain(requests.DeleteRequest(ctx=scope.context, obj=scope.obj))
         except ArmError as error:
             answer = error

@@ -8,12 +8,19 @@ what the objects state, so those count that are not claimed yet.
 
 from asoreconcile.arm import ids
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.azure.annotations import RECONCILE_POLICY
+from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.azure.identity import id_of
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.policy import policy_of
 from asoreconcile.azure.scope import ReconcileScope
-from asoreconcile.objects import JsonObject, annotations, key_of, metadata, uid_of
+from asoreconcile.objects import (
+    JsonObject,
+    annotations,
+    key_of,
+    metadata,
+    status,
+    uid_of,
+)
 
 REASON = "AlreadyManaged"
 
@@ -57,10 +64,20 @@ def _oldest(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
         age = _age(obj)
         if age >= mine or not _writes(scope, obj):
             continue
-        stated = id_of(scope.operator, version, obj)
+        stated = (
+            id_of(scope.operator, version, obj) if version.is_arm else _id_outside(obj)
+        )
         if stated and ids.same(stated, arm_id):
             older.append((age, ObjectReference(version.group_kind, key_of(obj))))
     return min(older, key=lambda one: one[0])[1] if older else None
+
+
+def _id_outside(obj: JsonObject) -> str:
+    """The id of an object without ARM that is claimed for one: what the annotation and
+    the status say alike, as anybody may write the annotation.
+    """
+    claimed = annotations(obj).get(RESOURCE_ID, "")
+    return claimed if claimed == status(obj).get("entraID") else ""
 
 
 def _age(obj: JsonObject) -> tuple[str, str]:

@@ -13,11 +13,16 @@ CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
 def destinations(obj: JsonObject) -> set[tuple[str, str]]:
     """(kind, name) of each Secret and ConfigMap that the spec has us write."""
     found = set()
-    for kind, field, expressions in (
-        ("Secret", "secrets", SECRET_EXPRESSIONS),
-        ("ConfigMap", "configMaps", CONFIG_MAP_EXPRESSIONS),
+    for kind, field in (
+        ("Secret", SECRET_EXPRESSIONS),
+        ("ConfigMap", CONFIG_MAP_EXPRESSIONS),
     ):
-        found |= {(kind, name) for name in expression_targets(obj, expressions)}
+        found |= {(kind, name) for name in expression_targets(obj, field)}
+    for kind, field in (
+        ("Secret", "secrets"),
+        ("ConfigMap", "configMaps"),
+        ("ConfigMap", "configmaps"),  # as the kind of Entra's groups spells it
+    ):
         wanted = dig(spec(obj), f"operatorSpec.{field}")
         if isinstance(wanted, dict):
             found |= {

@@ -93,6 +93,7 @@ def before_poll(facts: Watched) -> Decision | None:
 def _unreadable(facts: Watched, error: TokenError) -> Decision:
     forget = forgotten(facts.stored)
     if facts.deleting:
+        # The deletion begins anew, which Azure takes as often as it comes.
         log = Log("warning", "Dropping unreadable operation token", str(error))
         return Decision((log, *forget), Requeue())
     failure = ConditionError(
@@ -133,6 +134,7 @@ def after_judging(
         decided = _after(facts, outcome)
         effects = (EmitUnreadableEvent(refusal), *decided.effects)
         return attrs.evolve(decided, effects=effects)
+    # A sign-in that fails says nothing of the resource: it is no reason for a PUT.
     if refusal.status == _UNAUTHENTICATED:
         return Decision((), Refused(refusal, "Monitor"))
     return _after(facts, attrs.evolve(outcome, error=refusal))
@@ -161,9 +163,9 @@ def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
 
 def _running(facts: Watched, running: Pending) -> Decision:
     effects: list[Effect] = []
-    if running.trouble is not None:
+    if running.read_error is not None:
         text = "Cannot read the operation"
-        effects.append(Log("warning", text, str(running.trouble)))
+        effects.append(Log("warning", text, str(running.read_error)))
     if not facts.deleting:
         effects += _followed(facts, running)
     due = facts.now + running.delay_seconds

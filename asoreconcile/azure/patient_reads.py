@@ -88,13 +88,13 @@ class PatientReads:
             wait=_wait_seconds,
             stop=give_up,
             sleep=self._sleep,
-            before_sleep=self._tell,
+            before_sleep=self._report_retry,
             reraise=True,
         )
         self._require_running()
         return retrying(read)
 
-    def _tell(self, state: tenacity.RetryCallState) -> None:
+    def _report_retry(self, state: tenacity.RetryCallState) -> None:
         assert state.next_action is not None  # noqa: S101 -- set before it sleeps
         self._on_wait(state.next_action.sleep, str(_error_of(state)))
 

@@ -39,7 +39,7 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
         can_delete="Delete" in scope.version.operations,
     )
     if not isinstance(decided.then, Stop):
-        told = unknown_values(
+        effects = unknown_values(
             annotations(scope.obj),
             operator.namespace_annotations(scope.key.namespace),
             defaults={
@@ -48,7 +48,7 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
             },
             known=scope.memory.unknown_values,
         )
-        decided = attrs.evolve(decided, effects=(*told, *decided.effects))
+        decided = attrs.evolve(decided, effects=(*effects, *decided.effects))
     outcome = execute(scope, decided)
     if not isinstance(outcome, Stop):
         scope.patcher.flush()

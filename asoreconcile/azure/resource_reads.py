@@ -21,6 +21,7 @@ def observed_status(
     if "Get" not in scope.version.operations:
         # Azure offers HEAD alone for the kind: there is no status to show (V4).
         return {} if client.head(scope.arm_id, api_version) else None
+    # A poll may have been answered with something else than the resource.
     if body is None or not is_resource(body):
         try:
             read = client.get(scope.arm_id, api_version)

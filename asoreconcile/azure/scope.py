@@ -21,13 +21,13 @@ from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.owner_reads import OwnerReads
+from asoreconcile.azure.parent_writes import ParentWrites
 from asoreconcile.azure.patch_helper import PatchHelper, WriteCache
 from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.read_set import InFlightReads, ReadSet, TrackingReader
 from asoreconcile.azure.references import ReferenceResolver
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.azure.turns import Turns
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
@@ -53,6 +53,7 @@ class Connection:
 
     source: `namespace/name` of the Secret that the credential came from.
     content: a hash of what was in it; "" for the operator's settings.
+    tenant_id: of the credential; "" where only the machine knows it.
     graph: the client of Microsoft Graph with the same credential; made on first use.
     Raises ConditionError `CredentialError` where Graph's address is not known.
     """
@@ -61,6 +62,7 @@ class Connection:
     subscription_id: str
     source: str
     content: str = ""
+    tenant_id: str = ""
     graph: Callable[[], GraphClient] = attrs.field(
         default=no_graph, eq=False, repr=False
     )
@@ -144,7 +146,7 @@ class SharedDependencies:
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
-    turns: Turns = attrs.field(factory=Turns)
+    parent_writes: ParentWrites = attrs.field(factory=ParentWrites)
     objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
         lambda _: ()
     )

@@ -73,7 +73,7 @@ class CachedClient(Writes):
         if write.dry_run or self.server.is_dry_run:
             return answer
         if answer.get("kind") == write.resource.kind:
-            gone = not _lives(write, answer)
+            gone = not _is_live(write, answer)
             for informer in self._caches(write.resource):
                 if gone:
                     informer.record_deletion(key_of(answer), uid_of(answer))
@@ -107,7 +107,7 @@ class CachedClient(Writes):
         return [informer for informer in found if informer is not None]
 
 
-def _lives(write: Write, answer: JsonObject) -> bool:
+def _is_live(write: Write, answer: JsonObject) -> bool:
     """Whether an object is still there after the write that it answers.
 
     A deletion may be answered with the object as it was last (Services, claims). Only

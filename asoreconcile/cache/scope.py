@@ -137,7 +137,7 @@ def watch_scopes(
                 resource,
                 namespace,
                 label=_first(one.label for one in said),
-                terms=_terms(_first(one.field for one in said)),
+                requirements=_requirements(_first(one.field for one in said)),
                 others=[name for name in chosen if name != ALL_OTHER_NAMESPACES],
                 metadata_only=metadata_only,
             )
@@ -150,38 +150,38 @@ def _part(
     namespace: str,
     *,
     label: str,
-    terms: list[str],
+    requirements: list[str],
     others: list[str],
     metadata_only: bool,
 ) -> WatchScope:
     if namespace == ALL_OTHER_NAMESPACES and resource.namespaced:
         # Their own watches bring them: each object would come twice, by two versions.
-        terms += [f"metadata.namespace!={name}" for name in others]
-        namespace, terms = _as_path(terms)
+        requirements += [f"metadata.namespace!={name}" for name in others]
+        namespace, requirements = _as_path(requirements)
     selection = Selection(
         resource,
         namespace or None,
         label_selector=label,
-        field_selector=",".join(terms),
+        field_selector=",".join(requirements),
         metadata_only=metadata_only,
     )
     return WatchScope(selection, frozenset() if namespace else frozenset(others))
 
 
-def _as_path(terms: list[str]) -> tuple[str, list[str]]:
+def _as_path(requirements: list[str]) -> tuple[str, list[str]]:
     """A namespace that a field selector asks for, and the other terms.
 
     The server answers `/namespaces/x/` from less than everything, and permissions for
     one namespace are enough for it.
     """
-    for term in terms:
+    for term in requirements:
         name, _, value = term.partition("=")
         if name == "metadata.namespace":
-            return value.removeprefix("="), [one for one in terms if one != term]
-    return ALL_OTHER_NAMESPACES, terms
+            return value.removeprefix("="), [one for one in requirements if one != term]
+    return ALL_OTHER_NAMESPACES, requirements
 
 
-def _terms(field_selector: str) -> list[str]:
+def _requirements(field_selector: str) -> list[str]:
     return [term.strip() for term in field_selector.split(",") if term.strip()]
 
 

@@ -103,6 +103,7 @@ def _one(value: Any, own: JsonObject, schema: JsonObject, written: Any) -> Cast 
 
 def _has_form(value: Any, own: JsonObject, schema: JsonObject) -> bool:
     if _type(own) == "any":
+        # Any JSON can be shown as its text, but only an object as one with fields.
         return _type(schema) == "string" or isinstance(value, dict)
     return value is not None and fits(own, value)
 

@@ -240,6 +240,7 @@ def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> Jso
             carried["tree"] = tree.to_json()
         if carried:
             notes[CARRIED] = jsontext.dumps(carried, sort_keys=True).decode()
+    # Where there was nothing, nothing is added: an empty map would be a change.
     if notes or CARRIED in given:
         meta["annotations"] = notes
         if not notes:

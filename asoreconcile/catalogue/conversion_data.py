@@ -108,6 +108,7 @@ class Tree:
         if not isinstance(value, dict):
             return value
         own = {k: self.fields.get(k, EMPTY).whole(v) for k, v in value.items()}
+        # What is shown counts before what was kept under its name.
         return {**self.kept, **own} | ({BAG: self.bag} if self.bag else {})
 
 
@@ -141,6 +142,7 @@ def mark_of(value: Any) -> str:
 def digest(value: Any) -> str:
     """Equal JSON has equal digests, whatever the order of its members."""
     text = jsontext.dumps(value, sort_keys=True)
+    # Cut, as a list has one for each item, and all annotations share 256 KiB.
     return hashlib.sha256(text).hexdigest()[:16]
 
 

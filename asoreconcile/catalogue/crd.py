@@ -104,6 +104,8 @@ def _version(served: Form, *, stored: bool, rules: bool, whole: bool) -> JsonObj
         "served": True,
         "storage": stored,
         "schema": {"openAPIV3Schema": schema},
+        # So that a role to edit specs is none to write statuses, nor the other way
+        # round.
         "subresources": {"status": {}},
         "additionalPrinterColumns": [
             {

@@ -27,6 +27,7 @@ def fits(schema: JsonObject, value: Any) -> bool:
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "integer":
+            # JSON has one sort of numbers: to the API server 3.0 is a whole one.
             whole = isinstance(value, float) and value.is_integer()
             return whole or (isinstance(value, int) and not isinstance(value, bool))
         case _:

@@ -30,6 +30,29 @@ _OWNERS = {
     ("sql.azure.com", "User"): "sql.azure.com/ServersDatabase",
 }
 _NO_INPUTS = ("owner", "operatorSpec")
+_DIRECTORY_OBJECTS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "objectID": {"type": "string"},
+            "objectIDFromConfig": {
+                "type": "object",
+                "properties": {"key": {"type": "string"}, "name": {"type": "string"}},
+                "required": ["key", "name"],
+            },
+        },
+    },
+}
+# What newer releases of ASO than the source's have in a spec; the source wins.
+_FURTHER_FIELDS: Mapping[tuple[str, str], JsonObject] = {
+    ("entra.azure.com", "SecurityGroup"): {
+        "members": _DIRECTORY_OBJECTS,
+        "owners": _DIRECTORY_OBJECTS,
+    },
+}
+# The tables of inputs that are no Secrets.
+_CONFIG_MAPS = {"fields": [["objectIDFromConfig", "objectIDFromConfig", "cm"]]}
 
 
 @attrs.frozen
@@ -79,6 +102,10 @@ def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
         for version, entry in versions["versions"].items()
         if "schema" in entry
     }
+    for (kind, _), parts in schemas.items():
+        if further := _FURTHER_FIELDS.get((raw["group"], kind)):
+            properties = {**further, **parts["spec"]["properties"]}
+            parts["spec"]["properties"] = dict(sorted(properties.items()))
     for (kind, version), parts in schemas.items():
         entry = raw["kinds"][kind]["versions"][version]
         if "spec" in entry:
@@ -127,6 +154,7 @@ def _index_entry(group: str, kind: JsonObject) -> JsonObject:
         "scope": next(
             (v["scope"] for v in kind["versions"].values() if "scope" in v), ""
         ),
+        # The extraction names the stored form; users know the version beside it.
         "storage": kind["storage"].removesuffix("storage"),
         "versions": sorted(kind["versions"]),
     }
@@ -174,21 +202,28 @@ def _table(table: JsonObject) -> JsonObject:
 
 
 def _input_table(schema: JsonObject, tables: JsonObject) -> str:
-    """The name of a table of the Secrets that a spec without ARM names, and of nothing
-    else: there is no body for it to map to. Adds it, and what it needs, to `tables`.
+    """The name of a table of the Secrets and ConfigMaps that a spec without ARM names,
+    and of nothing else: there is no body for it to map to. Adds it, and what it needs,
+    to `tables`.
     """
     fields = []
     for name, child in sorted(schema.get("properties", {}).items()):
+        if child == _DIRECTORY_OBJECTS:
+            fields.append([name, name, "[]@" + _add_table(_CONFIG_MAPS, tables)])
         if name in _NO_INPUTS or child.get("type") != "object":
             continue
         if set(child.get("properties", {})) == {"key", "name"}:
             fields.append([name, name, "secret"])
         elif "properties" in child and _has_secrets(child):
             fields.append([name, name, "@" + _input_table(child, tables)])
-    text = repr(fields).encode()
-    table = "t" + hashlib.sha256(text).hexdigest()[:10]
-    tables[table] = {"fields": fields}
-    return table
+    return _add_table({"fields": fields}, tables)
+
+
+def _add_table(table: JsonObject, tables: JsonObject) -> str:
+    """The name of a table that is made up here."""
+    name = "t" + hashlib.sha256(repr(table["fields"]).encode()).hexdigest()[:10]
+    tables[name] = table
+    return name
 
 
 def _has_secrets(schema: JsonObject) -> bool:

@@ -98,6 +98,7 @@ _CHECKS: Mapping[GroupKind, Callable[[GroupKind, JsonObject], Iterator[Problem]]
     _MYSQL_USER: _user_problems,
 }
 
+# Azure compares these names without case, and so do the rules.
 _MANAGED_NAME_RULE = (
     "self.domainManagement != 'AzureManaged' || !has(self.azureName) || "
     f"self.azureName.lowerAscii() == '{_MANAGED_DOMAIN.lower()}'"

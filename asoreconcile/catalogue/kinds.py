@@ -21,8 +21,6 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
 
 ResourceScope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
-# Kinds that no reconciler is there for: listed, neither installed nor run.
-_NOT_RUN = frozenset({GroupKind("entra.azure.com", "SecurityGroup")})
 _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
 
 
@@ -75,11 +73,6 @@ class Kind:
     def is_arm(self) -> bool:
         """Whether it stands for an ARM resource; four kinds do not."""
         return self.scope != ""
-
-    @property
-    def is_run(self) -> bool:
-        """Whether the operator installs and reconciles it."""
-        return self.group_kind not in _NOT_RUN
 
     def version(self, version: str = "") -> "KindVersion":
         """One version, by default the storage version. As `Catalogue.version`."""
@@ -335,6 +328,7 @@ def _merged(old: Kind | None, new: Kind) -> Kind:
     if old is None:
         return new
     versions = sorted({*old.versions, *new.versions}, key=version_order)
+    # A folder that adds a newer version means it to be used.
     storage = max(old.storage, new.storage, key=version_order)
     return attrs.evolve(new, versions=tuple(versions), storage=storage)
 

@@ -145,6 +145,7 @@ def _documents(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _items(value: Any) -> list[Any]:
+    # As kubectl has it: a list of any kind stands for its items.
     if isinstance(value, dict) and str(value.get("kind", "")).endswith("List"):
         items = value.get("items")
         if isinstance(items, list):

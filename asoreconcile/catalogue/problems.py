@@ -83,6 +83,7 @@ def _unknown(name: str, value: JsonObject, properties: JsonObject) -> str:
         if known.casefold() == name.casefold():
             return f"unknown field, differs in letter case only: write {known!r}"
     free = [known for known in properties if known not in value]
+    # What ARM takes as an id a spec takes as a reference: who knows ARM writes the id.
     stem = re.sub(r"(Resource)?Ids?$", "", name)
     for known in free:
         if known in (f"{stem}Reference", f"{stem}References"):
@@ -161,6 +162,7 @@ def _matches(pattern: str, value: str) -> bool:
 
 def _kind_of(value: Any) -> str:
     match value:
+        # Before `int`, which in Python a bool is, too.
         case bool():
             return "boolean"
         case int():

@@ -18,7 +18,7 @@ from asoreconcile.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.catalogue.manifests import Manifest
-from asoreconcile.catalogue.payload import to_arm
+from asoreconcile.catalogue.payload import Inputs, to_arm
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.resolution import Answers, Resolution
 from asoreconcile.catalogue.suggestions import hint
@@ -39,6 +39,7 @@ _POLICY = "serviceoperator.azure.com/reconcile-policy"
 _POLICIES = ("manage", "skip", "detach-on-delete")
 _CREDENTIAL = "serviceoperator.azure.com/credential-from"
 Checks = Callable[[KindVersion, JsonObject], Sequence[Problem]]
+_NOBODY: Mapping[GroupKind, "DescribeOutside"] = {}
 _INPUT_KINDS = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 
 
@@ -65,14 +66,33 @@ class RenderedRequest:
         }
 
 
+DescribeOutside = Callable[[JsonObject, Inputs], JsonObject]
+"""What an object of a kind without ARM means where it is: a document to print. Raises
+an AsoreconcileError for what cannot be.
+"""
+
+
+@attrs.frozen
+class RenderedOutside:
+    """What an object of a kind without ARM means, as its `DescribeOutside` says."""
+
+    document: JsonObject
+
+    def to_json(self) -> JsonObject:
+        """The document as `asoctl render` prints it."""
+        return self.document
+
+
 @attrs.frozen
 class Rendered:
-    """requests: one for each Azure manifest, in the manifests' order.
-    skipped: manifests that are neither Azure's nor inputs, such as a Deployment.
+    """requests: one for each manifest of an ARM resource, in the manifests' order.
+    outside: those of kinds without ARM. skipped: manifests that are neither Azure's nor
+    inputs, such as a Deployment.
     """
 
     requests: tuple[RenderedRequest, ...]
     skipped: tuple[Manifest, ...]
+    outside: tuple[RenderedOutside, ...] = ()
 
 
 class RenderError(AsoreconcileError):
@@ -91,13 +111,14 @@ def render(
     subscription_id: str = "",
     show_secrets: bool = False,
     more_problems: Checks = _no_problems,
+    describe: Mapping[GroupKind, DescribeOutside] = _NOBODY,
 ) -> Rendered:
     """The requests that the manifests of one call stand for.
 
     answers: what the manifests name and do not define. subscription_id: where resource
     groups are. show_secrets: True has the values of Secrets in the bodies; else `***`
     stands for each. more_problems: what else is wrong with an object, by who knows more
-    than the catalogue; what it raises ends the call.
+    than the catalogue; what it raises ends the call. describe: for kinds without ARM.
     Raises RenderError with the problems of all manifests at once; nothing is rendered
     then. Reads no file and changes no manifest.
     """
@@ -109,6 +130,7 @@ def render(
         subscription_id=subscription_id,
     )
     requests: list[RenderedRequest] = []
+    outside: list[RenderedOutside] = []
     skipped: list[Manifest] = []
     found: list[str] = []
     by_id: defaultdict[str, dict[object, Manifest]] = defaultdict(dict)
@@ -125,8 +147,12 @@ def render(
             manifest.obj,
             show_secrets=show_secrets,
             more_problems=more_problems,
+            describe=describe,
         )
         found += [f"{_label(manifest)}: {text}" for text in texts]
+        if isinstance(request, RenderedOutside):
+            outside.append(request)
+            continue
         requests += [request] if request else []
         # An object that only reads may share a resource with the one that manages it.
         if request and annotations(manifest.obj).get(_POLICY) != "skip":
@@ -135,7 +161,7 @@ def render(
     found += [_double(several) for several in by_id.values() if len(several) > 1]
     if found:
         raise RenderError(found)
-    return Rendered(tuple(requests), tuple(skipped))
+    return Rendered(tuple(requests), tuple(skipped), tuple(outside))
 
 
 def _double(several: Mapping[object, Manifest]) -> str:
@@ -176,24 +202,31 @@ def _one(
     *,
     show_secrets: bool,
     more_problems: Checks,
-) -> tuple[list[str], RenderedRequest | None]:
+    describe: Mapping[GroupKind, DescribeOutside],
+) -> tuple[list[str], RenderedRequest | RenderedOutside | None]:
     try:
         version = catalogue.version(gvk_of(obj))
     except (NotInCatalogueError, UnknownVersionError) as error:
         return [str(error)], None
-    if not version.is_arm:
+    if not version.is_arm and version.group_kind not in describe:
         return ["this kind is no ARM resource: there is nothing to send"], None
     wrong = problems(version, obj)
     more = more_problems(version, obj)
     texts = [str(found) for found in (*wrong, *name_problems(version, obj), *more)]
     texts += _annotated(obj, resolution)
     texts += _unresolved(version, obj, resolution, {problem.path for problem in wrong})
+    outside: RenderedOutside | None = None
     try:
-        resolution.arm_id_of(version, obj)
+        if version.is_arm:
+            resolution.arm_id_of(version, obj)
+        elif not texts:
+            namespace = key_of(obj).namespace
+            inputs = resolution.inputs(namespace, show_secrets=show_secrets)
+            outside = RenderedOutside(describe[version.group_kind](obj, inputs))
     except AsoreconcileError as error:
         texts.append(str(error))
-    if texts:
-        return texts, None
+    if texts or outside:
+        return texts, outside
     return [], request_of(version, obj, resolution, show_secrets=show_secrets)
 
 

@@ -183,6 +183,7 @@ def _given(name: str) -> str:
 def _self(name: str) -> str:
     for text, escaped in _ESCAPES:
         name = name.replace(text, escaped)
+    # Kubernetes' own spelling of field names that CEL keeps for itself.
     if _WORDS.fullmatch(name):
         name = f"__{name}__"
     if not _IDENTIFIER.fullmatch(name):

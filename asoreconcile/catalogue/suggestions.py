@@ -14,6 +14,7 @@ def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
     by_fold: dict[str, str] = {}
     for candidate in sorted(known):
         by_fold.setdefault(candidate.casefold(), candidate)
+    # difflib's own bound: below it a suggestion has little to do with the word.
     close = get_close_matches(word.casefold(), by_fold, n=count, cutoff=0.6)
     return [by_fold[fold] for fold in close]
 

@@ -39,6 +39,8 @@ def webhook_configurations(
                     # `Equivalent` would have the API server convert each stored form
                     # for us, and ask about what the operator itself writes.
                     "matchPolicy": "Exact",
+                    # So that dry runs are reviewed as well: the API server refuses them
+                    # otherwise.
                     "sideEffects": "None",
                     "rules": rules,
                 }

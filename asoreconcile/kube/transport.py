@@ -240,8 +240,10 @@ class Stream:
                     self._answer.close()
 
 
-def _timeout(silence_seconds: float, call: Call) -> urllib3.Timeout:
-    return urllib3.Timeout(connect=call.within(CONNECT_SECONDS), read=silence_seconds)
+def _timeout(inactivity_seconds: float, call: Call) -> urllib3.Timeout:
+    return urllib3.Timeout(
+        connect=call.within(CONNECT_SECONDS), read=inactivity_seconds
+    )
 
 
 def _failure(what: str, error: Exception, call: Call | None = None) -> TransportError:

@@ -262,10 +262,10 @@ class ReconcileContext:
             case outcomes.Failed(error=error):
                 operation.ended()
                 raise error
-            case outcomes.Pending(delay_seconds=delay, trouble=trouble):
-                if trouble is not None:
+            case outcomes.Pending(delay_seconds=delay, read_error=read_error):
+                if read_error is not None:
                     self.log.warning(
-                        "Operation cannot be read", operation=name, reason=trouble
+                        "Operation cannot be read", operation=name, reason=read_error
                     )
                 operation.runs(outcome)
                 raise SuboperationPending(name, after_seconds=delay)

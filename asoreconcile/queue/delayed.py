@@ -36,6 +36,7 @@ class Delayed(Generic[Key]):
         """Take an entry out early; returns the one that goes on in its place."""
         replacement = entry.replaced()
         self._stale += 1
+        # Only when half of them are stale, so that removing stays cheap on average.
         if 2 * self._stale > len(self._heap) + _SLACK:
             self._heap = [slot for slot in self._heap if slot[2].state is _WAITING]
             heapq.heapify(self._heap)

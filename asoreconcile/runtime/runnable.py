@@ -17,6 +17,7 @@ from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
 
 _log = Logger(__name__)
+# A check looks at a few flags; people wait for what it lets start.
 _CHECK_SECONDS = 0.1
 
 

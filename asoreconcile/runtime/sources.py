@@ -25,6 +25,7 @@ from asoreconcile.runtime.reconciler import Request
 
 _log = Logger(__name__)
 _CHECK_SECONDS = 0.1
+# For kinds that are late already: hundreds may be, where their CRDs are missing.
 _SLOW_CHECK_SECONDS = 1.0
 
 

@@ -127,6 +127,7 @@ class WorkerPool(Generic[Key]):
         for started in range(count):
             try:
                 self._start_thread(f"{self._queue.name}-worker", self._run)
+            # What is raised differs by what is short: threads, processes or memory.
             except (RuntimeError, OSError, MemoryError) as error:
                 self._give_up(count - started, error)
                 break
@@ -149,7 +150,7 @@ class WorkerPool(Generic[Key]):
             if first:
                 self._refused_since = now
             again = self._open
-            self._uncount(count)
+            self._release_places(count)
         if first:
             _log.error(
                 "Workers cannot be started; trying again",
@@ -160,7 +161,7 @@ class WorkerPool(Generic[Key]):
         if again:
             self._retry.set(now + _RETRY_SECONDS)
 
-    def _uncount(self, count: int) -> None:
+    def _release_places(self, count: int) -> None:
         """Caller holds the lock."""
         self._workers -= count
         if not self._workers:
@@ -190,7 +191,7 @@ class WorkerPool(Generic[Key]):
 
     def _leave(self) -> None:
         with self._lock:
-            self._uncount(1)
+            self._release_places(1)
         # A key may have come after `get` let this worker go and before it left.
         self.scale_up()
 

@@ -76,6 +76,9 @@ class AzureSql:
     def facts(
         self, session: Session, identity: UserIdentity
     ) -> DatabaseUserFacts | None:
+        """The user and its roles as the server has them; None if it has no such
+        user.
+        """
         name = identity["name"]
         found = session.query(_USER, name=name)
         if not found:

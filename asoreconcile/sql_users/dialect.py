@@ -44,9 +44,10 @@ class Dialect(Protocol):
     def differences(self, wanted: Any, facts: Any) -> Sequence[Statement]:
         """Those that are needed still, but for the password."""
 
-    def rename(
-        self, former: UserIdentity, now: UserIdentity
-    ) -> Sequence[Statement]: ...
+    def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
+        """The statements that give the user its new name, without losing what it may
+        do.
+        """
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
         """The statements that drop a user, if it is there."""

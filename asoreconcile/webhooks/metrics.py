@@ -76,6 +76,7 @@ class WebhookMetrics:
 
     def path(self, path: str, *, converts: bool) -> PathMetrics:
         """The series of one path, zero-initialised."""
+        # There from the start: a rate needs a zero before its first failure.
         for status in ("200", "500"):
             self._requests.labels(path, status)
         return PathMetrics(

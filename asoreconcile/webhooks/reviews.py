@@ -55,6 +55,7 @@ def parse(
     if not isinstance(request, dict):
         raise ReviewError(f"the {kind} has no request", code=400)
     uid = request.get("uid")
+    # The API server takes no answer that does not repeat it.
     if not isinstance(uid, str) or not uid:
         raise ReviewError(f"the {kind}'s request has no uid", code=400)
     return Review(api_version, kind, uid, request)

@@ -93,6 +93,7 @@ class WebhookServer:
         self._metrics = metrics
         self._routes: dict[str, Route] = {}
         self._lock = threading.Lock()
+        # Conversions compute: more of them at once would only take longer each.
         slots = limits.max_conversions or os.cpu_count() or 1
         self._slots = threading.BoundedSemaphore(slots)
         self._limits = limits
@@ -162,7 +163,7 @@ class WebhookServer:
         if self._listener is None:
             return ""
         try:
-            _greet(self._listener.reachable_at)
+            _check_handshake(self._listener.reachable_at)
         except OSError as error:
             return f"{type(error).__name__}: {error}"
         return ""
@@ -231,14 +232,14 @@ def _timeout_seconds(query: str) -> float:
     return float(match[1]) if match else _TIMEOUT_SECONDS
 
 
-def _greet(address: tuple[str, int]) -> None:
+def _check_handshake(address: tuple[str, int]) -> None:
     """Raises OSError (ssl.SSLError is one)."""
-    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    anybody.check_hostname = False
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
     # Only whether somebody greets counts: the authority is looked at elsewhere.
-    anybody.verify_mode = ssl.CERT_NONE
+    context.verify_mode = ssl.CERT_NONE
     with (
         socket.create_connection(address, timeout=_DIAL_SECONDS) as plain,
-        anybody.wrap_socket(plain),
+        context.wrap_socket(plain),
     ):
         return

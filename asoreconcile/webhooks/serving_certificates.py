@@ -70,14 +70,14 @@ class FileCertificates:
             what=f"load the certificate in {folder}",
         )
         self._certificate = Path(folder, certificate)
-        self._tell_end()
+        self._expose_expiry()
 
     def context(self) -> ssl.SSLContext:
         """With the pair that is in the files now, or was last usable. Never raises."""
         try:
             if self._files.refresh():
                 self._count_read()
-                self._tell_end()
+                self._expose_expiry()
                 _log.info("Loaded a new serving certificate")
         except OSError as error:
             self._count_read()
@@ -85,7 +85,7 @@ class FileCertificates:
             _log.warning("Keeping the old serving certificate", error=str(error))
         return self._files.context
 
-    def _tell_end(self) -> None:
+    def _expose_expiry(self) -> None:
         """Of what is in the file: it was loaded a moment ago, so it is a certificate
         but for a writer in between. Raises OSError then, as any unusable file does.
         """

@@ -48,8 +48,8 @@ def mend(client: KubeClient, finding: Finding, *, now: datetime) -> str:
 def _drop_stored_versions(client: KubeClient, name: str, now: datetime) -> str:
     live = client.get(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
     done = cleaned_crd(client, live, now=now, dry_run=False)
-    if done.trouble:
-        raise FixError(done.trouble)
+    if done.problem:
+        raise FixError(done.problem)
     return f"{done.objects} objects stored in {done.stored}"
 
 

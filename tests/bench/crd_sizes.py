@@ -33,7 +33,7 @@ LIMIT_SECONDS = 600.0
 
 
 def definitions(conversion):
-    kinds = [kind for kind in builtin().kinds() if kind.is_run]
+    kinds = list(builtin().kinds())
     return [crds.manifest(kind, conversion=conversion) for kind in kinds]
 
 

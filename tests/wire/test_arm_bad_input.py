@@ -143,7 +143,7 @@ def test_a_poll_keeps_its_token(server, client, content):
     outcome = client.poll(token(server))
     assert isinstance(outcome, Pending)
     assert outcome.token == token(server)
-    assert f"GET {server.url}{ID}/operations/o: 200" in str(outcome.trouble)
+    assert f"GET {server.url}{ID}/operations/o: 200" in str(outcome.read_error)
 
 
 WRONG_TYPES = {

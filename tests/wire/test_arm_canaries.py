@@ -191,7 +191,7 @@ def test_no_operation_shows_a_secret(azure, watched, server_id):
     watched.seen.append(dumps(outcome.token))
     azure.faults.break_polls("flexibleServers")
     troubled = client.poll(outcome.token, outcome.progress)
-    assert troubled.trouble is not None
+    assert troubled.read_error is not None
     watched.shows(troubled, client.judge(server_id, API, deleting=False))
     watched.assert_clean()
 
@@ -202,7 +202,7 @@ def test_signatures_of_monitors_are_shown_nowhere(azure, watched, server_id):
     troubled = watched.client.poll(outcome.token, outcome.progress)
     signature = outcome.token.url.partition("&s=")[2].partition("&")[0]
     assert len(signature) > 30
-    text = repr([outcome, troubled]) + str(troubled.trouble) + "".join(watched.seen)
+    text = repr([outcome, troubled]) + str(troubled.read_error) + "".join(watched.seen)
     assert signature not in text + watched._caplog.text
 
 

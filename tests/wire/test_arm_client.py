@@ -240,7 +240,7 @@ def test_d3_l15_a_poll_without_an_answer_keeps_the_token(azure, client):
     outcome = client.poll(pending(), Progress(polls=1))
     assert isinstance(outcome, Pending)
     assert outcome.token == pending()
-    assert isinstance(outcome.trouble, ArmTransportError)
+    assert isinstance(outcome.read_error, ArmTransportError)
 
 
 def test_l21_a_token_from_an_annotation_cannot_send_us_elsewhere(client, credential):
@@ -540,15 +540,15 @@ def test_d12_no_token_is_a_credential_error_and_nothing_is_sent(
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "read_error",
     [
         requests.ReadTimeout("x"),
         requests.ConnectionError("x"),
         requests.exceptions.SSLError("x"),
     ],
 )
-def test_v8_a_lost_answer_may_have_been_executed(azure, client, trouble):
-    azure.put(URL, body=trouble)
+def test_v8_a_lost_answer_may_have_been_executed(azure, client, read_error):
+    azure.put(URL, body=read_error)
     with pytest.raises(ArmTransportError) as caught:
         client.put(ID, "1", {})
     assert caught.value.sent == "maybe"

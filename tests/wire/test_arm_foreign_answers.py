@@ -101,7 +101,7 @@ def test_l15_an_operation_outlives_the_pages_of_somebody_else(
     outcome = client.poll(token)
     assert isinstance(outcome, Pending)
     assert outcome.token == token
-    assert outcome.trouble is not None
+    assert outcome.read_error is not None
 
 
 def test_v5_v6_what_azure_says_without_json_counts(azure, client):
@@ -130,7 +130,7 @@ def test_l14_nothing_is_no_resource(azure, client, body):
     outcome = client.poll(token)
     assert isinstance(outcome, Pending)
     assert outcome.token == token
-    assert outcome.trouble is not None
+    assert outcome.read_error is not None
 
 
 @pytest.mark.parametrize("body", ['{"id": "i"}', '{"name": "n"}', '{"properties": {}}'])

@@ -358,7 +358,7 @@ def test_d3_a_poll_of_a_dead_host_keeps_the_token(trusted):
             Token(TokenShape.ASYNC, RESOURCE, f"{url}/o?s=1", "Running")
         )
     assert isinstance(outcome, Pending)
-    assert "s=1" not in str(outcome.trouble)
+    assert "s=1" not in str(outcome.read_error)
     client.close()
 
 

@@ -16,6 +16,7 @@ _REFUSED = re.compile(r"[^a-z0-9]+")
 def object_name(azure_name: str) -> str:
     """A name that Kubernetes takes: lower case, and `-` for what it does not take."""
     name = _REFUSED.sub("-", azure_name.lower()).strip("-")
+    # Of a name in another script nothing may be left.
     return name[:_MAX_LENGTH].rstrip("-") or "resource"
 
 

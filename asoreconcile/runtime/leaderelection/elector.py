@@ -68,6 +68,8 @@ class LeaseElector:
         shared by a process that shows what died.
         """
         lease = ObjectKey(options.namespace, options.lease)
+        # Host names are used again: a pod must not take its predecessor's lease for its
+        # own.
         self.identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         self._client = client
         self._key = lease

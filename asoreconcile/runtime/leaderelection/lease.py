@@ -32,6 +32,7 @@ class LeaseTiming:
     retry_seconds: float = 2.0
 
     def __attrs_post_init__(self) -> None:
+        # A Lease counts in whole seconds.
         if self.lease_seconds < 1:
             raise ValueError("a lease is for 1 s at least")
         if not self.lease_seconds > self.renew_deadline_seconds:

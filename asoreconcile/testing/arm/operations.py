@@ -59,7 +59,7 @@ class Operations:
         self._all: dict[str, Operation] = {}
         self._running: dict[str, Operation] = {}
         # Overtaken by the same request once more: each still ends at its own time.
-        self._overtaken: list[Operation] = []
+        self._superseded: list[Operation] = []
 
     def begin(
         self,
@@ -96,7 +96,7 @@ class Operations:
         )
         self._all[operation.id] = operation
         if address.key in self._running:
-            self._overtaken.append(self._running[address.key])
+            self._superseded.append(self._running[address.key])
         self._running[address.key] = operation
         return operation
 
@@ -128,9 +128,9 @@ class Operations:
         for operation in list(self._running.values()):
             if now >= operation.ends_at:
                 self._end(operation)
-        for operation in self._overtaken:
+        for operation in self._superseded:
             operation.is_over = operation.is_over or now >= operation.ends_at
-        self._overtaken = [o for o in self._overtaken if not o.is_over]
+        self._superseded = [o for o in self._superseded if not o.is_over]
 
     def drop(self, key: str) -> None:
         """A resource went: what still ran of it is over, without an effect."""

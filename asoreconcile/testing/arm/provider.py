@@ -128,7 +128,7 @@ class Provider:
             failure=failure,
             finish=lambda failed: self._end_put(resource, failed, is_new=is_new),
         )
-        return self._begun(operation, resource)
+        return self._started(operation, resource)
 
     def delete(
         self,
@@ -211,7 +211,7 @@ class Provider:
             return RefusedError(404, code, message, from_gateway=False)
         return resource_not_found(address)
 
-    def _begun(self, operation: Operation, resource: ArmResource) -> HttpResponse:
+    def _started(self, operation: Operation, resource: ArmResource) -> HttpResponse:
         style_answer = operation.answer
         headers = self._simulation.monitors.headers(
             operation, location=_location(resource)

@@ -61,7 +61,7 @@ class Resources:
 
     def __init__(self) -> None:
         self._all: dict[str, ArmResource] = {}
-        self._lives: dict[str, int] = {}
+        self._lifetimes: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[ArmResource]:
         return iter(list(self._all.values()))
@@ -76,7 +76,7 @@ class Resources:
 
     def born(self, address: ArmAddress) -> ArmAddress:
         """The address of a resource that is made now, with a life of its own."""
-        count = self._lives[address.key] = self._lives.get(address.key, 0) + 1
+        count = self._lifetimes[address.key] = self._lifetimes.get(address.key, 0) + 1
         life = address.key if count == 1 else f"{address.key}#{count}"
         return attrs.evolve(address, life=life)
 

@@ -197,7 +197,7 @@ def test_first_answers_that_name_what_to_watch(method, given, shape, url):
     assert isinstance(outcome, Pending)
     assert (outcome.token.shape, outcome.token.url) == (shape, url)
     assert outcome.token.type == (DELETE if method == "DELETE" else RESOURCE)
-    assert outcome.trouble is None
+    assert outcome.read_error is None
 
 
 @pytest.mark.parametrize(

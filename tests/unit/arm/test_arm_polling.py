@@ -140,7 +140,7 @@ def test_polls_that_say_running_keep_the_monitor(token, given, state):
     outcome = poll(token, given)
     assert isinstance(outcome, Pending)
     assert outcome.token == attrs.evolve(token, state=state)
-    assert outcome.trouble is None
+    assert outcome.read_error is None
 
 
 @pytest.mark.parametrize(("token", "given", "code"), FAILED.values(), ids=FAILED)
@@ -165,7 +165,7 @@ def test_trouble_while_reading_keeps_the_token(token, given):
     outcome = poll(token, given, polls=3, bad_reads=50)
     assert isinstance(outcome, Pending)
     assert outcome.token == token
-    assert outcome.trouble is not None
+    assert outcome.read_error is not None
     assert outcome.delay_seconds == 16
     assert outcome.progress == Progress(polls=4, bad_reads=51)
 
@@ -173,7 +173,7 @@ def test_trouble_while_reading_keeps_the_token(token, given):
 def test_l15_a_poll_without_an_answer_keeps_the_token():
     error = ArmTransportError("timed out", sent="maybe", method="GET", url=MONITOR)
     outcome = unanswered(PUT, error, progress=Progress(polls=2))
-    assert (outcome.token, outcome.trouble) == (PUT, error)
+    assert (outcome.token, outcome.read_error) == (PUT, error)
     assert outcome.delay_seconds == 4
     assert outcome.progress.bad_reads == 1
 
@@ -231,7 +231,7 @@ def test_l14_no_status_is_retried_and_bounded(body):
     early = poll(PUT, answer(200, body))
     assert isinstance(early, Pending)
     assert early.progress.bad_reads == 1
-    assert early.trouble is not None
+    assert early.read_error is not None
     late = poll(PUT, answer(200, body), bad_reads=MAX_BAD_READS - 1)
     assert isinstance(late, ReadResource)
     assert late.reason == "monitor unreadable"

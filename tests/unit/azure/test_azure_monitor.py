@@ -223,7 +223,7 @@ def test_only_the_first_poll_of_a_delete_is_told():
 
 
 def test_d3_trouble_while_asking_keeps_the_operation_and_is_logged():
-    decided = after_poll(watched(), attrs.evolve(RUNNING, trouble=TROUBLE))
+    decided = after_poll(watched(), attrs.evolve(RUNNING, read_error=TROUBLE))
     assert isinstance(decided.effects[0], Log)
     assert decided.then == Requeue(10.0)
 

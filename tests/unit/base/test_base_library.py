@@ -15,6 +15,7 @@ ABOVE = {
     "controllers",
     "expressions",
     "extensions",
+    "graph",
     "middleware",
     "non_arm",
     "sql_users",

@@ -45,7 +45,9 @@ def spec_of(kind, body, **options):
 
 
 def test_what_the_samples_send_comes_back_as_specs_that_send_the_same():
-    manifests = read_manifests([SAMPLES])
+    manifests = [
+        m for m in read_manifests([SAMPLES]) if m.obj["kind"] != "SecurityGroup"
+    ]
     principal = "11111111-1111-1111-1111-111111111111"
     answers = Answers(config_maps={"shop-identity/principal-id": principal})
     rendered = render(

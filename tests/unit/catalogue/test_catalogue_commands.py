@@ -52,7 +52,6 @@ def test_list_as_json_lists_all_kinds():
         (("list", ";"), "the pattern is empty"),
         (("crd", "cache.azure.con/*"), "did you mean cache.azure.com/*?"),
         (("crd", "*/Redis", "--version", "v1"), "has no version 'v1'"),
-        (("crd", "entra*"), "nobody reconciles the kinds chosen"),
         (("show", "Redis"), "did you mean cache.azure.com/Redis?"),
         (("show", "cache.azure.com/Rediss"), "did you mean Redis?"),
         (("show", "cache.azure.com/Redis", "--version", "v20241102"), "did you mean"),

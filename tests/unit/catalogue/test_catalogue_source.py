@@ -9,7 +9,10 @@ from asoreconcile.catalogue.files import CatalogueFileError, KindFolder
 from asoreconcile.catalogue.importer import SOURCE_FORMAT, convert, expanded
 from asoreconcile.catalogue.shapes import Shapes, ShapeWriter
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupVersionKind
+from asoreconcile.objects import GroupVersionKind, copy_json
+
+# Fields of newer releases of ASO than the extracted one.
+FURTHER = {"SecurityGroup": ("members", "owners")}
 
 
 def test_all_777_schemas_are_those_of_the_extracted_catalogue():
@@ -20,7 +23,9 @@ def test_all_777_schemas_are_those_of_the_extracted_catalogue():
             for version, head in entry["versions"].items():
                 source = entry["versions"][head.get("sameAs", version)]
                 gvk = GroupVersionKind(raw["group"], version, kind)
-                ours = builtin().version(gvk).schema
+                ours = copy_json(builtin().version(gvk).schema)
+                for name in FURTHER.get(kind, ()):
+                    assert ours["properties"]["spec"]["properties"].pop(name)
                 assert ours == expanded(source["schema"], raw["defs"]), gvk
                 compared += 1
     assert compared == 777

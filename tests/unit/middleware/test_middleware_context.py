@@ -121,8 +121,8 @@ def test_lro_that_fails_raises_its_error_and_begins_anew_next_time():
 def test_d3_lro_that_cannot_be_read_just_now_keeps_its_token():
     operations = MemoryOperations()
     operations.save("purge", dumps(TOKEN))
-    trouble = ArmTransportError("reset", sent="maybe", method="GET", url="https://a")
-    arm = FakeArm().on("POLL", "/1", "", Running(TOKEN, 2.0, trouble=trouble))
+    read_error = ArmTransportError("reset", sent="maybe", method="GET", url="https://a")
+    arm = FakeArm().on("POLL", "/1", "", Running(TOKEN, 2.0, read_error=read_error))
     with pytest.raises(SuboperationPending):
         fake_ctx(arm=arm, operations=operations).lro("purge", never)
     assert operations.tokens == {"purge": dumps(TOKEN)}

@@ -63,11 +63,11 @@ def test_mg9_who_has_not_finished_its_head_goes_before_who_has(connections):
     for one in (body, idle, again, new):
         places.add(one)
     for one in (idle, again):
-        places.headed(one)
+        places.head_received(one)
         with places.answering(one):
             pass
-    places.headed(body)
-    places.begun(again)
+    places.head_received(body)
+    places.request_started(again)
     gone = []
     for _ in connections:
         assert places.drop()
@@ -79,7 +79,7 @@ def test_mg9_who_has_not_finished_its_head_goes_before_who_has(connections):
     assert gone == [new_peer, again_peer, idle_peer, body_peer]
     assert not places.drop()
     with pytest.raises(ConnectionError, match="dropped"):
-        places.headed(new)
+        places.head_received(new)
 
 
 def test_mg9_the_reserve_is_for_urgent_requests_alone(connections):

@@ -103,11 +103,11 @@ def applied(
     kept = [entry for entry in others if _paths(entry)]
     metadata(result)["managedFields"] = _in_order([*kept, made])
     if owner.manager == _KUBECTL:
-        _tell_client_side(result, wanted)
+        _warn_client_side(result, wanted)
     return result
 
 
-def _tell_client_side(obj: JsonObject, wanted: JsonObject) -> None:
+def _warn_client_side(obj: JsonObject, wanted: JsonObject) -> None:
     """Keep what kubectl's client-side apply goes by, where it is there already."""
     if _LAST_APPLIED not in (metadata(obj).get("annotations") or {}):
         return

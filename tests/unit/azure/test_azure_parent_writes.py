@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from asoreconcile.azure.turns import Turns
+from asoreconcile.azure.parent_writes import ParentWrites
 from asoreconcile.errors import RetryError
 
 SET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/sets/S"
@@ -14,63 +14,67 @@ CHILD = f"{SET.upper().replace('/SUBSCRIPTIONS', '/subscriptions')}/extensions/e
 
 
 @pytest.fixture
-def turns():
-    return Turns()
+def parent_writes():
+    return ParentWrites()
 
 
-def test_an_undisturbed_parent_is_written(turns):
-    with turns.reading(SET) as reading, turns.alone(reading), turns.writing(SET):
+def test_an_undisturbed_parent_is_written(parent_writes):
+    with (
+        parent_writes.reading(SET) as reading,
+        parent_writes.exclusive(reading),
+        parent_writes.writing(SET),
+    ):
         pass
 
 
 @pytest.mark.parametrize("child", [CHILD, f"{CHILD}/parts/p"])
-def test_a_write_below_since_the_read_makes_it_stale(turns, child):
-    with turns.reading(SET) as reading:
-        with turns.writing(child):
+def test_a_write_below_since_the_read_makes_it_stale(parent_writes, child):
+    with parent_writes.reading(SET) as reading:
+        with parent_writes.writing(child):
             pass
-        with pytest.raises(RetryError) as raised, turns.alone(reading):
+        with pytest.raises(RetryError) as raised, parent_writes.exclusive(reading):
             pass
         assert raised.value.after_seconds < 0.1
-    with turns.reading(SET) as again, turns.alone(again):
+    with parent_writes.reading(SET) as again, parent_writes.exclusive(again):
         pass
 
 
-def test_a_write_below_that_runs_when_the_read_begins_is_waited_for(turns):
-    with turns.writing(CHILD):
+def test_a_write_below_that_runs_when_the_read_begins_is_waited_for(parent_writes):
+    with parent_writes.writing(CHILD):
         with (
-            turns.reading(SET) as reading,
+            parent_writes.reading(SET) as reading,
             pytest.raises(RetryError) as raised,
-            turns.alone(reading),
+            parent_writes.exclusive(reading),
         ):
             pass
         assert raised.value.after_seconds >= 1.0
 
 
-def test_nobody_writes_below_while_the_parent_is_written(turns):
-    with turns.reading(SET) as reading:
-        with turns.alone(reading):
-            with pytest.raises(RetryError), turns.writing(CHILD):
+def test_nobody_writes_below_while_the_parent_is_written(parent_writes):
+    with parent_writes.reading(SET) as reading:
+        with parent_writes.exclusive(reading):
+            with pytest.raises(RetryError), parent_writes.writing(CHILD):
                 pass
-            with turns.writing(f"{SET}x/extensions/e"):
+            with parent_writes.writing(f"{SET}x/extensions/e"):
                 pass  # below another
-        with turns.writing(CHILD):
+        with parent_writes.writing(CHILD):
             pass  # read once more, or put: it is over
 
 
-def test_nothing_is_kept(turns):
+def test_nothing_is_kept(parent_writes):
     with (
-        turns.reading(SET) as reading,
-        turns.alone(reading),
+        parent_writes.reading(SET) as reading,
+        parent_writes.exclusive(reading),
         pytest.raises(RetryError),
-        turns.writing(CHILD),
+        parent_writes.writing(CHILD),
     ):
         pass
-    with pytest.raises(ZeroDivisionError), turns.writing(CHILD):
+    with pytest.raises(ZeroDivisionError), parent_writes.writing(CHILD):
         _ = 1 / 0
-    assert not any(vars(turns)[name] for name in ("_readings", "_writes"))
+    assert not any(vars(parent_writes)[name] for name in ("_readings", "_writes"))
 
 
-def test_no_write_of_many_threads_is_lost(turns):
+def test_no_write_of_many_threads_is_lost(parent_writes):
     """Each child's write is in the parent's at the end, whatever came in between."""
     children: set[int] = set()
     writes, rounds = 40, random.Random(7)
@@ -79,7 +83,7 @@ def test_no_write_of_many_threads_is_lost(turns):
     def child(number):
         while True:
             try:
-                with turns.writing(f"{SET}/extensions/e{number}"):
+                with parent_writes.writing(f"{SET}/extensions/e{number}"):
                     shown[0] = shown[0] | {number}
                     children.add(number)
                     return
@@ -88,12 +92,12 @@ def test_no_write_of_many_threads_is_lost(turns):
 
     def parent():
         for _ in range(200):
-            with turns.reading(SET) as reading:
+            with parent_writes.reading(SET) as reading:
                 read = shown[0]
                 for _ in range(rounds.randrange(50)):
                     pass
                 try:
-                    with turns.alone(reading):
+                    with parent_writes.exclusive(reading):
                         shown[0] = read
                 except RetryError:
                     continue

@@ -21,8 +21,11 @@ from asoreconcile.errors import RetryError
 _BUSY_SECONDS = 1.0
 
 
-class Reading:
-    """A reconcile of a parent, from before it reads to its end. Guarded by `Turns`."""
+class ParentRead:
+    """A reconcile of a parent, from before it reads to its end.
+
+    Guarded by the lock of `ParentWrites`.
+    """
 
     def __init__(self, key: str, *, is_stale: bool) -> None:
         self.key = key
@@ -30,7 +33,7 @@ class Reading:
         self.is_writing = False
 
 
-class Turns:
+class ParentWrites:
     """Who reads a parent and who writes below it, now. Safe from any thread.
 
     Nothing is kept of anybody who is not in the middle of it.
@@ -38,15 +41,15 @@ class Turns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._readings: dict[str, list[Reading]] = {}
+        self._readings: dict[str, list[ParentRead]] = {}
         self._writes: Counter[str] = Counter()  # of children, by parent
 
     @contextmanager
-    def reading(self, arm_id: str) -> Iterator[Reading]:
+    def reading(self, arm_id: str) -> Iterator[ParentRead]:
         """The reconcile of a resource that may be a parent; begins before it reads."""
         key = ids.key(arm_id)
         with self._lock:
-            reading = Reading(key, is_stale=key in self._writes)
+            reading = ParentRead(key, is_stale=key in self._writes)
             self._readings.setdefault(key, []).append(reading)
         try:
             yield reading
@@ -57,7 +60,7 @@ class Turns:
                     del self._readings[key]
 
     @contextmanager
-    def alone(self, reading: Reading) -> Iterator[None]:
+    def exclusive(self, reading: ParentRead) -> Iterator[None]:
         """The parent's PUT: until its answer nobody writes below it.
 
         Raises RetryError when a child was written since the reading began, or is now.
