@@ -105,7 +105,11 @@ class Planner:
             version.group_kind, key.namespace, key.name, "cannot tell", owner=owner
         )
         if not version.is_arm:
-            return attrs.evolve(plan, why="this kind is no ARM resource")
+            why = (
+                "it is no ARM resource, and only its own server knows: "
+                "`asoctl render` prints what would be said to it"
+            )
+            return attrs.evolve(plan, why=why)
         try:
             arm_id = self.resolution.arm_id_of(version, obj)
             plan = attrs.evolve(plan, arm_id=arm_id, api_version=version.api_version)

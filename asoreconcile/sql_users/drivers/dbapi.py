@@ -15,11 +15,18 @@ class DbApiSession:
     """`server.Session`."""
 
     def __init__(
-        self, connection: Any, failure: Callable[[Exception], ServerError]
+        self,
+        connection: Any,
+        failure: Callable[[Exception], ServerError],
+        *,
+        quote: Callable[[str], str] | None = None,
     ) -> None:
-        """failure: what an exception of the driver's means; shows no statement."""
+        """failure: what an exception of the driver's means; shows no statement. quote:
+        makes a text of a query's value; without it the driver sends values apart.
+        """
         self._connection = connection
         self._failure = failure
+        self._quote = quote
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
         """As `server.Session.query`."""
@@ -27,7 +34,11 @@ class DbApiSession:
 
         def ask(cursor: Any) -> None:
             nonlocal rows
-            cursor.execute(_VALUE.sub(r"%(\1)s", sql), values)
+            if self._quote is None:
+                cursor.execute(_VALUE.sub(r"%(\1)s", sql), values)
+            else:
+                texts = {name: self._quote(value) for name, value in values.items()}
+                cursor.execute(_VALUE.sub(lambda found: texts[found[1]], sql))
             rows = list(cursor.fetchall())
 
         self._with_cursor(ask)

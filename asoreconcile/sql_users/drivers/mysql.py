@@ -2,6 +2,7 @@
 
 import ssl
 
+from asoreconcile.sql_users import quoting
 from asoreconcile.sql_users.drivers.dbapi import DbApiSession
 from asoreconcile.sql_users.server import (
     CONNECT_SECONDS,
@@ -56,7 +57,9 @@ def connect(
     except Exception as error:  # noqa: BLE001 - told apart by `_failure`
         failure = _failure(error, connected=False)
         raise failure from None
-    return DbApiSession(made, lambda error: _failure(error, connected=True))
+    return DbApiSession(
+        made, lambda error: _failure(error, connected=True), quote=quoting.text
+    )
 
 
 def _failure(error: Exception, *, connected: bool) -> ServerError:

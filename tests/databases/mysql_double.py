@@ -1,0 +1,173 @@
+"""A server that speaks as much of MySQL's protocol as a sign-in with a token takes.
+
+As Azure's: it asks for the password in the clear (mysql_clear_password), and that only
+within TLS. It keeps the statements, and knows the users that they make.
+"""
+
+import socket
+import ssl
+import struct
+import threading
+from contextlib import suppress
+
+_PLUGIN = b"mysql_clear_password"
+_CAPABILITIES = 0x00000001 | 0x200 | 0x800 | 0x8000 | 0x80000 | 0x8 | 0x2000
+_OK = b"\x00\x00\x00\x02\x00\x00\x00"
+_STRING = 0xFD
+
+
+class MySqlDouble:
+    """Use as a context manager."""
+
+    def __init__(self, certificate_file, key_file, *, token):
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate_file, key_file)
+        self._token = token
+        self.statements = []
+        self.passwords = []
+        self.users = []
+        self.users_plugins = {}
+        self._threads = []
+        self._open = []
+
+    def __enter__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, *exc):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for one in self._open:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
+
+    def _start(self, call, *args):
+        thread = threading.Thread(target=call, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            self._start(self._serve, connection)
+
+    def _serve(self, connection):
+        with suppress(OSError, ssl.SSLError, EOFError), connection:
+            _send(connection, 0, self._greeting())
+            _receive(connection)  # SSLRequest: nothing else comes without TLS
+            with self._context.wrap_socket(connection, server_side=True) as secured:
+                self._open.append(secured)
+                number, hello = _receive(secured)
+                self.users.append(hello[32:].split(b"\0", 1)[0].decode())
+                _send(secured, number + 1, b"\xfe" + _PLUGIN + b"\0\0")
+                number, password = _receive(secured)
+                password = password.rstrip(b"\0").decode()
+                self.passwords.append(password)
+                if password != self._token:
+                    _send(secured, number + 1, _error(1045, "Access denied for user"))
+                    return
+                _send(secured, number + 1, _OK)
+                self._answer(secured)
+
+    def _greeting(self):
+        return (
+            b"\x0a8.0.40-azure\0"
+            + struct.pack("<I", 7)
+            + b"12345678\0"
+            + struct.pack("<H", _CAPABILITIES & 0xFFFF)
+            + b"\x2d"
+            + struct.pack("<H", 2)
+            + struct.pack("<H", _CAPABILITIES >> 16)
+            + b"\x15"
+            + b"\0" * 10
+            + b"123456789012\0"
+            + _PLUGIN
+            + b"\0"
+        )
+
+    def _answer(self, connection):
+        while True:
+            _, command = _receive(connection)
+            if command[:1] == b"\x01":
+                return
+            text = command[1:].decode()
+            if text.lstrip().startswith("SELECT"):
+                self._select(connection, text)
+                continue
+            if not text.startswith("SET "):
+                self.statements.append(text)
+            if text.startswith("CREATE AADUSER"):
+                name = text.split("'")[-2]
+                self.users_plugins[name] = "aad_auth"
+            _send(connection, 1, _OK)
+
+    def _select(self, connection, text):
+        rows = []
+        if "FROM mysql.user" in text:
+            name = text.split("User = '")[1].split("'")[0]
+            if name in self.users_plugins:
+                rows = [[self.users_plugins[name]]]
+            columns = ["plugin"]
+        else:
+            columns = ["grantee", "place", "privilege_type", "is_grantable"]
+            whose = text.split("grantee = '")[1].split("' AND")[0].replace("''", "'")
+            for said in self.statements:
+                if said.startswith("GRANT"):
+                    place = said.split("`")[1] if "`" in said else ""
+                    rows.append([whose, place, said.split()[1], "NO"])
+        number = 1
+        for part in (
+            bytes([len(columns)]),
+            *(_column(name) for name in columns),
+            b"\xfe\x00\x00\x02\x00",
+            *(b"".join(map(_text, row)) for row in rows),
+            b"\xfe\x00\x00\x02\x00",
+        ):
+            _send(connection, number, part)
+            number += 1
+
+
+def _text(value):
+    data = value.encode()
+    return bytes([len(data)]) + data
+
+
+def _column(name):
+    return (
+        b"".join(map(_text, ("def", "", "", "", name, name)))
+        + b"\x0c"
+        + struct.pack("<HIBHB", 45, 255, _STRING, 0, 0)
+        + b"\0\0"
+    )
+
+
+def _error(code, message):
+    return b"\xff" + struct.pack("<H", code) + b"#28000" + message.encode()
+
+
+def _send(connection, number, payload):
+    connection.sendall(struct.pack("<I", len(payload))[:3] + bytes([number]) + payload)
+
+
+def _receive(connection):
+    head = _exactly(connection, 4)
+    size = struct.unpack("<I", head[:3] + b"\0")[0]
+    return head[3], _exactly(connection, size)
+
+
+def _exactly(connection, size):
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
