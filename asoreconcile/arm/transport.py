@@ -56,6 +56,7 @@ class ArmHttpResponse(HttpResponse):
         self._content = answer.body
 
     def body(self) -> bytes:
+        """Decompressed, and in memory already: no call waits for the network."""
         return self._content
 
 
