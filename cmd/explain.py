@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 import click
 
 from asoreconcile import jsontext
+from asoreconcile.azure.explanation import Explanation
 from asoreconcile.azure.explanation import explain as explained
 from asoreconcile.catalogue.kinds import Kind, NotInCatalogueError
+from asoreconcile.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.catalogue.suggestions import hint
 from asoreconcile.cmd import sharedoptions
 from asoreconcile.controllers.catalogue import builtin
@@ -30,6 +32,7 @@ from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
     annotations,
+    gvk_of,
     key_of,
     uid_of,
 )
@@ -38,44 +41,78 @@ _MISSING = 1
 
 
 @click.command()
-@click.argument("name", metavar="KIND[.GROUP]/NAME")
+@click.argument("name", metavar="[KIND[.GROUP]/NAME]", default="")
+@sharedoptions.manifest_files(required=False)
 @click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME")
 @sharedoptions.table_output
-def explain(*, name: str, namespace: str, output: str) -> None:
+def explain(*, name: str, paths: Sequence[str], namespace: str, output: str) -> None:
     """Say why an Azure object of the cluster is as it is, and what to do.
 
     Its condition, the chain of its owners, what it refers to and whether that is there,
-    the credential in use, a running operation, and the last events. Reads the cluster
-    that KUBECONFIG names, and nothing of Azure; values of Secrets are not shown.
+    the credential in use, a running operation, and the last events. With -f, all
+    objects that manifests name. Reads the cluster that KUBECONFIG names, and nothing of
+    Azure; values of Secrets are not shown.
 
     \b
     Example:
       asoctl explain VirtualNetwork/net --namespace shop
+      asoctl explain -f shop.yaml
 
-    Exit code 1 when there is no such object, 2 for a wrong call.
+    Exit code 1 when an object is not there, 2 for a wrong call.
     """  # noqa: D301 -- click wants the character
-    kind, object_name = _named(name)
+    if bool(name) == bool(paths):
+        raise click.UsageError("use either KIND/NAME or --filename")
     try:
+        wanted = _in_manifests(paths, namespace) if paths else []
+        if name:
+            kind, object_name = _named(name)
+            wanted = [(kind, ObjectKey(namespace, object_name))]
         client = KubeClient(load(), user_agent="asoctl")
         try:
             cluster = _Cluster(client)
-            obj = cluster.get(kind.group_kind, ObjectKey(namespace, object_name))
-            if obj is None:
-                near = hint(object_name, cluster.names(kind, namespace))
-                title = f"{kind.group_kind.kind} {namespace}/{object_name}"
-                click.echo(f"there is no {title}{near}", err=True)
-                sys.exit(_MISSING)
-            now = datetime.now(UTC)
-            found = explained(obj, builtin(), cluster, now=now)
+            found = [_explained(cluster, kind, key) for kind, key in wanted]
         finally:
             client.close()
+    except ManifestError as error:
+        raise click.UsageError(str(error)) from error
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(jsontext.dumps(found.to_json()).decode())
-        return
-    for line in found.lines():
-        click.echo(line)
+    _print([one for one in found if one is not None], output)
+    sys.exit(_MISSING if None in found else 0)
+
+
+def _explained(cluster: "_Cluster", kind: Kind, key: ObjectKey) -> Explanation | None:
+    """None for an object that is not there, which is said."""
+    obj = cluster.get(kind.group_kind, key)
+    if obj is None:
+        near = hint(key.name, cluster.names(kind, key.namespace))
+        click.echo(f"there is no {kind.group_kind.kind} {key}{near}", err=True)
+        return None
+    return explained(obj, builtin(), cluster, now=datetime.now(UTC))
+
+
+def _print(found: Sequence[Explanation], output: str) -> None:
+    for number, one in enumerate(found):
+        if output == "json":
+            click.echo(jsontext.dumps(one.to_json()).decode())
+            continue
+        if number:
+            click.echo()
+        for line in one.lines():
+            click.echo(line)
+
+
+def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, ObjectKey]]:
+    """The Azure objects of manifests. Raises ManifestError, NotInCatalogueError."""
+    found = []
+    for manifest in read_manifests(paths):
+        group_kind, key = gvk_of(manifest.obj).group_kind, key_of(manifest.obj)
+        if group_kind.group in builtin().groups():
+            place = ObjectKey(key.namespace or namespace, key.name)
+            found.append((builtin().kind(group_kind), place))
+    if not found:
+        raise click.ClickException("there is no Azure resource in these manifests")
+    return found
 
 
 def _named(text: str) -> tuple[Kind, str]:

@@ -175,6 +175,7 @@ def explain(
         for needed in inputs_of(version, spec(obj))
     )
     reason = str(condition.get("reason") or "")
+    events = cluster.events(obj)
     is_ready = condition.get("status") == "True"
     return Explanation(
         title=f"{version.gvk.kind} {key} ({version.gvk.api_version})",
@@ -182,11 +183,11 @@ def explain(
         message=str(condition.get("message") or ""),
         azure=_azure(obj),
         policy=_policy(obj, cluster.namespace_annotations(key.namespace)),
-        operation=_operation(obj),
+        operation=_operation(obj, events, now),
         credential=_credential(obj, cluster),
         owners=owners,
         inputs=inputs,
-        events=tuple(_event(e, now) for e in cluster.events(obj)[-_SHOWN_EVENTS:]),
+        events=tuple(_event(one, now) for one in events[-_SHOWN_EVENTS:]),
         next_try="" if is_ready else _RETRIES.get(condition.get("severity") or "", ""),
         advice=_advice(reason, condition, (*owners, *inputs)),
     )
@@ -220,12 +221,18 @@ def _policy(obj: JsonObject, of_namespace: JsonObject) -> str:
     return f"{inherited} (of the namespace)" if inherited else ""
 
 
-def _operation(obj: JsonObject) -> str:
+def _operation(obj: JsonObject, events: Sequence[JsonObject], now: datetime) -> str:
     found = annotations(obj)
     if not found.get(POLLER_TOKEN):
         return "a deletion is wanted" if is_deleting(obj) else ""
     verb = "create or update" if found.get(POLLER_ID) == PUT_POLLER else "delete"
-    return f"Azure was asked to {verb}; the operation runs and is polled"
+    begun = [one for one in events if str(one.get("reason")).startswith("Begin")]
+    since = _ago(_last_seen(begun[-1]), now) if begun else ""
+    text = f"Azure was asked to {verb}{since}; the operation runs and is polled"
+    later = events[events.index(begun[-1]) + 1 :] if begun else events
+    if later:
+        text += f"; last heard of{_ago(_last_seen(later[-1]), now)}: {_text(later[-1])}"
+    return text
 
 
 def _credential(obj: JsonObject, cluster: ClusterView) -> str:
@@ -315,17 +322,24 @@ def _advice(reason: str, condition: JsonObject, links: Sequence[Link]) -> str:
 
 def _event(event: JsonObject, now: datetime) -> str:
     series: Any = event.get("series") or {}
-    last = (
+    count = series.get("count") or event.get("count") or 1
+    times = f" ({count} times)" if count > 1 else ""
+    ago = _ago(_last_seen(event), now)
+    return f"{event.get('type')} {event.get('reason')}{ago}: {_text(event)}{times}"
+
+
+def _text(event: JsonObject) -> str:
+    return str(event.get("message") or event.get("note") or "")
+
+
+def _last_seen(event: JsonObject) -> str:
+    series: Any = event.get("series") or {}
+    return str(
         series.get("lastObservedTime")
         or event.get("lastTimestamp")
         or event.get("eventTime")
         or ""
     )
-    text = event.get("message") or event.get("note") or ""
-    count = series.get("count") or event.get("count") or 1
-    times = f" ({count} times)" if count > 1 else ""
-    ago = _ago(str(last), now)
-    return f"{event.get('type')} {event.get('reason')}{ago}: {text}{times}"
 
 
 def _ago(instant: str, now: datetime) -> str:

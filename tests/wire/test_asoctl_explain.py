@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from kubeapi import kube_server
 
@@ -212,6 +213,70 @@ def test_events_are_shown_the_newest_last(cluster):
     assert re.findall(r"message (\d)", shown) == ["2", "3", "4", "5", "6"]
     assert "Warning Refused, 14 min ago: message 6 (7 times)" in shown
     assert "no condition yet" in shown
+
+
+def test_how_long_an_operation_runs_and_what_was_heard_of_it(cluster):
+    made = cluster.add(
+        "ResourceGroup",
+        "rg",
+        not_ready("Reconciling", severity="Info"),
+        annotations={TOKEN: "{}", TOKEN_ID: "GenericClient.CreateOrUpdateByID"},
+        location="x",
+    )
+    about = {
+        "name": "rg",
+        "namespace": cluster.namespace,
+        "uid": made["metadata"]["uid"],
+    }
+    correlation = "correlation id 11111111-1111-1111-1111-111111111111"
+    for name, reason, message, minutes in (
+        ("old", "Failed", "quota", 90),
+        ("begun", "BeginCreateOrUpdate", "sent", 12),
+        ("trouble", "Retry", f"503 from Azure, {correlation}", 3),
+    ):
+        at = datetime.now(UTC) - timedelta(minutes=minutes)
+        event = {
+            "metadata": {"name": name},
+            "involvedObject": about,
+            "type": "Normal",
+            "reason": reason,
+            "message": message,
+            "lastTimestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        cluster.core("events", event)
+    shown = cluster.explain("resourcegroup/rg")
+    assert (
+        "Operation:  Azure was asked to create or update, 12 min ago; the operation runs "
+        f"and is polled; last heard of, 3 min ago: 503 from Azure, {correlation}"
+    ) in shown
+    assert "Next try:   by itself" in shown
+
+
+def test_all_objects_of_a_manifest_are_explained(cluster, tmp_path):
+    cluster.add("ResourceGroup", "rg", READY, location="x")
+    manifest = {
+        "apiVersion": VERSIONS["ResourceGroup"],
+        "kind": "ResourceGroup",
+        "metadata": {"name": "rg"},
+        "spec": {"location": "x"},
+    }
+    missing = manifest | {"metadata": {"name": "rgg"}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    path = tmp_path / "all.yaml"
+
+    def run(*objs):
+        path.write_text(yaml.safe_dump_all(objs))
+        words = ["explain", "-f", str(path), "-n", cluster.namespace]
+        return CliRunner().invoke(main, words)
+
+    assert run(manifest, secret).exit_code == 0
+    partly = run(missing, manifest)
+    assert partly.exit_code == 1
+    assert "did you mean rg?" in partly.stderr
+    assert f"ResourceGroup {cluster.namespace}/rg (" in partly.stdout
+    assert "no Azure resource" in run(secret).stderr
+    both = CliRunner().invoke(main, ["explain", "resourcegroup/rg", "-f", str(path)])
+    assert both.exit_code == 2
 
 
 def test_json_says_the_same(cluster):
