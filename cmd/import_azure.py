@@ -36,6 +36,7 @@ from asoreconcile.objects import GroupKind
 
 _PARTLY, _NOTHING = 3, 1
 _MOST_IDS = 20
+_NEWEST = "newest"
 _STOPPING = b"\nstopping after the reads under way; once more gives up what was read\n"
 _VERSION = re.compile(r"([^/=]+)/([^/=]+)=(\S+)")
 _PAIR = re.compile(r"([^=]+)=(.*)")
@@ -104,7 +105,7 @@ def import_group() -> None:
     "--api-version",
     "versions",
     multiple=True,
-    metavar="GROUP/KIND=VERSION",
+    metavar="newest|GROUP/KIND=VERSION",
     help="Another version than the newest for a kind; repeatable.",
 )
 @click.option(
@@ -156,7 +157,7 @@ def azure_resource(
         annotations=_pairs(annotations, "--annotation"),
         policy=Policy(policy),
         workers=workers,
-        versions=dict(_version(text) for text in versions),
+        versions=dict(_version(text) for text in versions if text != _NEWEST),
         wanted=lambda kind: _is_wanted(kind, only, skip),
     )
     _check_ids(arm_ids)

@@ -29,6 +29,7 @@ from asoreconcile.cmd import manifest_output
 from asoreconcile.cmd.asoctl import main
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 
@@ -321,6 +322,20 @@ def test_the_command_prints_yaml_and_reports_beside_it(group):
     assert {d["metadata"]["annotations"][POLICY] for d in documents} == {"manage"}
     assert documents[0]["metadata"]["labels"] == {"a": "b", "c": "d"}
     assert "VirtualNetworksSubnet.network.azure.com  imported" in done.stderr
+
+
+def test_the_newest_version_is_what_is_imported_unless_one_is_named(group):
+    def versions(*arguments):
+        done = asoctl(group, *arguments)
+        assert done.exit_code == 0, done.output
+        found = yaml.safe_load_all(done.stdout)
+        return {d["apiVersion"] for d in found if d["kind"] == "VirtualNetwork"}
+
+    kind = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+    assert versions() == {f"network.azure.com/{kind.storage}"}
+    assert versions("--api-version", "newest") == versions()
+    other = "network.azure.com/VirtualNetwork=v1api20240301"
+    assert versions("--api-version", other) == {"network.azure.com/v1api20240301"}
 
 
 def test_the_command_writes_files_and_overwrites_none_unasked(azure, group, tmp_path):
