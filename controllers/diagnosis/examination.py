@@ -20,7 +20,12 @@ from asoreconcile.controllers.diagnosis import (
     environment_checks,
     webhook_checks,
 )
-from asoreconcile.controllers.diagnosis.finding import Finding, ok, unknown
+from asoreconcile.controllers.diagnosis.finding import (
+    Finding,
+    error,
+    ok,
+    unknown,
+)
 from asoreconcile.controllers.diagnosis.fixes import DEPLOYMENTS
 from asoreconcile.controllers.diagnosis.rights import (
     Right,
@@ -30,7 +35,7 @@ from asoreconcile.controllers.diagnosis.rights import (
 from asoreconcile.controllers.discovery import discover
 from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import ForbiddenError, NotFoundError
+from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -109,6 +114,7 @@ class Examination:
         self._own_sign_in = own_sign_in
         self._environment = environment
         self._clock = clock
+        self._unlisted: dict[str, str] = {}
         self._now = clock.now()
 
     def findings(self) -> Iterator[Finding]:
@@ -135,6 +141,10 @@ class Examination:
                 yield unknown(
                     check, str(refused), "look again as somebody who may read this"
                 )
+            except ApiError as failed:
+                # The other checks may say why, such as webhooks that do not answer.
+                mend = "look at the other findings, and at the API server's log"
+                yield error(check, str(failed), mend)
 
     def _cluster(self) -> Iterator[Finding]:
         version = self._client.read("/version", accept="application/json")
@@ -150,8 +160,8 @@ class Examination:
 
     def _clocks(self) -> Iterator[Finding]:
         """The API server tells the time as it would make an object; it makes none."""
-        name = "asoctl-doctor"
-        probe = {"metadata": {"name": name, "namespace": self._at.namespace}}
+        meta = {"generateName": "asoctl-doctor-", "namespace": self._at.namespace}
+        probe = {"metadata": meta}
         try:
             made = self._client.with_defaults(dry_run=True).create(CONFIG_MAPS, probe)
         except NotFoundError:
@@ -208,6 +218,12 @@ class Examination:
 
     def _not_ready(self) -> Iterator[Finding]:
         yield from checks.of_objects(self._objects, self._now)
+        for kind, why in self._unlisted.items():
+            yield error(
+                "objects",
+                f"those of {kind} cannot be listed: {why}",
+                "look at the findings on webhooks: its conversion may not answer",
+            )
 
     def _rights(self) -> Iterator[Finding]:
         account = self._at.service_account
@@ -291,7 +307,12 @@ class Examination:
     def _objects(self) -> Sequence[JsonObject]:
         found: list[JsonObject] = []
         for version in self._served:
-            found += self._client.list_all(resource_of(version))
+            try:
+                found += self._client.list_all(resource_of(version))
+            except ForbiddenError:
+                raise
+            except ApiError as failed:
+                self._unlisted[str(version.group_kind)] = str(failed)
         return found
 
     def _allowed(self, who: str, asked: Iterable[Right]) -> Mapping[Right, bool]:

@@ -331,6 +331,34 @@ def test_all_that_is_found_says_how_to_mend_it(moved):
             assert one["level"] == "ok" or one["mend"], one
 
 
+def test_a_kind_that_cannot_be_listed_hides_nothing_else(moved):
+    """As when its conversion webhook does not answer."""
+    group = {
+        "apiVersion": "resources.azure.com/v1api20200601",
+        "kind": "ResourceGroup",
+        "metadata": {"name": "rg"},
+        "spec": {"location": "westeurope"},
+    }
+    moved.post(GROUPS, group).expect(201)
+    moved.kube.faults.fail(verb="list", resource=NAME, times=None)
+    found = findings()
+    texts = [one["text"] for one in found["objects"]]
+    assert any("ResourceGroup default/rg" in text for text in texts)
+    (failed,) = [one for one in found["objects"] if "cannot be listed" in one["text"]]
+    assert failed["text"].startswith("those of VirtualNetwork.network.azure.com")
+    assert "findings on webhooks" in failed["mend"]
+    assert found["rights"]
+
+
+def test_a_check_that_fails_is_a_finding_of_its_own(cluster):
+    cluster.kube.faults.fail(
+        verb="get", resource="leases.coordination.k8s.io", times=None
+    )
+    (found,) = findings()["leader"]
+    assert found["level"] == "error"
+    assert found["mend"]
+
+
 def test_a_wrong_call_says_what_to_write():
     assert "give --fix NAME" in doctor("--dry-run").stderr
     assert doctor("--fix", "everything").exit_code == 2
