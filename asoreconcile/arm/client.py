@@ -173,6 +173,7 @@ class ArmClient:
         reading keeps the token (D3); a monitor on a foreign host is not asked (L21).
         """
         progress = _identified(progress)
+        # The token is from an annotation, and the bearer token would go where it says.
         if not self.endpoint.serves(token.url):
             deleting = token.verb == "DELETE"
             return ReadResource("monitor on a foreign host", deleting=deleting)
@@ -228,6 +229,7 @@ class ArmClient:
         """
         url = self.endpoint.address(path, api_version, query=query)
         paging = Paging(self.endpoint, url)
+        # One id for all pages: Azure's support finds the listing by it as one (H1).
         request_id = str(uuid.uuid4())
         while paging.url:
             answer = self._exchanger.send(

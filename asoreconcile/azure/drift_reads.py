@@ -82,6 +82,7 @@ def learned(scope: ReconcileScope) -> tuple[Effect, ...]:
     try:
         body = payload_of(scope, identify(scope, scope.owner()))
         have = scope.context.raw_get()
+    # It is an AsoreconcileError, too, but nothing that went wrong.
     except StoppedError:
         raise
     except AsoreconcileError as error:

@@ -83,6 +83,8 @@ class ReferenceResolver:
                 "its CRD, or refer to the resource by armId",
             )
         arm_id = annotations(target).get(RESOURCE_ID)
+        # The annotation comes with the claim, before the PUT: who refers to a resource
+        # that is not there yet is told so by Azure, and tries again.
         if not arm_id:
             raise _missing(
                 "ReferenceNotFound",
@@ -185,6 +187,8 @@ class ReferenceResolver:
         try:
             obj = self._client.get(resource, key)
         except NotFoundError as error:
+            # Noted though it is missing: once somebody creates it, this object is
+            # woken.
             self._read_set.note(node, None)
             raise _missing(
                 reason,

@@ -128,6 +128,7 @@ def decide(facts: Facts) -> GroupStep:
             return Ask.BY_ID
         if facts.by_id is not None:
             return Manage(facts.by_id) if is_own(facts) else Refuse(_foreign(facts))
+    # The noted id may be gone, or was never noted: the process died after the creation.
     if facts.by_mark is UNREAD:
         return Ask.BY_MARK
     if facts.by_mark is not None:

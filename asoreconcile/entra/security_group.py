@@ -174,6 +174,7 @@ class _Search:
             ids = _wanted_links(scope, link) or ()
             links[link] = [graph.reference(id_) for id_ in ids[:room]]
             is_whole = is_whole and len(ids) <= room
+            # Owners and members share the limit.
             room -= len(links[link])
         body = creation_body(wanted_group(spec(scope.obj)), links)
         mark = mark_of(uid_of(scope.obj))
@@ -295,6 +296,7 @@ def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
     try:
         present = graph.linked(group_id, link)
     except ArmError as error:
+        # Readers of Entra see a new group late: its id may be unknown for minutes.
         if is_absent(error) and _facts(scope).is_fresh:
             raise _not_seen() from error
         raise

@@ -74,6 +74,8 @@ class Sessions:
         try:
             yield session
             kept = session
+        # What a server refuses leaves the session sound; only a bug or a break does
+        # not.
         except AsoreconcileError as error:
             if isinstance(error, ServerError) and error.trouble == "lost":
                 self._note_silence(pool, error)
@@ -133,6 +135,7 @@ class Sessions:
         with self._lock:
             oldest = self._clock.monotonic() - IDLE_SECONDS
             while pool.idle and fresh is None:
+                # The newest first, so that those beyond need grow old.
                 session, since = pool.idle.pop()
                 if since >= oldest:
                     fresh = session

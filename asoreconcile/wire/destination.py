@@ -109,6 +109,7 @@ class Destination:
         )
         curl.setopt(pycurl.REDIR_PROTOCOLS, 0)
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
+        # A .netrc in the home folder would add a login to requests that carry a token.
         curl.setopt(pycurl.NETRC, pycurl.NETRC_IGNORED)
         if self.server_name:
             curl.setopt(pycurl.CONNECT_TO, [f"{name}:{port}:{host}:{port}"])

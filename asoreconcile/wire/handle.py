@@ -81,11 +81,13 @@ class CurlHandle:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._want)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        # `cut` reaches one socket: another that libcurl kept would be out of its reach.
         self._multi.setopt(pycurl.M_MAXCONNECTS, 1)
         self._curl = self._made(accept_encoding)
 
     def _made(self, accept_encoding: str) -> pycurl.Curl:
         curl = pycurl.Curl()
+        # What libcurl does with signals is for processes of one thread.
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         curl.setopt(pycurl.ACCEPT_ENCODING, accept_encoding)
@@ -109,13 +111,18 @@ class CurlHandle:
             curl.setopt(pycurl.NOBODY, 1)
         elif request.body is not None:
             curl.setopt(pycurl.UPLOAD, 1)
+            # Without a length the body would go out in chunks, which not every server
+            # takes.
             curl.setopt(pycurl.INFILESIZE_LARGE, len(request.body))
+        # UPLOAD alone would make each of them a PUT.
         curl.setopt(pycurl.CUSTOMREQUEST, request.method)
         curl.setopt(pycurl.REQUEST_TARGET, self._destination.target(request.target))
         lines = request.lines()
         if self._destination.server_name:
             lines.insert(0, f"Host: {self._destination.authority}".encode())
         curl.setopt(pycurl.HTTPHEADER, lines)
+        # A connection of before is there to be cut from now on; a new one joins once
+        # open.
         call.uses(self._socket)
         if self._socket is not None:
             self._be_impatient(transfer.is_fenced)
@@ -130,6 +137,7 @@ class CurlHandle:
         """
         transfer = self._running()
         ready = self._waited()
+        # A lease may have been lost while the peer took nothing more.
         if transfer.is_sent and self._is_sending():
             transfer.check_fence()
         if not ready:
@@ -138,6 +146,8 @@ class CurlHandle:
             self._heard = time.monotonic()
         for descriptor, seen in ready:
             running = self._multi.socket_action(descriptor, _actions(seen))[1]
+        # Before what libcurl says of it: to libcurl each of them is an aborted
+        # callback.
         if transfer.failure is not None:
             raise transfer.failure
         if running:
@@ -150,6 +160,7 @@ class CurlHandle:
     def close(self) -> None:
         """Give everything up. Only the thread that uses the handle may."""
         self._transfer = None
+        # It is in there only while a transfer is under way.
         with suppress(pycurl.error):
             self._multi.remove_handle(self._curl)
         self._curl.close()
@@ -200,6 +211,8 @@ class CurlHandle:
                     return []
                 ends.append(self._timer)
             ready = self._poll.poll(max(0.0, min(ends) - now) * 1000)
+            # Before `ready`: a cut makes the socket readable, and would pass for an
+            # answer.
             if self._call.is_over:
                 raise self._too_late(self._call.explain())
             now = time.monotonic()
@@ -245,6 +258,8 @@ class CurlHandle:
         """libcurl's: a socket, connected already."""
         transfer = self._running()
         try:
+            # A kept connection was dead: libcurl has closed its copy of it, and asks
+            # for another.
             self._forget_socket()
             self._before_connecting(self)
             connected = self._connected()

@@ -148,6 +148,7 @@ class HandlePool:
         trust = self._trust()
         if self._is_closed:
             raise closed()
+        # The handle was made for the old certificates, and libcurl connects later.
         if trust != handle.trust:
             raise _OutdatedError
         handle.generation = self._now()

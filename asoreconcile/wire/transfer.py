@@ -58,6 +58,7 @@ class Transfer:
         """The answer's, once `has_head`."""
         headers: dict[str, str] = {}
         for line in self._lines:
+            # Any byte is a character of Latin-1: a server's slip is no reason to fail.
             name, _, text = line.decode("latin-1").partition(":")
             name, text = name.strip().lower(), text.strip()
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
