@@ -28,9 +28,7 @@ from asoreconcile.azure.decisions import (
     Put,
     Read,
     RemoveFinalizer,
-    Requeue,
     RestoreId,
-    RestoreReady,
     SetOperatorNamespace,
     WriteExports,
 )
@@ -42,7 +40,7 @@ from asoreconcile.azure.export import checked_expressions, export
 from asoreconcile.azure.identity import identify, is_own
 from asoreconcile.azure.parent_writes import ParentRead
 from asoreconcile.azure.payload import payload_of
-from asoreconcile.azure.prechecks import run_prechecks
+from asoreconcile.azure.precheck_reads import run_prechecks
 from asoreconcile.azure.put_ledger import digest
 from asoreconcile.azure.resource_reads import (
     inputs_changed,
@@ -151,8 +149,8 @@ class Actions:
         references = owner_references(obj)
         if decided := claim.restored_owner(labels(obj), references, owner):
             return decided
-        if postponed := run_prechecks(scope, owner):
-            return Decision((RestoreReady(),), Requeue(postponed.after_seconds))
+        if decided := run_prechecks(scope, owner):
+            return decided
         identity = identify(scope, owner)
         scope.require_subscription(identity.arm_id)
         # Before the body is made: the younger of two asks Azure nothing for it.

@@ -1,11 +1,12 @@
 """Values of a resource written where others can use them: Secrets and ConfigMaps.
 
 What to write comes from the catalogue (`operatorSpec.configMaps` with a status path),
-from extensions and from expressions; how it is stored is `targets`' business. Values of
+from extensions and from expressions; `export_plan` puts it together and
+`export_writer` stores it. Values of
 Secrets stay out of logs and errors.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from asoreconcile.arm.condition_error import ConditionError
@@ -15,8 +16,14 @@ from asoreconcile.azure.export_expressions import (
     ExportExpressionError,
     ExportExpressions,
 )
+from asoreconcile.azure.export_plan import (
+    catalogued_config_maps,
+    is_current,
+    merged,
+    refused,
+)
 from asoreconcile.azure.export_targets import destinations
-from asoreconcile.azure.export_writer import is_owned, merged, refused, write
+from asoreconcile.azure.export_writer import write
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.catalogue.reserved import is_reserved
 from asoreconcile.expressions.api import shared
@@ -28,8 +35,6 @@ from asoreconcile.middleware.requests import Export, ExportConfigMaps, ExportSec
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
-    dig,
-    resource_version,
     spec,
     status,
 )
@@ -98,7 +103,7 @@ def _up_to_date(scope: ReconcileScope, current: JsonObject, names: set[str]) -> 
             )
         except NotFoundError:
             return False
-        if resource_version(present) != noted[name] or not is_owned(present, scope.obj):
+        if not is_current(present, scope.obj, noted[name]):
             return False
     return True
 
@@ -167,41 +172,3 @@ def _config_maps(
         *chain(ExportConfigMaps(ctx=scope.context, obj=current)),
         *computed.config_maps(),
     ]
-
-
-def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Export]:
-    """The ConfigMap keys that `operatorSpec.configMaps` asks for. Pure.
-
-    paths: export name -> dotted path in the status. A value that Azure does not report
-    is left out; the consumer waits for it. Raises ConditionError for an empty one.
-    """
-    wanted = dig(spec(obj), "operatorSpec.configMaps") or {}
-    found = []
-    for name, destination in sorted(wanted.items()):
-        if not destination or name not in paths:
-            continue
-        value = dig(status(obj), paths[name])
-        if value is None:
-            continue
-        if value == "":
-            raise ConditionError(
-                f"Azure reports an empty {paths[name]}, which spec.operatorSpec."
-                f"configMaps.{name} asks for: it is waited for",
-                reason="Failed",
-            )
-        found.append(
-            Export(
-                name=destination["name"],
-                key=destination["key"],
-                value=value if isinstance(value, str) else _scalar(value),
-                labels=destination.get("labels") or {},
-                annotations=destination.get("annotations") or {},
-            )
-        )
-    return found
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -23,7 +23,8 @@ from asoreconcile.azure.decisions import (
     Succeeded,
 )
 from asoreconcile.azure.duplicates import holder, require_sole
-from asoreconcile.azure.export_writer import merged, write
+from asoreconcile.azure.export_plan import merged
+from asoreconcile.azure.export_writer import write
 from asoreconcile.azure.external_deletion import RECREATED
 from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.entra.decisions import (
@@ -191,7 +192,7 @@ class _Search:
             if found is None:
                 raise _not_seen()
             return found, False
-        _tell_made(scope, str(made["id"]))
+        _report_made(scope, str(made["id"]))
         return made, is_whole
 
 
@@ -265,7 +266,7 @@ def _note(scope: ReconcileScope, group_id: str) -> None:
     )
 
 
-def _tell_made(scope: ReconcileScope, group_id: str) -> None:
+def _report_made(scope: ReconcileScope, group_id: str) -> None:
     before = str(status(scope.obj).get("entraID") or "")
     if before and before.lower() != group_id.lower():
         text = (
@@ -408,15 +409,15 @@ def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError
 
 
 def _with_text(condition: ConditionError, text: str) -> ConditionError:
-    told = ConditionError(
+    failure = ConditionError(
         text,
         reason=condition.reason,
         severity=condition.severity,
         retry=condition.retry,
         after_seconds=condition.after_seconds,
     )
-    told.__cause__ = condition.__cause__  # its ids go into the event
-    return told
+    failure.__cause__ = condition.__cause__  # its ids go into the event
+    return failure
 
 
 def _not_seen() -> RetryError:

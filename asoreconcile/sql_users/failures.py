@@ -37,11 +37,11 @@ def condition_of(
     code = f" ({error.code})" if error.code else ""
     what = f" to {doing!r}" if doing else ""
     advice = _ADVICE[error.trouble]
-    told = f"server {server} said{what}: {error}{code}"
+    message = f"server {server} said{what}: {error}{code}"
     if error.trouble in ("unreachable", "tls"):
-        told = f"server {server} cannot be used: {error}{code}"
+        message = f"server {server} cannot be used: {error}{code}"
     return ConditionError(
-        f"{told}: {advice}" if advice else told,
+        f"{message}: {advice}" if advice else message,
         reason=_REASONS[error.trouble],
         retry=RetryClass.SLOW,
     )

@@ -184,9 +184,9 @@ class DatabaseUsers:
             )
         left = self._dialect.differences(wanted, facts)
         if left:
-            told = "; ".join(str(one) for one in left[:_SHOWN])
+            text = "; ".join(str(one) for one in left[:_SHOWN])
             raise ConditionError(
-                f"the server took these and did not do them for {who}: {told}: another "
+                f"the server took these and did not do them for {who}: {text}: another "
                 "administrator may have given them, or the operator's may not",
                 reason="RefusedByServer",
                 retry=RetryClass.VERY_SLOW,

@@ -43,7 +43,6 @@ PRIVATE = {
     "tell": "distribute, emit, report",
     "tenure": "lease fence",
     "told": "message, reported, injected",
-    "trouble": "failure streak, read error, problem",
     "turns": "fair share, throttle, parent writes",
     "unattended": "unclaimed",
     "untold": "pending",
@@ -52,8 +51,6 @@ PRIVATE = {
 # A module's name -> the one folder that has it: a name says what the file is about,
 # the folder whose.
 ONE_MODULE = {"certificates.py": "asoreconcile", "turns.py": "", "pulse.py": ""}
-# The project's own name for what `asoctl doctor` prints in a colour.
-ALLOWED = {"_TROUBLE", "troubles", "_has_trouble", "_AFTER_TROUBLE_SECONDS"}
 
 
 def _names(tree):
@@ -80,7 +77,6 @@ def _private_names(text):
             f"{name}: {PRIVATE[word]}"
             for name in _names(ast.parse(text))
             for word in _words(name) & PRIVATE.keys()
-            if name not in ALLOWED
         }
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.azure.export import catalogued_config_maps
+from asoreconcile.azure.export_plan import catalogued_config_maps
 
 PATHS = {"principalId": "principalId", "port": "endpoint.port", "open": "open"}
 

@@ -1,0 +1,80 @@
+"""The reads and checks before a PUT: may the owner take it, may the resource take it.
+
+Order and cost are the contract (R1.9): a fresh GET of the owner, its check, and only
+if that passes a fresh GET of the resource and its check. No check, no GET; and children
+that wait on one owner share its GETs (`owner_reads`).
+"""
+
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.azure.decisions import Decision
+from asoreconcile.azure.owner import Owner
+from asoreconcile.azure.prechecks import (
+    after_precheck,
+    fresh_object,
+    fresh_owner,
+    owner_absent,
+)
+from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
+from asoreconcile.middleware.requests import PreReconcile, PreReconcileOwner
+from asoreconcile.objects import JsonObject
+
+
+def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Decision | None:
+    """What the checks decide (`prechecks`); None: the PUT may go out now.
+
+    Blocking: a GET for each check there is. Raises ConditionError `WaitingForOwner`
+    when Azure has no owner that could be checked, and what the checks raise.
+    """
+    extensions, gk = scope.operator.extensions, scope.kind.group_kind
+    if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
+        check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
+        version = _owner_version(scope, owner)
+        if version is not None:
+            fresh = _fresh_owner(scope, owner, version)
+            result = check_owner(
+                PreReconcileOwner(ctx=scope.context, owner=fresh, obj=scope.obj)
+            )
+            if decided := after_precheck(result):
+                return decided
+    if extensions.has(PRE_RECONCILE, gk):
+        check = extensions.chain(PRE_RECONCILE, gk)
+        body = scope.context.raw_get()
+        obj = fresh_object(scope.obj, scope.version, body)
+        return after_precheck(check(PreReconcile(ctx=scope.context, obj=obj)))
+    return None
+
+
+def _fresh_owner(
+    scope: ReconcileScope, owner: Owner, version: KindVersion
+) -> JsonObject:
+    """The owner with the status Azure reports now; kept in memory only.
+
+    Raises ConditionError `WaitingForOwner` when Azure has none: the check would judge
+    what is not there.
+    """
+    try:
+        body = scope.operator.owner_reads.get(
+            scope.connection.client,
+            owner.arm_id,
+            version.api_version,
+            credential=scope.connection.source,
+        )
+    except ArmError as error:
+        if error.is_not_found:
+            raise owner_absent(owner) from error
+        raise
+    return fresh_owner(owner, version, body)
+
+
+def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:
+    """The version to read the owner at: the one served, else the newest catalogued.
+
+    None for an owner given by id whose kind is not known: it cannot be read as one.
+    """
+    group_kind = owner.group_kind or scope.version.owner
+    if group_kind is None:
+        return None
+    served = scope.operator.objects.served(group_kind)
+    return served or scope.operator.catalogue.kind(group_kind).version()
