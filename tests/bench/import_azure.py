@@ -2,7 +2,8 @@
 
     hack/bench import-azure [--groups N] [--resources N] [--latency SECONDS]
 
-The simulator throttles as Azure does (250 reads at once, 25 a second after that); the
+Claims: at most 1.2 of the time that the read budget alone needs, and 150 MiB. The
+simulator throttles as Azure does (250 reads at once, 25 a second after that); the
 command runs in a process of its own.
 """
 
