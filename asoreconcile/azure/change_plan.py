@@ -46,6 +46,8 @@ from asoreconcile.objects import spec as spec_of
 
 _log = Logger(__name__)
 _NAMESPACE = GroupKind("", "Namespace")
+# Azure answers 404 for a resource whose owner is missing, too: the code tells them
+# apart.
 _NO_OWNER = frozenset({"ParentResourceNotFound", "ResourceGroupNotFound"})
 
 
@@ -143,6 +145,7 @@ class Planner:
             log=_log,
             clock=self.clock,
         )
+        # Extensions that look at the resource get this answer, and cost no second GET.
         context.observed(have)
         body = to_arm(
             version,

@@ -126,6 +126,7 @@ def _name(scope: ReconcileScope) -> str:
     if scope.arm_id and (made_up or from_config):
         return scope.arm_id.rpartition("/")[2]
     if from_config:
+        # A lost resource-id is written anew: the ConfigMap may say another name by now.
         noted = scope.patcher.annotation(AZURE_NAME_FROM_CONFIG)
         return noted or _configured(scope, stated["azureNameFromConfig"])
     name = azure_name(scope.version, scope.obj)

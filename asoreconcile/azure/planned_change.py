@@ -107,6 +107,7 @@ def compared(
         plan, sent=shown(body, secrets), found=shown(have, secrets, theirs=True)
     )
     location, stated = body.get("location"), have.get("location")
+    # Azure refuses a PUT with another location, and writes "West Europe" as westeurope.
     if location and stated and not is_same(location, stated):
         change = FieldChange("location", "cannot be changed", location, stated)
         return attrs.evolve(
@@ -152,6 +153,7 @@ def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
 def _secret_names(table: Table, seen: set[int]) -> Iterator[str]:
     if id(table) in seen:
         return
+    # Types may hold themselves (a rule that has rules): without it this would not end.
     seen.add(id(table))
     for field in table.fields:
         if field.is_secret:
@@ -170,6 +172,7 @@ def _change(found: Difference, secrets: frozenset[str]) -> FieldChange:
 def _never_shown(version: KindVersion, found: Difference) -> bool:
     """Whether the kind's status, which is what Azure may answer, has no such field."""
     body = found.want
+    # From the inside out: each step puts the value into what encloses it.
     for match in reversed([*_STEP.finditer(found.path)]):
         name, element = match.groups()
         if element is None:

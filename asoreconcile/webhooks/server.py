@@ -198,6 +198,7 @@ class WebhookServer:
 
     def _max_bytes(self, target: str) -> int:
         route = self._routes.get(target.partition("?")[0])
+        # For a path that nobody serves no body is read: anybody can reach the port.
         return route.max_bytes if route else 0
 
     @contextmanager
@@ -206,6 +207,7 @@ class WebhookServer:
         if metrics is None or self._metrics is None:
             yield
             return
+        # Until the answer is there: an exception becomes a 500 in the listener.
         status = 500
         try:
             with metrics.in_flight.track_inprogress(), metrics.seconds.time():
@@ -236,7 +238,7 @@ def _check_handshake(address: tuple[str, int]) -> None:
     """Raises OSError (ssl.SSLError is one)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    # Only whether somebody greets counts: the authority is looked at elsewhere.
+    # Only whether the handshake ends counts: the authority is checked elsewhere.
     context.verify_mode = ssl.CERT_NONE
     with (
         socket.create_connection(address, timeout=_DIAL_SECONDS) as plain,
