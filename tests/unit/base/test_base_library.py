@@ -13,6 +13,7 @@ ABOVE = {
     "catalogue",
     "cmd",
     "controllers",
+    "entra",
     "expressions",
     "extensions",
     "graph",

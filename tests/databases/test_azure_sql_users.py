@@ -1,0 +1,153 @@
+"""Users of Azure SQL through their driver, against a double of the protocol.
+
+No server of it can be had here: what it answers is Microsoft's documentation's word.
+"""
+
+import pytest
+import servers
+from conftest import DatabaseWorld
+from tds_double import TdsDouble
+
+from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.objects import GroupKind, key_of
+from asoreconcile.sql_users.kinds import azure_sql_users
+from asoreconcile.testing.throwaway_certificates import certificate_authority
+
+READY = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Succeeded",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+
+
+class AzureSqlWorld(DatabaseWorld):
+    group = "sql.azure.com"
+
+    def make_sql_owner(self, kind, name, owner, status):
+        obj = {
+            "apiVersion": "sql.azure.com/v20250101",
+            "kind": kind,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"owner": {"name": owner}, "location": "westeurope"},
+        }
+        self.apply(obj)
+        self.annotate(
+            obj,
+            **{RESOURCE_ID: f"/subscriptions/s/resourceGroups/g/providers/P/t/{name}"},
+        )
+        self.client.patch(
+            self.resource_for(obj),
+            key_of(obj),
+            {"status": {"conditions": [READY], **status}},
+            subresource="status",
+        )
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    authority = certificate_authority("azure sql")
+    certificate, key = authority.issue(["localhost"])
+    (tmp_path / "server.pem").write_bytes(certificate)
+    (tmp_path / "server.key").write_bytes(key)
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    with (
+        AzureSqlWorld(tmp_path) as world,
+        TdsDouble(
+            tmp_path / "server.pem",
+            tmp_path / "server.key",
+            user=servers.ADMIN,
+            password=servers.ADMIN_PASSWORD,
+        ) as double,
+    ):
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        world.server = double
+        world.users = azure_sql_users(clock=world.clock)
+        group = world.group
+        world.install(*(f"{group}/{k}" for k in ("Server", "ServersDatabase", "User")))
+        world.external[GroupKind(group, "User")] = world.users
+        host = {"fullyQualifiedDomainName": f"localhost:{double.port}"}
+        world.make_sql_owner("Server", "sql", "rg", host)
+        world.make_sql_owner("ServersDatabase", "shop", "sql", {})
+        world.set_secret(user="it's", admin=servers.ADMIN_PASSWORD)
+        yield world
+        world.users.close()
+
+
+def sql_user(world, **spec):
+    return world.user("app", owner={"name": "shop"}, **spec)
+
+
+def test_a_user_of_a_database_is_made_and_brought_in_line(world):
+    user = world.settled(sql_user(world, roles=["db_datareader", "db_datawriter"]))
+    assert world.server.databases == ["shop"]
+    assert world.server.statements == [
+        "CREATE USER [app] WITH PASSWORD = N'it''s'",
+        "ALTER ROLE [db_datareader] ADD MEMBER [app]",
+        "ALTER ROLE [db_datawriter] ADD MEMBER [app]",
+    ]
+    user["spec"]["roles"] = ["db_datareader"]
+    world.apply(user)
+    world.settle(user)
+    assert world.server.statements[3:] == [
+        "ALTER USER [app] WITH PASSWORD = N'it''s'",
+        "ALTER ROLE [db_datawriter] DROP MEMBER [app]",
+    ]
+    world.delete(user)
+    assert world.settle(user) is None
+    assert world.server.statements[-1] == "DROP USER IF EXISTS [app]"
+    assert world.server.databases == ["shop"]  # by one connection
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (
+            (40615, "Client with IP address '192.0.2.1' is not allowed."),
+            "BlockedByFirewall",
+        ),
+        ((40613, "Database 'shop' is not currently available."), "ServerUnreachable"),
+    ],
+)
+def test_what_the_server_says_at_the_sign_in_is_told_apart(world, refusal, reason):
+    world.server.refuse["sign-in"] = refusal
+    user = sql_user(world)
+    world.apply(user)
+    found, message = world.reason(user)
+    assert found == reason
+    assert refusal[1] in message
+
+
+def test_a_wrong_password_of_the_administrator_is_said(world):
+    world.set_secret(user="x", admin="not-the-one")
+    user = sql_user(world)
+    world.apply(user)
+    assert world.reason(user)[0] == "AdministratorSignInFailed"
+
+
+def test_a_statement_that_is_refused_is_said_without_its_secret(world):
+    world.server.refuse["CREATE USER"] = (15118, "The password is not complex enough.")
+    user = sql_user(world)
+    world.apply(user)
+    reason, message = world.reason(user)
+    assert reason == "RefusedByServer", message
+    assert "CREATE USER [app] WITH PASSWORD = '***'" in message
+    assert "not complex enough" in message
+    assert "it''s" not in message
+
+
+def test_what_a_user_owns_keeps_it_and_is_said(world):
+    user = world.settled(sql_user(world))
+    world.server.refuse["DROP USER"] = (15138, "The principal owns a schema.")
+    world.delete(user)
+    assert world.reason(user)[0] == "UserOwnsObjects"
+
+
+def test_a_server_that_cannot_be_verified_gets_no_sign_in(world, tmp_path, monkeypatch):
+    other = tmp_path / "other.pem"
+    other.write_bytes(certificate_authority("other").pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(other))
+    user = sql_user(world)
+    world.apply(user)
+    assert world.reason(user)[0] == "ServerNotVerified"
+    assert world.server.databases == []
