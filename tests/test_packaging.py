@@ -114,12 +114,14 @@ MODULES = {
     "azure-identity": "azure.identity",
     "prometheus-client": "prometheus_client",
     "protobuf": "google.protobuf",
+    "python-tds": "pytds",
     "pyyaml": "yaml",
 }
 # Run, or found by others that run; nothing of ours imports them.
 TOOLS = {
     *("editables", "import-linter", "mypy", "ruff", "types-pyyaml", "types-requests"),
     *("pytest-randomly", "pytest-timeout", "pytest-xdist"),
+    "pyopenssl",  # python-tds asks for TLS of it
 }
 SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
 

@@ -226,10 +226,10 @@ def _operation(obj: JsonObject, events: Sequence[JsonObject], now: datetime) -> 
     if not found.get(POLLER_TOKEN):
         return "a deletion is wanted" if is_deleting(obj) else ""
     verb = "create or update" if found.get(POLLER_ID) == PUT_POLLER else "delete"
-    begun = [one for one in events if str(one.get("reason")).startswith("Begin")]
-    since = _ago(_last_seen(begun[-1]), now) if begun else ""
+    starts = [one for one in events if str(one.get("reason")).startswith("Begin")]
+    since = _ago(_last_seen(starts[-1]), now) if starts else ""
     text = f"Azure was asked to {verb}{since}; the operation runs and is polled"
-    later = events[events.index(begun[-1]) + 1 :] if begun else events
+    later = events[events.index(starts[-1]) + 1 :] if starts else events
     if later:
         text += f"; last heard of{_ago(_last_seen(later[-1]), now)}: {_text(later[-1])}"
     return text
