@@ -122,6 +122,7 @@ def render(
     Raises RenderError with the problems of all manifests at once; nothing is rendered
     then. Reads no file and changes no manifest.
     """
+    # kubectl would put them there, and what they name is looked for in one namespace.
     placed = [attrs.evolve(m, obj=_with_namespace(m.obj)) for m in manifests]
     resolution = Resolution(
         catalogue,
@@ -159,6 +160,7 @@ def render(
             named = gvk.group_kind, key_of(manifest.obj)
             by_id[ids.key(request.path)].setdefault(named, manifest)
     found += [_double(several) for several in by_id.values() if len(several) > 1]
+    # Half of a set of manifests would be applied, and the rest found out in Azure.
     if found:
         raise RenderError(found)
     return Rendered(tuple(requests), tuple(skipped), tuple(outside))
@@ -254,6 +256,7 @@ def _unresolved(
     """What each input that resolves to nothing lacks; `wrong` paths are known bad."""
     texts = []
     for needed in inputs_of(version, spec(obj)):
+        # Said by its own problem: a second line about it would only hide that one.
         if any(path.startswith(needed.path) for path in wrong):
             continue
         try:

@@ -85,6 +85,7 @@ def _fields(
         check = unchanged(
             fields[name], known[name], moves, to_stored=to_stored, at=(*at, name)
         )
+        # Two threads may make it at once: both go on with one.
         return checks.setdefault(name, check)
 
     def check(value: Any) -> bool:
@@ -105,6 +106,8 @@ def _map_of(inside: Callable[[], ValueCheck]) -> ValueCheck:
         if type(value) is not dict:
             return False
         if value and not known:
+            # Made when a value asks for it: a type may hold itself, and would never be
+            # done.
             known.append(inside())
         return all(known[0](given) for given in value.values())
 
@@ -133,6 +136,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
+    # Not isinstance, to which True is a whole number, too.
     return type(value) is int
 
 

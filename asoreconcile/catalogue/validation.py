@@ -81,6 +81,7 @@ def name_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
         )
         found.append(Problem("metadata.name", message))
     schema = (version.spec_schema.get("properties") or {}).get("azureName")
+    # The CRD's schema looks at spec.azureName, and not at a name that stands in for it.
     if schema and not dig(obj, "spec.azureName") and azure_name(version, obj) == name:
         found += [
             Problem(
@@ -150,6 +151,7 @@ def _owner_id_problems(version: KindVersion, arm_id: str) -> Iterator[Problem]:
         return
     if not owner.name:
         yield Problem("spec.owner.armId", f"{arm_id} ends on a type: add the name")
+    # An extension may hang off a resource of any type.
     elif version.scope == "ResourceGroup":
         message = _wrong_owner(version, owner)
         if message:
@@ -165,6 +167,7 @@ def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
             return ""
         return f"{kind} belongs to a resource group; {owner} is a {owner.type}"
     wanted = "/".join((version.provider, *types[:-1]))
+    # ARM's types have no letter case, and people copy ids from where it differs.
     if owner.namespace.lower() != version.provider.lower():
         return (
             f"{kind} belongs to a {wanted}; {owner} is of the provider"

@@ -58,7 +58,7 @@ class Listener:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
         port), `[::1]:8081`. Raises ListenError if it is none of these.
 
-        tls: the context to greet the next connection with; None is plain HTTP.
+        tls: the context for the next TLS handshake; None is plain HTTP.
         max_body_bytes: of a request for a target.
         read_seconds: for a whole request, from its first byte.
         max_connections: a further one takes the place of one that has not asked

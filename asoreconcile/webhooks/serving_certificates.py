@@ -27,7 +27,7 @@ class ServingCertificates(Protocol):
     """What a server shows its clients."""
 
     def context(self) -> ssl.SSLContext:
-        """To greet a connection with now. Raises OSError if there is nothing yet."""
+        """For the next TLS handshake. Raises OSError while there is no certificate."""
 
 
 class FileCertificates:
