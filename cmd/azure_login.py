@@ -9,9 +9,10 @@ import click
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import CredentialSource
 from asoreconcile.arm.credentials_cli import AzureCli
+from asoreconcile.azure.scope import Connection
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.arm_client_factory import ArmClientFactory
-from asoreconcile.controllers.settings import SettingsError, from_environment
+from asoreconcile.controllers.settings import Settings, SettingsError, from_environment
 
 _SIGN_INS = (
     "AZURE_CLIENT_CERTIFICATE",
@@ -26,19 +27,31 @@ _OF_A_POD = {"POD_NAMESPACE": "asoctl"}
 def signed_in_client(
     environment: Mapping[str, str] = os.environ, *, connections: int = 8
 ) -> Iterator[ArmClient]:
-    """A client of ARM that writes nothing by itself, closed at the end. Signs in with
-    the first request.
+    """A client of ARM: see `signed_in`."""
+    with signed_in(environment, connections=connections) as connection:
+        yield connection.client
+
+
+@contextmanager
+def signed_in(
+    environment: Mapping[str, str] = os.environ, *, connections: int = 8
+) -> Iterator[Connection]:
+    """Clients of ARM and of Microsoft Graph that write nothing by themselves, closed at
+    the end. Each signs in with its first request.
 
     Raises click.UsageError for settings that cannot be used.
     """
+    source, settings = credential_source(environment), _settings(environment)
     factory = ArmClientFactory(
         clock=SystemClock(),
         user_agent="asoctl",
         connections=connections,
         read_only=True,
+        graph_endpoint=settings.graph_endpoint,
     )
+    app = "" if isinstance(source, AzureCli) else settings.entra_app_id
     try:
-        yield factory(credential_source(environment), "asoctl").client
+        yield factory(source, "asoctl", entra_app_id=app)
     finally:
         factory.close()
 
@@ -49,10 +62,7 @@ def credential_source(environment: Mapping[str, str]) -> CredentialSource:
     A machine's managed identity is not taken: on a person's machine there is none, and
     to find that out takes long. Raises click.UsageError.
     """
-    try:
-        settings = from_environment({**environment, **_OF_A_POD})
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error
+    settings = _settings(environment)
     if settings.credential is not None and any(map(environment.get, _SIGN_INS)):
         return settings.credential
     return AzureCli(
@@ -60,3 +70,10 @@ def credential_source(environment: Mapping[str, str]) -> CredentialSource:
         cloud=settings.cloud,
         tenant_id=environment.get("AZURE_TENANT_ID", ""),
     )
+
+
+def _settings(environment: Mapping[str, str]) -> Settings:
+    try:
+        return from_environment({**environment, **_OF_A_POD})
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error

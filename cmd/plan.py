@@ -16,11 +16,12 @@ from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manif
 from asoreconcile.catalogue.resolution import Resolution
 from asoreconcile.clock import SystemClock
 from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.azure_login import signed_in_client
+from asoreconcile.cmd.azure_login import signed_in
 from asoreconcile.cmd.cluster_objects import azure_objects
 from asoreconcile.cmd.import_progress import LONG_SECONDS
 from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.controllers.external_rendering import outside_plans
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.middleware.chain import Extensions
@@ -94,17 +95,21 @@ def _changes(
     extensions = Extensions.compose(
         builtin_sets(), kinds=[kind.group_kind for kind in builtin().kinds()]
     )
-    with signed_in_client() as client:
+    with signed_in() as connection:
         planner = Planner(
             catalogue=builtin(),
             objects=tuple(objects),
             resolution=resolution,
             reads=PatientReads(
-                client, clock=clock, stop=threading.Event(), on_wait=_say_wait
+                connection.client,
+                clock=clock,
+                stop=threading.Event(),
+                on_wait=_say_wait,
             ),
             extensions=extensions,
             clock=clock,
             subscription_id=subscription,
+            outside=outside_plans(connection.graph, clock),
         )
         return [*planner.changes()]
 

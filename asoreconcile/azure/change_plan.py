@@ -5,7 +5,7 @@ extensions read; the body is the one that the operator would send. Nothing is wr
 and no value of a Secret is read or shown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -71,13 +71,19 @@ class _HiddenSecrets:
         return HIDDEN
 
 
+OutsidePlan = Callable[[PlannedChange, JsonObject, _HiddenSecrets], PlannedChange]
+"""Plans for an object of a kind without ARM: the plan so far, the object, and what its
+spec names. Raises as ARM's client, or an AsoreconcileError.
+"""
+
+
 @attrs.frozen
 class Planner:
     """Plans for the objects of one call. Blocking; for one thread.
 
     objects: those to plan for, and what they refer to, each with its namespace; with
     Namespaces whose annotations count. resolution: finds what they name. extensions:
-    as the operator runs them.
+    as the operator runs them. outside: for kinds without ARM.
     """
 
     catalogue: Catalogue
@@ -87,6 +93,7 @@ class Planner:
     extensions: Extensions
     clock: Clock
     subscription_id: str = ""
+    outside: Mapping[GroupKind, "OutsidePlan"] = attrs.field(factory=dict)
 
     def changes(self) -> Iterator[PlannedChange]:
         """One for each Azure object, as they are consumed. What goes wrong is `cannot
@@ -106,18 +113,23 @@ class Planner:
         plan = PlannedChange(
             version.group_kind, key.namespace, key.name, "cannot tell", owner=owner
         )
-        if not version.is_arm:
+        outside = self.outside.get(version.group_kind)
+        if not version.is_arm and outside is None:
             why = (
                 "it is no ARM resource, and only its own server knows: "
                 "`asoctl render` prints what would be said to it"
             )
             return attrs.evolve(plan, why=why)
         try:
-            arm_id = self.resolution.arm_id_of(version, obj)
-            plan = attrs.evolve(plan, arm_id=arm_id, api_version=version.api_version)
+            if version.is_arm:
+                id_ = self.resolution.arm_id_of(version, obj)
+                plan = attrs.evolve(plan, arm_id=id_, api_version=version.api_version)
             if whose := _skipping(obj, view):
                 why = f"the reconcile policy of the {whose} is skip"
                 return attrs.evolve(plan, action="no change", why=why)
+            if outside is not None:
+                inputs = _HiddenSecrets(self.resolution, key.namespace)
+                return outside(plan, obj, inputs)
             return self._compared(plan, version, obj, view)
         except StoppedError:
             raise

@@ -6,8 +6,6 @@ second one, and its id is stored before anything else is done with it.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime
 from typing import TypeVar
 
 import attrs
@@ -43,6 +41,7 @@ from asoreconcile.entra.decisions import (
     is_another_tenant,
 )
 from asoreconcile.entra.links import MOST_AT_CREATION, link_changes, object_ids
+from asoreconcile.entra.questions import CREATION, asked, facts_of
 from asoreconcile.entra.wanted import (
     changes_of,
     creation_body,
@@ -58,14 +57,12 @@ from asoreconcile.middleware.requests import Export
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
-    annotations,
     dig,
     spec,
     status,
     uid_of,
 )
 
-CREATION = OWN_PREFIX + "entra-creation"  # when a group was last tried to be made
 TENANT = OWN_PREFIX + "entra-tenant"  # whose the group is
 _LINKS: tuple[GroupLink, ...] = ("owners", "members")
 _FORBIDDEN = 403
@@ -117,7 +114,7 @@ class SecurityGroups:
         _complete_status(scope)
         graph, facts = _graph(scope), _facts(scope)
         while isinstance(step := decide_delete(facts), Ask):
-            facts = _asked(scope, graph, facts, step)
+            facts = _answered(scope, graph, facts, step)
         match step:
             case Refuse(error):
                 raise error
@@ -164,7 +161,7 @@ class _Search:
         """What is to be done, once all is known that it takes."""
         graph, facts = _graph(self.scope), _facts(self.scope)
         while isinstance(step := decide(facts), Ask):
-            facts = _asked(self.scope, graph, facts, step)
+            facts = _answered(self.scope, graph, facts, step)
         return step
 
     def _created(self) -> tuple[JsonObject, bool]:
@@ -186,7 +183,7 @@ class _Search:
         try:
             made = _put(scope, lambda: graph.create_group(mark, body))
         except ConditionError as refused:
-            raise _explained(refused, scope) from refused
+            raise _with_links(refused, scope) from refused
         if made is None:
             found = _read(scope, lambda: graph.group_named(mark))
             if found is None:
@@ -205,34 +202,13 @@ def _complete_status(scope: ReconcileScope) -> None:
 
 
 def _facts(scope: ReconcileScope) -> Facts:
-    notes, obj = annotations(scope.obj), scope.obj
-    tried = None
-    with suppress(ValueError):
-        then = datetime.fromisoformat(notes.get(CREATION, ""))
-        tried = (scope.operator.clock.now() - then).total_seconds()
-    return Facts(
-        wanted=wanted_group(spec(obj)),
-        claimed=notes.get(RESOURCE_ID, ""),
-        seen=str(status(obj).get("entraID") or ""),
-        mark=mark_of(uid_of(obj)),
-        tried_seconds=tried,
-    )
+    return facts_of(scope.obj, now=scope.operator.clock.now())
 
 
-def _asked(
+def _answered(
     scope: ReconcileScope, graph: GraphClient, facts: Facts, question: Ask
 ) -> Facts:
-    match question:
-        case Ask.BY_ID:
-            group = _read(scope, lambda: graph.group(facts.claimed))
-            return attrs.evolve(facts, by_id=group)
-        case Ask.BY_MARK:
-            group = _read(scope, lambda: graph.group_named(facts.mark))
-            return attrs.evolve(facts, by_mark=group)
-        case Ask.BY_NAME:
-            name = facts.wanted.display_name
-            alike = _read(scope, lambda: graph.groups_shown_as(name))
-            return attrs.evolve(facts, shown_alike=tuple(alike))
+    return _read(scope, lambda: asked(graph, facts, question))
 
 
 def _graph(scope: ReconcileScope) -> GraphClient:
@@ -398,7 +374,7 @@ def _advised(condition: ConditionError, error: ArmError) -> ConditionError:
     return _with_text(condition, f"{condition}: {_ADVICE}")
 
 
-def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
+def _with_links(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
     """A creation names owners and members, and Graph says only that one is missing."""
     error = refused.__cause__
     if not isinstance(error, ArmError) or not is_absent(error):

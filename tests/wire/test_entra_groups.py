@@ -4,7 +4,8 @@ import pytest
 from world import World
 
 from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.entra.security_group import CREATION, TENANT, SecurityGroups
+from asoreconcile.entra.questions import CREATION
+from asoreconcile.entra.security_group import TENANT, SecurityGroups
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import (
