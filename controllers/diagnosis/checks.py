@@ -215,7 +215,7 @@ def of_missing_kinds(
     containers = dig(deployment, "spec.template.spec.containers") or ()
     words = [str(word) for one in containers for word in one.get("args") or ()]
     patterns = [w.partition("=")[2] for w in words if w.startswith("--crd-pattern=")]
-    known = [kind for kind in catalogue.kinds() if kind.is_arm]
+    known = [*catalogue.kinds()]
     matched = match(patterns, known)
     for unmatched in matched.unmatched:
         yield error("kinds", f"--crd-pattern: {unmatched}", "mend the argument")

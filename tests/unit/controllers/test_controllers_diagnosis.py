@@ -255,6 +255,9 @@ def test_kinds_that_are_asked_for_and_not_there():
     assert look("resources.azure.com/ResourceGroup") == []
     (missing,) = look("resources.azure.com/*;network.azure.com/VirtualNetwork")
     assert "network.azure.com/VirtualNetwork" in missing.text
+    # Kinds that are no ARM resources are installed, too.
+    (users,) = look("resources.azure.com/ResourceGroup;sql.azure.com/User")
+    assert "sql.azure.com/User" in users.text
     (wrong,) = look("resources.azure.com/ResourceGrop")
     assert "did you mean" in wrong.text
 
