@@ -1,14 +1,17 @@
 """`asoreconcile testserver`: the two servers alone, for anyone's tests."""
 
+import signal
 import sys
+import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.serving import serve, write_private
+from asoreconcile.cmd.parent_watch import on_stdin_end
 
 _PORT = click.IntRange(0, 65535)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -128,7 +131,7 @@ def kube(
     else:
         click.echo(server.kubeconfig_text())
     click.echo(f"Kubernetes API at {server.url}", err=True)
-    serve(server, until_stdin_closes=until_stdin_closes)
+    _serve(server, until_stdin_closes=until_stdin_closes)
 
 
 def _service(stated: str) -> tuple[str, str]:
@@ -294,9 +297,28 @@ def arm(
             server.write_ca(ca_out)
         lines = "".join(f"{name}={value}\n" for name, value in settings.items())
         if settings_out:
-            write_private(settings_out, lines)
+            _write_private(settings_out, lines)
         else:
             sys.stdout.write(lines)
             sys.stdout.flush()
         click.echo(f"ARM at {server.url}, tokens at {server.authority}", err=True)
-        serve(server, until_stdin_closes=until_stdin_closes)
+        _serve(server, until_stdin_closes=until_stdin_closes)
+
+
+def _serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> None:
+    """Block until SIGINT or SIGTERM, then close the server. Main thread only."""
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    if until_stdin_closes:
+        on_stdin_end(stopped.set)
+    with server:
+        stopped.wait()
+
+
+def _write_private(path: str, text: str) -> None:
+    """Write a file that holds secrets: its owner alone may read it."""
+    target = Path(path)
+    target.unlink(missing_ok=True)
+    target.touch(mode=0o600)
+    target.write_text(text)

@@ -13,12 +13,13 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.export_targets import (
     CONFIG_MAP_EXPRESSIONS,
     SECRET_EXPRESSIONS,
     expressions,
 )
-from asoreconcile.azure.expression_self import completed
+from asoreconcile.catalogue.defaults import with_defaults, with_identity_references
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.catalogue.suggestions import closest
@@ -29,7 +30,7 @@ from asoreconcile.expressions.api import (
     Expressions,
 )
 from asoreconcile.middleware.requests import Export
-from asoreconcile.objects import JsonObject, key_of
+from asoreconcile.objects import JsonObject, annotations, key_of, spec
 
 # What Kubernetes takes as a key of a Secret, and as the value of a label.
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
@@ -92,7 +93,7 @@ class ExportExpressions:
     ) -> None:
         self._expressions = expressions
         self._version = version
-        self._obj = completed(version, obj)
+        self._obj = _completed(version, obj)
         self._secrets = _destinations(obj, SECRET_EXPRESSIONS)
         self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
 
@@ -253,3 +254,19 @@ def _destination(at: str, one: JsonObject) -> _Destination:
 def _texts(at: str, values: Any) -> dict[str, _Text]:
     given = values if isinstance(values, dict) else {}
     return {key: _Text(f"{at}[{key}]", str(text)) for key, text in given.items()}
+
+
+def _completed(version: KindVersion, obj: JsonObject) -> JsonObject:
+    """What expressions see as `self`: the object as Azure Service Operator has it.
+
+    Its webhooks have filled in defaults before anything is evaluated, and an item of
+    `userAssignedIdentities` has its reference, if only an empty one. Here no webhook
+    need be there, so both are filled in for the expressions alone. Never changes obj,
+    may share parts with it. Pure, but for a name that is drawn and not claimed yet
+    (`names.azure_name`).
+    """
+    claimed = annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]
+    whole = with_defaults(version, obj, claimed_name=claimed)
+    if not spec(whole):
+        return whole
+    return {**whole, "spec": with_identity_references(spec(whole))}
