@@ -24,7 +24,7 @@ NASTY = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _administrator(mariadb_server):
     with superuser(mariadb_server) as cursor:
         cursor.execute(

@@ -27,7 +27,7 @@ NASTY = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _administrator(postgresql_server):
     """As Azure's: neither a superuser, nor let into what is not its own."""
     with superuser(postgresql_server) as connection:

@@ -1,0 +1,22 @@
+"""An installation without users of databases pays for none of their drivers."""
+
+import subprocess
+import sys
+
+DRIVERS = ("OpenSSL", "pg8000", "pymysql", "pytds", "scramp")
+
+
+def test_no_driver_is_imported_before_a_user_needs_one():
+    program = (
+        "import sys\n"
+        "from asoreconcile.clock import SystemClock\n"
+        "from asoreconcile.controllers.external_kinds import (\n"
+        "    ExternalDependencies, external_resources)\n"
+        "made = external_resources(ExternalDependencies(SystemClock()))\n"
+        "assert len(made) == 4, made\n"
+        f"print([name for name in {DRIVERS!r} if name in sys.modules])\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
