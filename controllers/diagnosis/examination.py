@@ -207,13 +207,13 @@ class Examination:
             )
 
     def _webhooks(self) -> Iterator[Finding]:
-        yield from webhook_checks.of_conversions(self._crds, self._now)
+        serving = self._get(SECRETS, SERVING_SECRET)
+        yield from webhook_checks.of_conversions(self._crds, self._now, serving=serving)
         found = {}
         for kind, plural, name in _CONFIGURATIONS:
             resource = ApiResource(_ADMISSION, "v1", plural, kind, namespaced=False)
             found[f"{kind} {name}"] = self._read(resource, ObjectKey("", name))
         yield from webhook_checks.of_admission(found, self._at.namespace)
-        serving = self._get(SECRETS, SERVING_SECRET)
         yield from webhook_checks.of_serving_certificate(serving, self._now)
 
     def _not_ready(self) -> Iterator[Finding]:

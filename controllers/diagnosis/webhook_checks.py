@@ -4,6 +4,8 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from cryptography.hazmat.primitives.hashes import SHA256
+
 from asoreconcile.certificates import load_all
 from asoreconcile.controllers.crd_plan import INJECTED
 from asoreconcile.controllers.diagnosis.finding import (
@@ -29,8 +31,14 @@ def ends_of_bundle(bundle: str) -> datetime | None:
         return None
 
 
-def of_conversions(crds: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
-    """Whether the API server trusts somebody to convert each kind, and how long."""
+def of_conversions(
+    crds: Sequence[JsonObject], now: datetime, *, serving: JsonObject | None = None
+) -> Iterator[Finding]:
+    """Whether the API server trusts somebody to convert each kind, and how long.
+
+    serving: the Secret with the operator's own certificate; None where it has none.
+    """
+    own = _authorities(str(((serving or {}).get("data") or {}).get("ca.crt") or ""))
     bundles: dict[str, str] = {}
     for crd in crds:
         webhook = _conversion(crd)
@@ -41,6 +49,15 @@ def of_conversions(crds: Sequence[JsonObject], now: datetime) -> Iterator[Findin
         if bundle:
             bundles.setdefault(bundle, key_of(crd).name)
     for bundle, name in bundles.items():
+        theirs = _authorities(bundle)
+        if own and theirs and own.isdisjoint(theirs):
+            yield error(
+                "webhooks",
+                f"the API server trusts another authority for the conversion of {name} "
+                "than the operator's own",
+                "the leader writes its own where it may patch the CRD: look at its log "
+                "and at deploy/rbac.yaml",
+            )
         ends = ends_of_bundle(bundle)
         if ends is not None and timedelta() < ends - now < _SOON:
             yield warning(
@@ -82,6 +99,15 @@ def _of_conversion(crd: JsonObject, bundle: str, now: datetime) -> Iterator[Find
             fix=REMOVE_CA_BUNDLE,
             target=name,
         )
+
+
+def _authorities(bundle: str) -> frozenset[bytes]:
+    """The certificates of a caBundle (base64 of PEM), each by its digest."""
+    try:
+        found = load_all(base64.b64decode(bundle))
+    except ValueError:
+        return frozenset()
+    return frozenset(one.fingerprint(SHA256()) for one in found)
 
 
 def of_admission(

@@ -187,6 +187,30 @@ def test_authorities_that_end():
     assert [*look([installed()], NOW)] == []
 
 
+def test_an_authority_that_is_not_the_operator_s():
+    authority = Authority.make("ca", now=NOW - timedelta(days=1), days=90)
+    trusted = installed(
+        spec__conversion={
+            "strategy": "Webhook",
+            "webhook": {
+                "clientConfig": {"caBundle": base64.b64encode(authority.pem).decode()}
+            },
+        }
+    )
+
+    def look(**values):
+        own = secret(**values) if values else None
+        return [*webhook_checks.of_conversions([trusted], NOW, serving=own)]
+
+    other = Authority.make("ca", now=NOW, days=90).pem.decode()
+    assert look() == []
+    assert look(**{"ca.crt": authority.pem.decode()}) == []
+    # The next authority is published beside the one in use.
+    assert look(**{"ca.crt": other + authority.pem.decode()}) == []
+    assert "trusts another authority" in only(look(**{"ca.crt": other})).text
+    assert look(**{"ca.crt": "none"}) == []
+
+
 def admission(*names, namespace="n", bundle="x"):
     client = {"caBundle": bundle, "service": {"namespace": namespace}}
     there = {"webhooks": [{"clientConfig": client}]}
