@@ -23,6 +23,7 @@ from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.scope import KindRuntime, SharedDependencies
+from asoreconcile.catalogue.rules import RULES
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crds import manifest
 from asoreconcile.controllers.credential_resolver import GlobalConnection
@@ -213,6 +214,17 @@ class World:
             force=True,
         )
         self._kinds[kind.group_kind] = self._kind(kind.version(gvk.version))
+
+    def drop_rules(self, obj):
+        """Let the API server take what only the reconciler refuses, as with ASO's CRD."""
+        resource = self.resource_for(obj)
+        key = ObjectKey("", f"{resource.plural}.{resource.group}")
+        definition = self.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+        (version,) = definition["spec"]["versions"]
+        schema = version["schema"]["openAPIV3Schema"]
+        for part in (schema, schema["properties"]["spec"]):
+            part.pop(RULES, None)
+        self.client.replace(CUSTOM_RESOURCE_DEFINITIONS, definition)
 
     def _kind(self, version):
         return KindRuntime(

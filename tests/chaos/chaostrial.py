@@ -65,8 +65,8 @@ class WatchedAzure(ArmServer):
         key = request.path.rstrip("/").lower()
         if request.method in ("PUT", "DELETE"):
             with self._lock:  # what has had its time is over, though nobody looked
-                self._estate.operations.settle()
-                running = self._estate.operations.running(key)
+                self._simulation.operations.settle()
+                running = self._simulation.operations.running(key)
             begun = self._running.get(key)
             if running and not running.is_over and begun and request.method == "PUT":
                 self.overlaps.append(Overlap(key, begun, time.monotonic()))

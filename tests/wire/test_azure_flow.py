@@ -28,7 +28,7 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.catalogue.payload import SpecError
 from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.kube.errors import ForbiddenError
+from asoreconcile.kube.errors import ForbiddenError, InvalidError
 from asoreconcile.objects import (
     annotations,
     finalizers,
@@ -547,6 +547,10 @@ def test_r4_5_refused_delete_is_a_warning_and_is_tried_again(world, group):
 
 
 def test_r10_1_moving_to_another_name_is_refused(world, group):
+    """At once where the CRD has our rules, else by the reconciler."""
+    with pytest.raises(InvalidError, match="azureName cannot change once"):
+        world.apply(resource_group(azureName="other"))
+    world.drop_rules(group)
     world.apply(resource_group(azureName="other"))
     world.run(group)
     ready = world.ready(group)
