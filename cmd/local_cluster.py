@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from asoreconcile.kube.client import KubeClient
 
+_SERVERS = 2  # the first children: the API server and the simulator
 _START_SECONDS = 30.0
 _NAMESPACE = "azureserviceoperator-system"
 
@@ -115,8 +116,13 @@ class LocalCluster:
         return self._asked(self._kube_url, what)
 
     def close(self) -> None:
-        """End the processes, the youngest first, and remove the folder."""
-        for child in reversed(self._children):
+        """End the managers, then both servers at once, and remove the folder."""
+        servers, managers = self._children[:_SERVERS], self._children[_SERVERS:]
+        for child in reversed(managers):
+            child.end()
+        for child in servers:
+            child.ask_to_end()
+        for child in servers:
             child.end()
         self._children.clear()
         if hasattr(self, "client"):

@@ -35,6 +35,7 @@ class ChildProcess:
     ) -> None:
         self.name = " ".join(arguments[:2])
         self._log_path = log_path
+        self._asked = False
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves, no shell
                 [sys.executable, "-c", _START, *arguments, "--until-stdin-closes"],
@@ -73,10 +74,15 @@ class ChildProcess:
         """End it without a chance to do anything more (SIGKILL). Does not wait."""
         self._process.kill()
 
+    def ask_to_end(self) -> None:
+        """Ask it to end (SIGTERM), once. Does not wait."""
+        if not self._asked and self._process.poll() is None:
+            self._process.terminate()
+        self._asked = True
+
     def end(self, grace_seconds: float = _GRACE_SECONDS) -> int:
         """Ask it to end, and kill it if it does not. Blocks; returns the exit code."""
-        if self._process.poll() is None:
-            self._process.terminate()
+        self.ask_to_end()
         try:
             self._process.wait(grace_seconds)
         except subprocess.TimeoutExpired:
