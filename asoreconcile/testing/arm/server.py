@@ -254,7 +254,7 @@ class ArmServer(Cloud):
     def _note_graph(self, request: HttpRequest, status: int) -> None:
         """Journal a request of Microsoft Graph, as one about its group."""
         found = _GROUP.match(request.path)
-        group = found[1] if found else ""
+        group = found[1] if found else self.graph.id_of(request.path)
         at = self._clock.monotonic()
         with self._lock:
             entry = exchange(request, status=status, at=at, monitored="")

@@ -77,6 +77,14 @@ class GraphServer(Server):
         with self._lock:
             return {g.id: _whole(g) for g in self._directory.all_groups()}
 
+    def id_of(self, path: str) -> str:
+        """The id of the group whose `uniqueName` a path has; "" for none."""
+        with self._lock:
+            for group in self._directory.all_groups():
+                if f"'{group.properties['uniqueName']}'" in path:
+                    return group.id
+        return ""
+
     def seed(self, **properties: object) -> str:
         """Let there be a group, as somebody else would have made it; its id.
 
