@@ -9,7 +9,7 @@ import click
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.credentials import CredentialSource
 from asoreconcile.arm.credentials_cli import AzureCli
-from asoreconcile.azure.scope import Connection
+from asoreconcile.azure.reconcile_scope import Connection
 from asoreconcile.clock import SystemClock
 from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.controllers.settings import Settings, SettingsError, from_environment

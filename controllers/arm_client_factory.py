@@ -21,7 +21,7 @@ from asoreconcile.arm.credentials import (
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.registration import Registrations
 from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.azure.scope import Connection
+from asoreconcile.azure.reconcile_scope import Connection
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.graph.client import GraphClient

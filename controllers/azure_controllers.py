@@ -42,7 +42,7 @@ from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.runnable import RunnableGroup
 
 if TYPE_CHECKING:
-    from asoreconcile.azure.scope import (
+    from asoreconcile.azure.reconcile_scope import (
         Connection,
         ConnectionResolver,
         SharedDependencies,

@@ -42,7 +42,7 @@ from asoreconcile.redaction import know
 
 if TYPE_CHECKING:
     from asoreconcile.arm.client import ArmClient
-    from asoreconcile.azure.scope import Connection, ConnectionResolver
+    from asoreconcile.azure.reconcile_scope import Connection, ConnectionResolver
     from asoreconcile.graph.client import GraphClient
 
 _AZURE_GROUPS = ".azure.com"
@@ -79,7 +79,7 @@ class SecretHeaders(Protocol):
 
 
 class GlobalConnection:
-    """`azure.scope.ConnectionResolver` with the one credential of the settings."""
+    """A `ConnectionResolver` with the one credential of the settings."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class GlobalConnection:
         graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
         """client: None when the settings name no subscription."""
-        from asoreconcile.azure.scope import Connection, no_graph
+        from asoreconcile.azure.reconcile_scope import Connection, no_graph
 
         self._connection = (
             None
@@ -131,7 +131,7 @@ class _Kept:
 
 
 class CredentialResolver:
-    """`azure.scope.ConnectionResolver` over all scopes. Safe from any thread."""
+    """A `ConnectionResolver` over all scopes. Safe from any thread."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """What all reconciles share, put together. Loaded with the first object."""
 
 from asoreconcile.azure.default_delete import delete_resource
-from asoreconcile.azure.scope import ConnectionResolver, SharedDependencies
+from asoreconcile.azure.reconcile_scope import ConnectionResolver, SharedDependencies
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.catalogue.kinds import Catalogue
 from asoreconcile.controllers.credential_watcher import NamedCredentials

@@ -32,7 +32,7 @@ from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.runtime.sources import Watch
 
 if TYPE_CHECKING:
-    from asoreconcile.azure.scope import SharedDependencies
+    from asoreconcile.azure.reconcile_scope import SharedDependencies
     from asoreconcile.non_arm.resource import ExternalResource
 
 
@@ -108,8 +108,8 @@ class KindBuilder:
         memories: ObjectMemories,
     ) -> Reconciler:
         """Loads what talks to Azure, which a kind without objects does not need."""
+        from asoreconcile.azure.reconcile_scope import KindRuntime
         from asoreconcile.azure.reconciler import ArmReconciler
-        from asoreconcile.azure.scope import KindRuntime
 
         kind = KindRuntime(
             version=version,

@@ -110,7 +110,7 @@ class KindRegistry:
         self, arm_id: str
     ) -> Iterable[tuple[KindVersion, JsonObject]]:
         """The objects that may stand for an ARM id, or for the id of something else
-        that objects are claimed for (`azure.scope.SharedDependencies`).
+        that objects are claimed for (`azure.reconcile_scope.SharedDependencies`).
 
         Raises RetryError while a kind of the id's type is not listed yet.
         """

@@ -21,7 +21,7 @@ class Headers(Protocol):
 
 
 class NamespaceAnnotations:
-    """name -> annotations, for `azure.scope.SharedDependencies`. From any thread."""
+    """name -> annotations, for `SharedDependencies`. From any thread."""
 
     def __init__(self, headers: Headers) -> None:
         self._headers = headers

@@ -20,9 +20,9 @@ from asoreconcile.azure.decisions import IN_PROGRESS_PRIORITY
 from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads
+from asoreconcile.azure.reconcile_scope import KindRuntime, SharedDependencies
 from asoreconcile.azure.reconciler import ArmReconciler
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.azure.scope import KindRuntime, SharedDependencies
 from asoreconcile.catalogue.rules import RULES
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crds import manifest

@@ -42,12 +42,12 @@ from asoreconcile.azure.parent_writes import ParentRead
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.precheck_reads import run_prechecks
 from asoreconcile.azure.put_ledger import digest
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.resource_reads import (
     inputs_changed,
     observed_status,
     require_own,
 )
-from asoreconcile.azure.scope import ReconcileScope
 from asoreconcile.azure.validate import require_valid
 from asoreconcile.errors import RetryError
 from asoreconcile.middleware import requests

@@ -9,7 +9,7 @@ from asoreconcile.arm.error_body import NO_MESSAGE
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import Restart
 from asoreconcile.azure.decisions import LOST_SECONDS
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.inputs import inputs_of
 from asoreconcile.errors import RetryError
 from asoreconcile.log import Uncut

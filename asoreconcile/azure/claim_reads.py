@@ -4,7 +4,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.claim import ClaimFacts
 from asoreconcile.azure.identity import identify, is_from_config
 from asoreconcile.azure.owner import Owner, require_ready, waiting
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.validate import require_valid
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.objects import finalizers, owner_references, spec

@@ -1,5 +1,7 @@
 """The Ready condition: building it, and deciding which of two is shown.
 
+`patch_helper` writes it.
+
 Pure. Wire contract with ASO: one condition of type `Ready`
 with status, severity, reason, message, observedGeneration and lastTransitionTime.
 """

@@ -16,7 +16,7 @@ from asoreconcile.azure.drift_baseline import (
 )
 from asoreconcile.azure.identity import ResourceIdentity, identify
 from asoreconcile.azure.payload import payload_of
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.errors import AsoreconcileError, StoppedError

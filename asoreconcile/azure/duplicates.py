@@ -12,7 +12,7 @@ from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.azure.identity import id_of
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.policy import policy_of
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.objects import (
     JsonObject,
     annotations,

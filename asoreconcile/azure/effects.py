@@ -22,7 +22,7 @@ from asoreconcile.azure.decisions import (
     SetReady,
     UpdateMemory,
 )
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.kube.patch import apply_merge_patch
 
 

@@ -21,7 +21,7 @@ from asoreconcile.azure.decisions import (
     Succeeded,
 )
 from asoreconcile.azure.effects import apply
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.success import after_error
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import annotations

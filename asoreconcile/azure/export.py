@@ -24,7 +24,7 @@ from asoreconcile.azure.export_plan import (
 )
 from asoreconcile.azure.export_targets import destinations
 from asoreconcile.azure.export_writer import write
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.reserved import is_reserved
 from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError

@@ -8,7 +8,7 @@ from asoreconcile.azure.export_plan import (
     manifest,
     refused,
 )
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.errors import RetryError
 from asoreconcile.kube.errors import (
     AlreadyExistsError,

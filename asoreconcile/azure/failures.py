@@ -8,7 +8,7 @@ from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm_errors import read_failed, unreachable
 from asoreconcile.azure.failure_report import FailureFacts, has_no_way_in
 from asoreconcile.azure.owner import owner_target
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError

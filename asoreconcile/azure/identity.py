@@ -11,7 +11,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
 from asoreconcile.azure.owner import Owner, resolve_owner
-from asoreconcile.azure.scope import ReconcileScope, SharedDependencies
+from asoreconcile.azure.reconcile_scope import ReconcileScope, SharedDependencies
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.catalogue.paths import PathError

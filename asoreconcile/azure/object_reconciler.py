@@ -27,7 +27,11 @@ from asoreconcile.azure.failure_report import after_failure, shown
 from asoreconcile.azure.failures import facts_of_failure, failure_of
 from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
 from asoreconcile.azure.read_set import ReadSet
-from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
+from asoreconcile.azure.reconcile_scope import (
+    KindRuntime,
+    ReconcileScope,
+    SharedDependencies,
+)
 from asoreconcile.azure.unreadable import report_unreadable
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.catalogue.conversion import KindConversionError

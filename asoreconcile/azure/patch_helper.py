@@ -191,7 +191,7 @@ class PatchHelper:
         self._is_live = True
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
-        """Offer the working status a Ready condition; written by `commit_status`.
+        """Offer the working status a Ready condition; written by `commit`.
 
         Secrets that are known are hidden in its message: everybody may read it.
         """

@@ -1,7 +1,7 @@
 """The body that a resource would be PUT with now: the spec, resolved and modified."""
 
 from asoreconcile.azure.identity import ResourceIdentity
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.middleware.requests import ModifyPayload

@@ -14,7 +14,7 @@ from asoreconcile.azure.prechecks import (
     fresh_owner,
     owner_absent,
 )
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.middleware.extension_points import PRE_RECONCILE, PRE_RECONCILE_OWNER
 from asoreconcile.middleware.requests import PreReconcile, PreReconcileOwner

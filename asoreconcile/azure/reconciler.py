@@ -11,7 +11,11 @@ from asoreconcile.azure.decisions import ReconcileOutcome, Stop
 from asoreconcile.azure.execute import execute
 from asoreconcile.azure.object_reconciler import ObjectReader, ObjectReconciler
 from asoreconcile.azure.plan import plan
-from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
+from asoreconcile.azure.reconcile_scope import (
+    KindRuntime,
+    ReconcileScope,
+    SharedDependencies,
+)
 from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.objects import annotations
 from asoreconcile.runtime.reconciler import Request, Result

@@ -2,7 +2,7 @@
 
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.conditions import ReadyCondition, merge_ready
-from asoreconcile.azure.scope import KindRuntime, SharedDependencies
+from asoreconcile.azure.reconcile_scope import KindRuntime, SharedDependencies
 from asoreconcile.cache.unreadable import REASON
 from asoreconcile.kube.errors import InvalidError, NotFoundError
 from asoreconcile.kube.patch import merge_patch

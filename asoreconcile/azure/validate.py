@@ -6,7 +6,7 @@ write; without them the object shows what is wrong with it. What it exports is j
 """
 
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.validation import rule_problems
 
 # A person mends a few at a time, and a condition is stored with every object.

@@ -24,7 +24,7 @@ from asoreconcile.azure.duplicates import holder, require_sole
 from asoreconcile.azure.export_plan import merged
 from asoreconcile.azure.export_writer import write
 from asoreconcile.azure.external_deletion import RECREATED
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.entra.decisions import (
     LOOK_SECONDS,
     Ask,

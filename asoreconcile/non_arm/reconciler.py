@@ -19,7 +19,11 @@ from asoreconcile.azure.decisions import (
 )
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.object_reconciler import ObjectReader, ObjectReconciler
-from asoreconcile.azure.scope import KindRuntime, ReconcileScope, SharedDependencies
+from asoreconcile.azure.reconcile_scope import (
+    KindRuntime,
+    ReconcileScope,
+    SharedDependencies,
+)
 from asoreconcile.azure.validate import require_valid
 from asoreconcile.non_arm import plan
 from asoreconcile.non_arm.plan import Step

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from asoreconcile.azure.decisions import ReconcileOutcome
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.objects import ObjectKey
 
 

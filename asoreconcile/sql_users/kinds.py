@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from asoreconcile import tls
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.objects import spec

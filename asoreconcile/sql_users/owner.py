@@ -1,7 +1,7 @@
 """Where the server of a user is: from its owner, or the owner's owner."""
 
 from asoreconcile.azure.owner import owner_target, waiting
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.kinds import Catalogue
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.objects import (

@@ -15,7 +15,7 @@ from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.duplicates import REASON as ALREADY_MANAGED
-from asoreconcile.azure.scope import ReconcileScope
+from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.fencing import Fence
 from asoreconcile.objects import JsonObject, ObjectKey, metadata, spec, uid_of

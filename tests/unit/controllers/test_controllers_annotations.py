@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from asoreconcile.azure.annotations import OWN_PREFIX
-from asoreconcile.azure.lro_store import _annotation
+from asoreconcile.azure.extension_operations import _annotation
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = (ROOT / "deploy" / "README.md").read_text()
@@ -28,7 +28,9 @@ def in_code():
                 if isinstance(node.right, ast.Constant):
                     found.add(OWN_PREFIX + node.right.value)
                 else:
-                    assert path.name == "lro_store.py", f"{path}: what is it called?"
+                    assert path.name == "extension_operations.py", (
+                        f"{path}: what is it called?"
+                    )
                     found.add(OPERATIONS)
     return found
 

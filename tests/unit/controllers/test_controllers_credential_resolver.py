@@ -13,7 +13,7 @@ from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.arm.credentials_secret import SecretRules
 from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
 from asoreconcile.azure.memory import ObjectMemories
-from asoreconcile.azure.scope import Connection
+from asoreconcile.azure.reconcile_scope import Connection
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.controllers.credential_resolver import (

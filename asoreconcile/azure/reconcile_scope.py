@@ -16,7 +16,7 @@ from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.azure.lro_store import AnnotationLroStore
+from asoreconcile.azure.extension_operations import AnnotationLroStore
 from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
