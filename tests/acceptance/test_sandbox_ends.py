@@ -14,7 +14,15 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import NAMESPACES
 
-_START = "from asoreconcile.cmd.asoreconcile import main; main()"
+# A suite that runs in the background of a shell, or under nohup, ignores these signals,
+# and would hand that down.
+_START = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+from asoreconcile.cmd.asoreconcile import main
+main()
+"""
 
 
 # Three processes end one after the other; half a minute is not enough on a machine that is
