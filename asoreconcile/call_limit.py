@@ -223,7 +223,9 @@ class _Limited(RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self._call.is_over:
             raise TimeoutError(self._call.explain())
-        self._sock.settimeout(self._call.within(self._inactivity_seconds))
+        seconds = self._call.within(self._inactivity_seconds)
+        if seconds != self._sock.gettimeout():  # to set it is a system call
+            self._sock.settimeout(seconds)
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
