@@ -5,7 +5,7 @@ from asoreconcile.controllers.discovery import discover
 from asoreconcile.controllers.kind_registry import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.objects import JsonObject, ObjectKey, key_of
 
@@ -28,5 +28,14 @@ def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
             found.append(client.get(NAMESPACES, ObjectKey("", namespace)))
             found += client.list_all(Selection(CONFIG_MAPS, namespace=namespace))
         return found
+    finally:
+        client.close()
+
+
+def secret_in_cluster(key: ObjectKey, kubeconfig: str | None = None) -> JsonObject:
+    """One Secret. Blocking. Raises as `azure_objects`."""
+    client = KubeClient(load(kubeconfig), user_agent="asoctl")
+    try:
+        return client.get(SECRETS, key)
     finally:
         client.close()

@@ -19,6 +19,7 @@ from asoreconcile.cmd import sharedoptions
 from asoreconcile.cmd.azure_login import signed_in
 from asoreconcile.cmd.cluster_objects import azure_objects
 from asoreconcile.cmd.import_progress import LONG_SECONDS
+from asoreconcile.cmd.plan_sources import plan_sources
 from asoreconcile.cmd.resolve_file import answers_in
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.external_rendering import outside_plans
@@ -53,8 +54,10 @@ def plan(
 
     Each resource is read, and what its extensions look at; nothing is written. A change
     is shown by field with the rule that makes it one; json has the whole bodies, too.
-    Values of Secrets are neither read nor compared. What Azure never shows, such as
-    passwords, is not compared either, and said. Signs in as `asoctl import
+    Values of Secrets are neither read nor compared, but for the password of a
+    database server's administrator: for a user of a database plan signs in with it, and
+    shows statements. What Azure never shows, such as passwords, is not compared either,
+    and said. Signs in as `asoctl import
     azure-resource` does, whatever credential the operator takes for an object.
 
     \b
@@ -76,7 +79,7 @@ def plan(
             answers=answers_in(resolve),
             subscription_id=subscription,
         )
-        changes = _changes(objects, resolution, subscription)
+        changes = _changes(objects, resolution, subscription, in_cluster=cluster)
     except (NotInCatalogueError, UnknownVersionError, ManifestError) as error:
         raise click.UsageError(str(error)) from error
     except AsoreconcileError as error:
@@ -89,29 +92,35 @@ def plan(
 
 
 def _changes(
-    objects: Sequence[JsonObject], resolution: Resolution, subscription: str
+    objects: Sequence[JsonObject],
+    resolution: Resolution,
+    subscription: str,
+    *,
+    in_cluster: bool,
 ) -> list[PlannedChange]:
     clock = SystemClock()
     extensions = Extensions.compose(
         builtin_sets(), kinds=[kind.group_kind for kind in builtin().kinds()]
     )
     with signed_in() as connection:
-        planner = Planner(
-            catalogue=builtin(),
-            objects=tuple(objects),
-            resolution=resolution,
-            reads=PatientReads(
-                connection.client,
-                clock=clock,
-                stop=threading.Event(),
-                on_wait=_say_wait,
-            ),
-            extensions=extensions,
-            clock=clock,
-            subscription_id=subscription,
-            outside=outside_plans(connection.graph, clock),
+        reads = PatientReads(
+            connection.client, clock=clock, stop=threading.Event(), on_wait=_say_wait
         )
-        return [*planner.changes()]
+        sources = plan_sources(
+            objects, resolution, reads, connection.client.token, in_cluster=in_cluster
+        )
+        with outside_plans(connection.graph, sources, clock) as outside:
+            planner = Planner(
+                catalogue=builtin(),
+                objects=tuple(objects),
+                resolution=resolution,
+                reads=reads,
+                extensions=extensions,
+                clock=clock,
+                subscription_id=subscription,
+                outside=outside,
+            )
+            return [*planner.changes()]
 
 
 def _say_wait(seconds: float, why: str) -> None:
@@ -145,6 +154,8 @@ def _print(changes: Sequence[PlannedChange], output: str) -> None:
             click.echo(f"{'':14}    {change.why}")
         for field in change.changes:
             click.echo(f"{'':14}    {_shown(field)}")
+        for statement in change.statements:
+            click.echo(f"{'':14}    {statement}")
         if change.write_only:
             paths = ", ".join(change.write_only)
             click.echo(f"{'':14}    not compared, as Azure never shows it: {paths}")

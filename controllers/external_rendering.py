@@ -2,7 +2,8 @@
 kind.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 from asoreconcile.azure.change_plan import OutsidePlan
@@ -12,6 +13,8 @@ from asoreconcile.entra.planning import GroupPlanner
 from asoreconcile.entra.rendering import described_group
 from asoreconcile.graph.client import GraphClient
 from asoreconcile.objects import GroupKind
+from asoreconcile.sql_users.kinds import user_planners
+from asoreconcile.sql_users.planning import PlanSources
 from asoreconcile.sql_users.rendering import DIALECTS, rendered_user
 
 DESCRIBED: Mapping[GroupKind, DescribeOutside] = {
@@ -20,9 +23,13 @@ DESCRIBED: Mapping[GroupKind, DescribeOutside] = {
 }
 
 
+@contextmanager
 def outside_plans(
-    graph: Callable[[], GraphClient], clock: Clock
-) -> Mapping[GroupKind, OutsidePlan]:
-    """Who plans for kinds without ARM. graph: reads Entra."""
+    graph: Callable[[], GraphClient], users: PlanSources, clock: Clock
+) -> Iterator[Mapping[GroupKind, OutsidePlan]]:
+    """Who plans for kinds without ARM. graph: reads Entra. users: finds what users of
+    databases name. What they have opened is closed at the end.
+    """
     groups = GroupPlanner(graph, clock)
-    return {GroupKind("entra.azure.com", "SecurityGroup"): groups}
+    with user_planners(users, clock) as planners:
+        yield {GroupKind("entra.azure.com", "SecurityGroup"): groups, **planners}

@@ -56,7 +56,8 @@ class PlannedChange:
     why: for everything but an update, in words. owner: whom the resource hangs off,
     `Kind namespace/name` or an ARM id. write_only: paths that Azure never shows, so
     that they were not compared. sent: the body of the PUT; found: what Azure has; both
-    without secrets, None where they are not known.
+    without secrets, None where they are not known. statements: what a server of a
+    database would be told, without secrets.
     """
 
     kind: GroupKind
@@ -69,6 +70,7 @@ class PlannedChange:
     why: str = ""
     changes: tuple[FieldChange, ...] = ()
     write_only: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
     sent: JsonObject | None = attrs.field(default=None, repr=False)
     found: JsonObject | None = attrs.field(default=None, repr=False)
 
@@ -85,6 +87,7 @@ class PlannedChange:
             "why": self.why,
             "changes": [attrs.asdict(change) for change in self.changes],
             "writeOnly": [*self.write_only],
+            "statements": [*self.statements],
             "sent": self.sent,
             "found": self.found,
         }

@@ -60,6 +60,7 @@ class AzureSql:
     name: ClassVar[str] = "Azure SQL"
     port: ClassVar[int] = 1433
     renames: ClassVar[bool] = False
+    read_only: ClassVar[str] = ""
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
         """Its name in the database."""
@@ -125,6 +126,14 @@ class AzureSql:
     ) -> Sequence[Statement]:
         """What is to be said still, but for the password, which cannot be read."""
         return self._memberships(wanted, facts)
+
+    def unread(
+        self,
+        wanted: DatabaseUser,  # noqa: ARG002
+        facts: DatabaseUserFacts,  # noqa: ARG002
+    ) -> Sequence[str]:
+        """The password."""
+        return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """What it owns stays its own."""

@@ -14,11 +14,13 @@ class Dialect(Protocol):
     `facts`, which ask a session, is pure.
 
     name: for texts. port: the server's. renames: whether a user may get another name.
+    read_only: what has a session refuse to write; "" where nothing does.
     """
 
     name: ClassVar[str]
     port: ClassVar[int]
     renames: ClassVar[bool]
+    read_only: ClassVar[str]
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:
         """Which user a spec is for. name: the Azure name."""
@@ -43,6 +45,11 @@ class Dialect(Protocol):
 
     def differences(self, wanted: Any, facts: Any) -> Sequence[Statement]:
         """Those that are needed still, but for the password."""
+
+    def unread(self, wanted: Any, facts: Any) -> Sequence[str]:
+        """Paths of the spec of which nobody can read whether the user has them; they
+        are said each time.
+        """
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """The statements that give the user its new name, without losing what it may

@@ -1,23 +1,26 @@
 """The three kinds of users put together: dialect, driver, and how to sign in."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any
 
 from asoreconcile import tls
-from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
-from asoreconcile.objects import spec
+from asoreconcile.objects import GroupKind, spec
 from asoreconcile.sql_users.azure_sql import AzureSql
+from asoreconcile.sql_users.lookups import UserLookups
 from asoreconcile.sql_users.mysql import MySql
 from asoreconcile.sql_users.owner import database_of, server_of
+from asoreconcile.sql_users.planning import PlanSources, UserPlanner
 from asoreconcile.sql_users.postgresql import PostgreSql
 from asoreconcile.sql_users.quoting import unusable
 from asoreconcile.sql_users.resource import DatabaseUsers
 from asoreconcile.sql_users.server import DatabaseServer, Session, SignIn
 from asoreconcile.sql_users.sessions import Sessions
+from asoreconcile.sql_users.user_kind import UserKind
 
 _POSTGRESQL_DATABASE = "postgres"
 _MYSQL_DATABASE = "mysql"
@@ -37,10 +40,8 @@ MakeContext = Callable[[], ssl.SSLContext]
 """Makes what servers are verified by; called once, when it is needed."""
 
 
-def postgresql_users(
-    *, clock: Clock, fence: Fence | None = None, trust: MakeContext = tls.client_context
-) -> DatabaseUsers:
-    """Users of PostgreSQL. trust: what servers are verified by."""
+def postgresql_kind(trust: MakeContext = tls.client_context) -> UserKind:
+    """PostgreSQL. trust: what servers are verified by."""
 
     def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
         from asoreconcile.sql_users.drivers import postgresql
@@ -48,15 +49,47 @@ def postgresql_users(
         return postgresql.connect(server, sign_in, context())
 
     context = cache(trust)
-    return DatabaseUsers(
-        PostgreSql(),
-        Sessions(connect, clock=clock),
-        find_server=partial(
-            server_of, port=PostgreSql.port, database=_POSTGRESQL_DATABASE
-        ),
-        find_sign_in=_by_password,
-        fence=fence,
-    )
+    dialect = PostgreSql()
+    find = partial(server_of, port=dialect.port, database=_POSTGRESQL_DATABASE)
+    return UserKind(dialect, connect, find, _by_password)
+
+
+def mysql_kind(
+    trust: MakeContext = tls.client_context,
+    scope_of: Callable[[DatabaseServer], str] | None = None,
+) -> UserKind:
+    """scope_of: whom a token for a server is meant for; by default by its cloud."""
+
+    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
+        from asoreconcile.sql_users.drivers import mysql
+
+        return mysql.connect(server, sign_in, context())
+
+    context = cache(trust)
+    dialect = MySql()
+    find = partial(server_of, port=dialect.port, database=_MYSQL_DATABASE)
+    sign_in = partial(_by_password_or_token, scope_of=scope_of or entra_scope)
+    return UserKind(dialect, connect, find, sign_in)
+
+
+def azure_sql_kind() -> UserKind:
+    """Its driver trusts the authorities of SSL_CERT_FILE, else the system's."""
+
+    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
+        from asoreconcile.sql_users.drivers import azure_sql
+
+        return azure_sql.connect(server, sign_in)
+
+    dialect = AzureSql()
+    find = partial(database_of, port=dialect.port)
+    return UserKind(dialect, connect, find, _by_password)
+
+
+def postgresql_users(
+    *, clock: Clock, fence: Fence | None = None, trust: MakeContext = tls.client_context
+) -> DatabaseUsers:
+    """Users of PostgreSQL. trust: what servers are verified by."""
+    return _users(postgresql_kind(trust), clock, fence)
 
 
 def mysql_users(
@@ -67,37 +100,34 @@ def mysql_users(
     scope_of: Callable[[DatabaseServer], str] | None = None,
 ) -> DatabaseUsers:
     """scope_of: whom a token for a server is meant for; by default by its cloud."""
-
-    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
-        from asoreconcile.sql_users.drivers import mysql
-
-        return mysql.connect(server, sign_in, context())
-
-    context = cache(trust)
-    return DatabaseUsers(
-        MySql(),
-        Sessions(connect, clock=clock),
-        find_server=partial(server_of, port=MySql.port, database=_MYSQL_DATABASE),
-        find_sign_in=partial(_by_password_or_token, scope_of=scope_of or entra_scope),
-        fence=fence,
-    )
+    return _users(mysql_kind(trust, scope_of), clock, fence)
 
 
 def azure_sql_users(*, clock: Clock, fence: Fence | None = None) -> DatabaseUsers:
     """Users of Azure SQL. fence: asked before each write."""
+    return _users(azure_sql_kind(), clock, fence)
 
-    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
-        from asoreconcile.sql_users.drivers import azure_sql
 
-        return azure_sql.connect(server, sign_in)
+@contextmanager
+def user_planners(
+    sources: PlanSources, clock: Clock
+) -> Iterator[Mapping[GroupKind, UserPlanner]]:
+    """Who plans for users, by kind; their connections are closed at the end."""
+    with ExitStack() as opened:
+        planners: dict[GroupKind, UserPlanner] = {}
+        for group_kind, kind in {
+            GroupKind("dbformysql.azure.com", "User"): mysql_kind(),
+            GroupKind("dbforpostgresql.azure.com", "User"): postgresql_kind(),
+            GroupKind("sql.azure.com", "User"): azure_sql_kind(),
+        }.items():
+            sessions = Sessions(kind.connect, clock=clock)
+            opened.callback(sessions.close)
+            planners[group_kind] = UserPlanner(kind, sessions, sources)
+        yield planners
 
-    return DatabaseUsers(
-        AzureSql(),
-        Sessions(connect, clock=clock),
-        find_server=partial(database_of, port=AzureSql.port),
-        find_sign_in=_by_password,
-        fence=fence,
-    )
+
+def _users(kind: UserKind, clock: Clock, fence: Fence | None) -> DatabaseUsers:
+    return DatabaseUsers(kind, Sessions(kind.connect, clock=clock), fence=fence)
 
 
 def entra_scope(server: DatabaseServer) -> str:
@@ -113,33 +143,27 @@ def entra_scope(server: DatabaseServer) -> str:
     )
 
 
-def _by_password(scope: ReconcileScope, server: DatabaseServer) -> SignIn:  # noqa: ARG001
-    local: dict[str, Any] = spec(scope.obj).get("localUser") or {}
+def _by_password(lookups: UserLookups, server: DatabaseServer) -> SignIn:  # noqa: ARG001
+    local: dict[str, Any] = spec(lookups.obj).get("localUser") or {}
     reference = local.get("serverAdminPassword")
     if not reference:
         raise unusable("spec.localUser.serverAdminPassword is missing: name a Secret")
-    return SignIn(_administrator(local), scope.references.secret(reference))
+    return SignIn(_administrator(local), lookups.secret(reference))
 
 
 def _by_password_or_token(
-    scope: ReconcileScope,
+    lookups: UserLookups,
     server: DatabaseServer,
     *,
     scope_of: Callable[[DatabaseServer], str],
 ) -> SignIn:
-    content = spec(scope.obj)
+    content = spec(lookups.obj)
     local = content.get("localUser") or {}
     if local.get("serverAdminPassword"):
-        return _by_password(scope, server)
+        return _by_password(lookups, server)
     user = _administrator(content.get("aadUser") or local)
-    audience = scope_of(server)
-    connection = scope.connection
-    return SignIn(
-        user,
-        connection.client.token(audience),
-        is_token=True,
-        holder=f"{connection.source} {connection.content}",
-    )
+    token, holder = lookups.token(scope_of(server))
+    return SignIn(user, token, is_token=True, holder=holder)
 
 
 def _administrator(given: dict[str, Any]) -> str:

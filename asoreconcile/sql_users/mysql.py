@@ -85,6 +85,7 @@ class MySql:
     name: ClassVar[str] = "MySQL"
     port: ClassVar[int] = 3306
     renames: ClassVar[bool] = False
+    read_only: ClassVar[str] = "SET SESSION TRANSACTION READ ONLY"
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:
         """Name and host; of a user of Entra ID the alias."""
@@ -174,12 +175,25 @@ class MySql:
 
     def differences(self, wanted: Account, facts: AccountFacts) -> Sequence[Statement]:
         """What is to be said still, but for the password, which cannot be read."""
-        return [
-            statement
-            for statement in self._grants(wanted, facts)
-            # Whether that is all there is nobody can read: it is said each time.
-            if not statement.sql.startswith(f"GRANT {_ALL} ")
-        ]
+        given = {
+            place: (names - {_ALL}) | _held(facts, place)
+            if self._has_some_of_all(wanted, facts, place)
+            else names
+            for place, names in wanted.privileges.items()
+        }
+        return self._grants(attrs.evolve(wanted, privileges=given), facts)
+
+    def unread(self, wanted: Account, facts: AccountFacts) -> Sequence[str]:
+        """The password, and whether ALL of a place is there: the server lists what
+        there is, and not whether that is all.
+        """
+        secret = () if wanted.entra else ("localUser.password",)
+        places = (
+            f"databasePrivileges.{place}" if place else "privileges"
+            for place in sorted(wanted.privileges)
+            if self._has_some_of_all(wanted, facts, place)
+        )
+        return (*secret, *places)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """Another host of the same name: privileges stay."""
@@ -191,6 +205,11 @@ class MySql:
         """At its host alone."""
         account = mysql_account(identity["name"], identity["host"])
         return (Statement.of(f"DROP USER IF EXISTS {account}"),)
+
+    def _has_some_of_all(
+        self, wanted: Account, facts: AccountFacts, place: str
+    ) -> bool:
+        return _ALL in wanted.privileges[place] and bool(_held(facts, place))
 
     def _grants(self, wanted: Account, facts: AccountFacts | None) -> list[Statement]:
         account = mysql_account(wanted.name, wanted.host)
@@ -217,6 +236,11 @@ class MySql:
                         Statement.of(f"GRANT {_GRANT_OPTION} ON {on} TO {account}")
                     )
         return said
+
+
+def _held(facts: AccountFacts, place: str) -> frozenset[str]:
+    """What an account may do there; the right to give it on aside."""
+    return facts.privileges.get(place, frozenset()) - {_GRANT_OPTION}
 
 
 def privilege(stated: str) -> str:

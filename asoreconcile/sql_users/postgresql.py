@@ -70,6 +70,7 @@ class PostgreSql:
     name: ClassVar[str] = "PostgreSQL"
     port: ClassVar[int] = 5432
     renames: ClassVar[bool] = True
+    read_only: ClassVar[str] = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
         """Its name in the server."""
@@ -139,6 +140,10 @@ class PostgreSql:
             if on != facts.options[name]
         ]
         return (*options, *self._memberships(wanted, facts))
+
+    def unread(self, wanted: Role, facts: RoleFacts) -> Sequence[str]:  # noqa: ARG002
+        """The password."""
+        return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """What the role owns, and is a member of, stays its own."""

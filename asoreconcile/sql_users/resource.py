@@ -6,7 +6,7 @@ taken for done.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,19 +19,23 @@ from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.names import azure_name
 from asoreconcile.fencing import Fence
 from asoreconcile.objects import JsonObject, ObjectKey, metadata, spec, uid_of
-from asoreconcile.sql_users.dialect import Dialect
 from asoreconcile.sql_users.failures import condition_of
+from asoreconcile.sql_users.lookups import of_reconcile
 from asoreconcile.sql_users.quoting import unusable
 from asoreconcile.sql_users.server import DatabaseServer, ServerError, Session, SignIn
 from asoreconcile.sql_users.sessions import Sessions
 from asoreconcile.sql_users.statement import Statement
-from asoreconcile.sql_users.user import UserIdentity, made_by, noted
+from asoreconcile.sql_users.taking_over import (
+    require_free,
+    require_kept,
+    require_other,
+    require_ours,
+)
+from asoreconcile.sql_users.user import UserIdentity, made_by, noted, shown_user
+from asoreconcile.sql_users.user_kind import UserKind
 
 _LEFT = "NotDeletedInDatabase"
 _SHOWN = 3
-
-FindServer = Callable[[ReconcileScope], DatabaseServer]
-FindSignIn = Callable[[ReconcileScope, DatabaseServer], SignIn]
 
 
 class DatabaseUsers:
@@ -39,35 +43,34 @@ class DatabaseUsers:
 
     def __init__(
         self,
-        dialect: Dialect,
+        kind: UserKind,
         sessions: Sessions,
         *,
-        find_server: FindServer,
-        find_sign_in: FindSignIn,
         fence: Fence | None = None,
     ) -> None:
         """fence: asked before each statement that changes anything."""
-        self._dialect = dialect
+        self._dialect = kind.dialect
         self._sessions = sessions
-        self._find_server = find_server
-        self._find_sign_in = find_sign_in
+        self._find_server = kind.find_server
+        self._find_sign_in = kind.find_sign_in
         self._fence = fence
         self._managers = _Managers()
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Make the user, or bring it in line; read it again to know that it is."""
-        dialect, server = self._dialect, self._find_server(scope)
+        dialect, lookups = self._dialect, of_reconcile(scope)
+        server = self._find_server(lookups)
         name = azure_name(scope.version, scope.obj)
         wanted = dialect.wanted(name, spec(scope.obj), password=_password(scope))
         now: UserIdentity = wanted.identity
         former = made_by(scope.obj, now) or now
-        sign_in = self._find_sign_in(scope, server)
-        self._require_other(now, sign_in)
-        self._require_kept(former, now)
+        sign_in = self._find_sign_in(lookups, server)
+        require_other(dialect, now, sign_in)
+        require_kept(dialect, former, now)
         self._managers.require_sole(scope, (server, tuple(sorted(now.items()))))
         with self._session(scope, server, sign_in) as session:
             facts = dialect.facts(session, now)
-            self._require_ours(now, facts)
+            require_ours(dialect, now, facts)
             is_new = facts is None
             if former != now:
                 facts = self._renamed(scope, session, former, now, facts)
@@ -77,18 +80,21 @@ class DatabaseUsers:
             self._say(session, dialect.changes(wanted, facts))
             self._require_done(session, wanted)
         if is_new and former == now:
-            scope.event("Normal", "UserCreated", f"Created user {_shown(now)}")
+            scope.event("Normal", "UserCreated", f"Created user {shown_user(now)}")
         return Succeeded()
 
     def observe(self, scope: ReconcileScope) -> None:
         """Raises ConditionError where the server has no such user."""
-        server = self._find_server(scope)
+        lookups = of_reconcile(scope)
+        server = self._find_server(lookups)
         name = azure_name(scope.version, scope.obj)
         now = self._dialect.identity(name, spec(scope.obj))
-        with self._session(scope, server, self._find_sign_in(scope, server)) as session:
+        with self._session(
+            scope, server, self._find_sign_in(lookups, server)
+        ) as session:
             if self._dialect.facts(session, now) is None:
                 raise ConditionError(
-                    f"server {server} has no user {_shown(now)}, and the policy "
+                    f"server {server} has no user {shown_user(now)}, and the policy "
                     f"{RECONCILE_POLICY} is skip: create it, or change the policy",
                     reason="AzureResourceNotFound",
                 )
@@ -100,8 +106,9 @@ class DatabaseUsers:
         made = made_by(scope.obj, dialect.identity(name, spec(scope.obj)))
         if made is None:
             return Succeeded()  # it has made none
-        server = self._find_server(scope)
-        sign_in = self._find_sign_in(scope, server)
+        lookups = of_reconcile(scope)
+        server = self._find_server(lookups)
+        sign_in = self._find_sign_in(lookups, server)
         if self._managers.older(scope, (server, tuple(sorted(made.items())))):
             return self._leave(scope, made, "an older object manages it")
         with self._session(scope, server, sign_in) as session:
@@ -114,7 +121,7 @@ class DatabaseUsers:
             if refusal:
                 return self._leave(scope, made, refusal)
             self._say(session, dialect.drop(made))
-        scope.event("Normal", "UserDropped", f"Dropped user {_shown(made)}")
+        scope.event("Normal", "UserDropped", f"Dropped user {shown_user(made)}")
         return Succeeded()
 
     def forget(self, key: ObjectKey) -> None:
@@ -162,21 +169,19 @@ class DatabaseUsers:
         before = dialect.facts(session, former)
         if before is None:
             return facts  # renamed already, or gone
-        if facts is not None:
-            raise unusable(
-                f"user {_shown(former)} cannot become {_shown(now)}, which the server "
-                "has already: drop one of them by hand, or change the name back"
-            )
-        self._require_ours(former, before)
+        require_free(former, now, facts)
+        require_ours(dialect, former, before)
         self._say(session, dialect.rename(former, now))
         scope.event(
-            "Normal", "UserRenamed", f"Renamed user {_shown(former)} to {_shown(now)}"
+            "Normal",
+            "UserRenamed",
+            f"Renamed user {shown_user(former)} to {shown_user(now)}",
         )
         return dialect.facts(session, now)
 
     def _require_done(self, session: Session, wanted: Any) -> None:
         facts = self._dialect.facts(session, wanted.identity)
-        who = _shown(wanted.identity)
+        who = shown_user(wanted.identity)
         if facts is None:
             raise ConditionError(
                 f"user {who} is gone again: somebody else drops it",
@@ -192,34 +197,10 @@ class DatabaseUsers:
                 retry=RetryClass.VERY_SLOW,
             )
 
-    def _require_ours(self, identity: UserIdentity, facts: Any | None) -> None:
-        refusal = self._dialect.refusal(identity, facts)
-        if refusal:
-            raise unusable(
-                f"user {_shown(identity)} is not taken over: {refusal}; choose another "
-                "azureName"
-            )
-
-    def _require_other(self, identity: UserIdentity, sign_in: SignIn) -> None:
-        if self._dialect.is_user(identity, sign_in.user):
-            raise unusable(
-                f"user {_shown(identity)} is the administrator that the operator signs "
-                "in as: it is not taken over; choose another azureName"
-            )
-
-    def _require_kept(self, former: UserIdentity, now: UserIdentity) -> None:
-        """Where webhooks do not run, the rule that they enforce."""
-        if former["name"] != now["name"] and not self._dialect.renames:
-            raise unusable(
-                f"spec.azureName cannot change from {former['name']!r} to "
-                f"{now['name']!r}: change it back, or delete the object and create it "
-                "anew"
-            )
-
     def _leave(
         self, scope: ReconcileScope, identity: UserIdentity, why: str
     ) -> ReconcileOutcome:
-        scope.event("Warning", _LEFT, f"User {_shown(identity)} is left: {why}")
+        scope.event("Warning", _LEFT, f"User {shown_user(identity)} is left: {why}")
         return Succeeded()
 
 
@@ -250,7 +231,7 @@ class _Managers:
         older = self.older(scope, place)
         if older is not None:
             raise ConditionError(
-                f"user {_shown(dict(place[1]))} of server {place[0]} is managed by "
+                f"user {shown_user(dict(place[1]))} of server {place[0]} is managed by "
                 f"{older}, which is older: delete one of the two",
                 reason=ALREADY_MANAGED,
             )
@@ -293,8 +274,3 @@ def _password(scope: ReconcileScope) -> str:
             "empty: a user needs a password"
         )
     return password
-
-
-def _shown(identity: UserIdentity) -> str:
-    host = identity.get("host")
-    return f"{identity['name']}@{host}" if host else identity["name"]

@@ -38,3 +38,9 @@ def made_by(obj: JsonObject, now: UserIdentity) -> UserIdentity | None:
             return {key: str(value) for key, value in said.items()}
     build = labels(obj).get(LAST_RECONCILED_VERSION, "")
     return None if build.startswith(_OURS) else now
+
+
+def shown_user(identity: UserIdentity) -> str:
+    """As people write it: `name`, or `name@host`."""
+    host = identity.get("host")
+    return f"{identity['name']}@{host}" if host else identity["name"]

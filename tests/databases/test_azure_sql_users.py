@@ -3,12 +3,17 @@
 No server of it can be had here: what it answers is Microsoft's documentation's word.
 """
 
+import json
+
 import pytest
 import servers
+import yaml
+from click.testing import CliRunner
 from conftest import DatabaseWorld
 from tds_double import TdsDouble
 
 from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.cmd.asoctl import main
 from asoreconcile.objects import GroupKind, key_of
 from asoreconcile.sql_users.kinds import azure_sql_users
 from asoreconcile.testing.throwaway_certificates import certificate_authority
@@ -151,3 +156,50 @@ def test_a_server_that_cannot_be_verified_gets_no_sign_in(world, tmp_path, monke
     world.apply(user)
     assert world.reason(user)[0] == "ServerNotVerified"
     assert world.server.databases == []
+
+
+def owned(kind, name, owner, **more):
+    return {
+        "apiVersion": "sql.azure.com/v20250101",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {"owner": {"name": owner}, "location": "westeurope"},
+        **more,
+    }
+
+
+def planned(world, **spec):
+    """What `asoctl plan` says of a user; the double knows each statement."""
+    host = f"localhost:{world.server.port}"
+    passwords = {"user": "it's", "admin": servers.ADMIN_PASSWORD}
+    objects = [
+        owned("Server", "sql", "rg", status={"fullyQualifiedDomainName": host}),
+        owned("ServersDatabase", "shop", "sql"),
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "passwords"},
+            "stringData": passwords,
+        },
+        sql_user(world, **spec),
+    ]
+    text = yaml.safe_dump_all(objects)
+    done = CliRunner().invoke(main, ["plan", "-f", "-", "-o", "json"], input=text)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_plan_reads_the_database_and_says_nothing_to_it(world):
+    change = planned(world, roles=["db_datareader"])
+    assert (change["action"], world.server.statements) == ("create", []), change
+    assert change["statements"] == [
+        "CREATE USER [app] WITH PASSWORD = '***'",
+        "ALTER ROLE [db_datareader] ADD MEMBER [app]",
+    ]
+    world.settled(sql_user(world, roles=["db_datareader"]))
+    said = [*world.server.statements]
+    assert planned(world, roles=["db_datareader"])["action"] == "no change"
+    assert planned(world)["statements"] == [
+        "ALTER USER [app] WITH PASSWORD = '***'",
+        "ALTER ROLE [db_datareader] DROP MEMBER [app]",
+    ]
+    assert world.server.statements == said
