@@ -91,7 +91,7 @@ class MySqlCatalogue:
         }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def postgresql_catalogue(postgresql_server):
     catalogue = PostgreSqlCatalogue(postgresql_server)
     text = "E'" + PASSWORD.replace("\\", "\\\\").replace("'", "''") + "'"
@@ -106,7 +106,7 @@ def postgresql_catalogue(postgresql_server):
     return catalogue
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def mysql_catalogue(mariadb_server):
     catalogue = MySqlCatalogue(mariadb_server)
     text = pymysql.converters.escape_string(PASSWORD)
