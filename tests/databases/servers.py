@@ -122,22 +122,23 @@ def _free_port():
         return one.getsockname()[1]
 
 
-def _await(port, process, log):
+def _await(port, process, log, ready):
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
             raise AssertionError(f"the server ended: {log.read_text()[-2000:]}")
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
+            if ready in log.read_text():
+                return
         except OSError:
-            time.sleep(0.05)
-        else:
-            return
+            pass
+        time.sleep(0.05)
     raise AssertionError(f"the server does not start: {log.read_text()[-2000:]}")
 
 
 @contextmanager
-def _running(arguments, home, port, ca, environment, **identity):
+def _running(arguments, home, port, ca, environment, *, ready="", **identity):
     log = home / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -151,7 +152,7 @@ def _running(arguments, home, port, ca, environment, **identity):
         )
     running = Running("localhost", port, ca, process, log)
     try:
-        _await(port, process, log)
+        _await(port, process, log, ready)
         yield running
     finally:
         running.go_on()
@@ -208,7 +209,11 @@ def postgresql():
         }
         options = [part for k, v in settings.items() for part in ("-c", f"{k}={v}")]
         arguments = [programs / "postgres", "-D", data, *options]
-        with _running(arguments, home, port, ca, environment, **_identity()) as running:
+        # It takes connections before, and refuses each sign-in.
+        ready = "ready to accept connections"
+        with _running(
+            arguments, home, port, ca, environment, ready=ready, **_identity()
+        ) as running:
             yield running
 
 
