@@ -123,13 +123,17 @@ class InactivityTimer:
         call: Callable[[], None],
         *,
         seconds: float = _INACTIVITY_SECONDS,
+        last_activity: Callable[[], float] | None = None,
     ) -> None:
-        """call: runs on the clock's timer thread; must not block."""
+        """call: runs on the clock's timer thread; must not block. last_activity: when
+        something came last, in the clock's seconds, for who notes that anyway.
+        """
         self._clock = clock
         self._call = call
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._last = clock.monotonic()
+        self._last: float = clock.monotonic()
+        self._last_activity = last_activity or (lambda: self._last)
         self._over = False
         self._timer: Timer = clock.call_at(self._last + seconds, self._check)
 
@@ -149,7 +153,7 @@ class InactivityTimer:
             if self._over:
                 return
             # Set anew when it rings, not with each event: events come by the thousand.
-            due = self._last + self._seconds
+            due = max(self._last, self._last_activity()) + self._seconds
             if self._clock.monotonic() < due:
                 self._timer = self._clock.call_at(due, self._check)
                 return

@@ -247,7 +247,10 @@ class Reflector:
         """Take a watch's events to its end, be it closed or broken."""
         try:
             broken = watch.follow(
-                self._take, clock=self._clock, bookmarks=self._bookmarks
+                self._take,
+                clock=self._clock,
+                bookmarks=self._bookmarks,
+                last_activity=lambda: self.last_activity,
             )
         finally:
             self._close(watch)

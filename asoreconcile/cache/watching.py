@@ -57,16 +57,18 @@ class OpenWatch:
         *,
         clock: Clock,
         bookmarks: BookmarkSupport,
+        last_activity: Callable[[], float],
     ) -> TransportError | None:
         """Give `take` each event; why the watch broke, or None if it was ended.
 
-        bookmarks: what is known of the kind's, and kept up to date.
+        bookmarks: what is known of the kind's, and kept up to date. last_activity:
+        when `take` was called last, in the clock's seconds.
 
         Raises what `take` raises, DecodeError, BehindError for a server that has not
         got as far as we have, and VeryShortWatchError.
         """
         broken: TransportError | None = None
-        inactivity = self._timer(clock) if bookmarks.expected else None
+        inactivity = self._timer(clock, last_activity) if bookmarks.expected else None
         events, bookmarked = self.taken, False
         try:
             for type_, obj in self.events:
@@ -75,10 +77,8 @@ class OpenWatch:
                     self._check_not_behind(obj)
                     bookmarks.expected = bookmarked = True
                 take(type_, obj)
-                if inactivity is not None:
-                    inactivity.reset()
-                elif bookmarked:
-                    inactivity = self._timer(clock)
+                if bookmarked and inactivity is None:
+                    inactivity = self._timer(clock, last_activity)
         # A TransportError too, but one that going on from here would not mend.
         except DecodeError:
             raise
@@ -92,8 +92,15 @@ class OpenWatch:
             raise VeryShortWatchError(f"the watch ended at once: {reason}") from broken
         return broken
 
-    def _timer(self, clock: Clock) -> InactivityTimer:
-        return InactivityTimer(clock, self.stream.close, seconds=DEAD_SECONDS)
+    def _timer(
+        self, clock: Clock, last_activity: Callable[[], float]
+    ) -> InactivityTimer:
+        return InactivityTimer(
+            clock,
+            self.stream.close,
+            seconds=DEAD_SECONDS,
+            last_activity=last_activity,
+        )
 
     def _check_not_behind(self, bookmark: JsonObject) -> None:
         if is_before(resource_version(bookmark), self.since):
