@@ -69,9 +69,9 @@ def loads(text: bytes | str) -> Any:
     """A document, its deep parts sealed. Raises JSONDecodeError."""
     body = text.encode() if isinstance(text, str) else text
     found = loads_plain(body)
-    if len(body) <= LEVELS or body.count(b"{") + body.count(b"[") <= LEVELS:
-        return found  # too few to be deep, in strings or not
-    return found if shallow_text(found) is not None else _sealed(body)
+    if len(body) <= LEVELS or shallow_text(found) is not None:
+        return found
+    return _sealed(body)
 
 
 def loads_plain(text: bytes) -> Any:

@@ -333,7 +333,7 @@ def test_th5_headers_answer_without_decoding(informer_of, monkeypatch):
     informer.start()
     dry(script)
     entry = informer.entry(ObjectKey("n", "a"))
-    monkeypatch.setattr("asoreconcile.cache.entry.jsontext", None)
+    monkeypatch.setattr("asoreconcile.cache.entry.orjson", None)
     assert (entry.resource_version, entry.uid) == ("7", "uid-a")
     assert (entry.generation, entry.deleting, dict(entry.labels)) == (0, False, {})
 
