@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         TokenBucket,
     )
     from asoreconcile.cache.client import CachedClient
-    from asoreconcile.cache.entry import Entry
+    from asoreconcile.cache.entry import Entry, OwnerReference
     from asoreconcile.cache.events import Added, Deleted, Event, Updated
     from asoreconcile.cache.informer import Informer, NotCachedError
     from asoreconcile.cache.informers import Informers
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from asoreconcile.retry import Backoff
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.builder import ControllerBuilder
+    from asoreconcile.runtime.cluster import Cluster, ClusterOptions
     from asoreconcile.runtime.controller import Controller
     from asoreconcile.runtime.endpoints import Endpoints
     from asoreconcile.runtime.handlers import (
@@ -178,7 +179,9 @@ __all__ = [
     "Checker",
     "ClientOptions",
     "Clock",
+    "Cluster",
     "ClusterConfig",
+    "ClusterOptions",
     "ConflictError",
     "Controller",
     "ControllerBuilder",
@@ -223,6 +226,7 @@ __all__ = [
     "NotLeadingError",
     "NotReadyError",
     "ObjectKey",
+    "OwnerReference",
     "Predicate",
     "RateLimiter",
     "Reconcile",
@@ -291,7 +295,7 @@ __all__ = [
 _HOMES = {
     "backoff": "ItemExponential RateLimiter TokenBucket",
     "cache.client": "CachedClient",
-    "cache.entry": "Entry",
+    "cache.entry": "Entry OwnerReference",
     "cache.events": "Added Deleted Event Updated",
     "cache.informer": "Informer NotCachedError",
     "cache.informers": "Informers",
@@ -328,6 +332,7 @@ _HOMES = {
     "retry": "Backoff",
     "runtime.application": "Application",
     "runtime.builder": "ControllerBuilder",
+    "runtime.cluster": "Cluster ClusterOptions",
     "runtime.controller": "Controller",
     "runtime.endpoints": "Endpoints",
     "runtime.handlers": "Handler enqueue_owner enqueue_self map_to",

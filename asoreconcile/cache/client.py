@@ -10,6 +10,7 @@ from asoreconcile.cache.informers import Informers
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.selection import Selection, selection_of
 from asoreconcile.kube.writes import Write, Writes
 from asoreconcile.objects import (
     JsonObject,
@@ -21,6 +22,8 @@ from asoreconcile.objects import (
     spec,
     uid_of,
 )
+
+_HOLDING = ("Foreground", "Orphan")
 
 
 class CachedClient(Writes):
@@ -86,6 +89,31 @@ class CachedClient(Writes):
                 informer.record_deletion(write.key, _deleted_uid(write, answer))
         return answer
 
+    def delete_all(
+        self,
+        what: ApiResource | Selection,
+        *,
+        propagation: str = "",
+        dry_run: bool = False,
+    ) -> Sequence[JsonObject]:
+        """As the server's; readers miss what is gone at once.
+
+        What finalizers or a grace period hold is read as it was until the watch tells.
+        """
+        chosen = self.server.delete_all(what, propagation=propagation, dry_run=dry_run)
+        if dry_run or self.server.is_dry_run:
+            return chosen
+        resource = selection_of(what).resource
+        for obj in chosen:
+            # The server tells how they were before: Pods end by their own grace period,
+            # and other propagations put a finalizer of the server's on.
+            graceful = spec(obj).get("terminationGracePeriodSeconds")
+            if _is_held(obj) or graceful or propagation in _HOLDING:
+                continue
+            for informer in self._caches(resource):
+                informer.record_deletion(key_of(obj), uid_of(obj))
+        return chosen
+
     def _informer(self, resource: ApiResource, *, metadata_only: bool) -> Informer:
         found = self._informers.find(resource, metadata_only=metadata_only)
         if found is None:
@@ -114,11 +142,18 @@ def _is_live(write: Write, answer: JsonObject) -> bool:
     what finalizers or a grace period hold is still there, and it says so. The write
     that takes the last finalizer off ends the object too.
     """
-    if finalizers(answer) or spec(answer).get("finalizers"):  # a namespace's are there
+    if _is_held(answer):
         return True
     if is_deleting(answer):
-        return bool(metadata(answer).get("deletionGracePeriodSeconds"))
+        return False
     return write.method != "DELETE"
+
+
+def _is_held(obj: JsonObject) -> bool:
+    """Whether something keeps an object for a while once it is deleted."""
+    if finalizers(obj) or spec(obj).get("finalizers"):  # a namespace's are there
+        return True
+    return is_deleting(obj) and bool(metadata(obj).get("deletionGracePeriodSeconds"))
 
 
 def _deleted_uid(write: Write, answer: JsonObject) -> str:

@@ -9,27 +9,57 @@ decodes a private copy.
 
 from collections.abc import Mapping
 from sys import intern
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
 import orjson
 
 from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, gvk_of
 
 Pairs = tuple[str, ...]
 """Names and values by turns: a dict would be tracked, and take three times as much."""
 
-EntryRow = tuple[str, str, str, str, int, bool, tuple[str, ...], Pairs, Pairs, bytes]
+EntryRow = tuple[
+    str,
+    str,
+    str,
+    str,
+    int,
+    bool,
+    tuple[str, ...],
+    Pairs,
+    Pairs,
+    tuple[str | bool, ...],
+    bytes,
+]
 """Namespace, name, uid, resource version, generation, whether it is being deleted,
-finalizers, labels, annotations, content. To be a plain tuple: no other kind goes
-untracked."""
+finalizers, labels, annotations, five values of each owner, content. To be a plain
+tuple: no other kind goes untracked."""
 
 # Before the text of an object that is nested deep: the others need no such look.
 _DEEP = b" "
 _SHORT = 32
 # A cluster has a handful of different lists of finalizers, and thousands of each.
+_PARTS = 5
 _MAX_LISTS = 1000
 _LISTS: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+class OwnerReference(NamedTuple):
+    """An owner as an object names it. controller: whether it is the one that manages
+    the object.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """The owner's kind; the version does not matter."""
+        return gvk_of({"apiVersion": self.api_version, "kind": self.kind}).group_kind
 
 
 class Entry:
@@ -54,6 +84,7 @@ class Entry:
             _shared(read("finalizers")),
             _pairs(read("labels")),
             _pairs(read("annotations")),
+            _owners(read("ownerReferences")),
             jsontext.shallow_text(obj) or _DEEP + jsontext.dumps(obj),
         )
 
@@ -104,9 +135,18 @@ class Entry:
         """The annotations; read-only. No parsing of the object. Rule: TH-5."""
         return _mapping(self.row[8])
 
+    @property
+    def owners(self) -> tuple[OwnerReference, ...]:
+        """The owners, in their order. No parsing of the object. Rule: TH-5."""
+        held = self.row[9]
+        return tuple(
+            OwnerReference(*held[at : at + _PARTS])  # type: ignore[arg-type]
+            for at in range(0, len(held), _PARTS)
+        )
+
     def load(self) -> JsonObject:
         """A private copy of the object: the caller may change it."""
-        text = self.row[9]
+        text = self.row[10]
         # orjson gives up at 1024 levels; the mark spares all others the slower way.
         if text.startswith(_DEEP):
             return cast("JsonObject", jsontext.loads(text))
@@ -115,7 +155,7 @@ class Entry:
     @property
     def size_bytes(self) -> int:
         """How long the object's JSON is, as the cache keeps it."""
-        return len(self.row[9])
+        return len(self.row[10])
 
 
 def _shared(values: list[str] | None) -> tuple[str, ...]:
@@ -135,6 +175,22 @@ def _pairs(values: dict[str, str] | None) -> Pairs:
     for name, value in values.items():
         # Long values are as many as there are objects; short ones are not.
         found += (intern(name), intern(value) if len(value) < _SHORT else value)
+    return tuple(found)
+
+
+def _owners(references: list[JsonObject] | None) -> tuple[str | bool, ...]:
+    if not references:
+        return ()
+    found: list[str | bool] = []
+    for one in references:
+        # An owner's children all name it, so the names are kept once.
+        found += (
+            intern(str(one.get("apiVersion") or "")),
+            intern(str(one.get("kind") or "")),
+            intern(str(one.get("name") or "")),
+            intern(str(one.get("uid") or "")),
+            bool(one.get("controller")),
+        )
     return tuple(found)
 
 

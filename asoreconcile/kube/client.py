@@ -161,8 +161,9 @@ class KubeClient(Writes):
         *,
         propagation: str = "",
         dry_run: bool = False,
-    ) -> None:
-        """Delete what is selected, in one namespace if the kind has any.
+    ) -> list[JsonObject]:
+        """Delete what is selected, in one namespace if the kind has any; what the
+        server chose, as it was before, or as it is where something holds it.
 
         Raises ValueError without a namespace: the server deletes in one at a time.
         """
@@ -174,7 +175,10 @@ class KubeClient(Writes):
         options = delete_options(propagation)
         if dry_run or self._defaults.dry_run:
             options["dryRun"] = ["All"]
-        self._exchange.document("DELETE", path, query=selection.selectors, body=options)
+        answer = self._exchange.document(
+            "DELETE", path, query=selection.selectors, body=options
+        )
+        return answer.get("items") or []
 
     def get(
         self,

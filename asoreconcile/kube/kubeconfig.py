@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import attrs
 import yaml
@@ -21,6 +21,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
+from asoreconcile.kube.impersonation import impersonation_headers
 from asoreconcile.kube.plugin import Credential, plugin
 from asoreconcile.kube.plugincredential import PluginCredential
 from asoreconcile.kube.tokens import TokenFile
@@ -189,13 +190,7 @@ def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
         if groups or extra or uid:
             raise KubeConfigError("as-groups, as-uid or as-user-extra without as")
         return ()
-    headers = [("Impersonate-User", name)]
-    headers += [("Impersonate-Uid", uid)] if uid else []
-    headers += [("Impersonate-Group", str(group)) for group in groups]
-    for key, values in extra.items():
-        header = f"Impersonate-Extra-{quote(str(key).lower(), safe='')}"
-        headers += [(header, str(value)) for value in values]
-    return tuple(headers)
+    return impersonation_headers(name, groups=groups, uid=uid, extra=extra)
 
 
 def _certificates(user: _Entry, cluster: _Entry) -> ClientCertificates:

@@ -5,13 +5,14 @@ answer (`cache.client`). Rules: CL-2, CL-3.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
 
+from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.kube.selection import JSON
+from asoreconcile.kube.selection import JSON, Selection
 from asoreconcile.objects import JsonObject, ObjectKey, key_of
 
 PatchKind = Literal["merge", "json", "apply", "strategic"]
@@ -141,6 +142,52 @@ class Writes(ABC):
                 content_type=_PATCH_TYPES[kind],
             )
         )
+
+    def apply(
+        self,
+        resource: ApiResource,
+        obj: JsonObject,
+        *,
+        field_manager: str,
+        owner: JsonObject | None = None,
+        controller: bool = True,
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Server-side apply of an object, which is not changed: it becomes as stated.
+
+        owner, controller: whose it becomes (`set_owner`). force: as `patch`.
+        Raises AlreadyOwnedError, ValueError for an owner in another namespace.
+        """
+        stated = _of_kind(resource, obj)
+        if owner is not None:
+            stated = {**stated, "metadata": dict(stated.get("metadata") or {})}
+            set_owner(stated, owner, controller=controller)
+        return self.patch(
+            resource,
+            key_of(stated),
+            stated,
+            kind="apply",
+            subresource=subresource,
+            field_manager=field_manager,
+            force=force,
+            dry_run=dry_run,
+        )
+
+    @abstractmethod
+    def delete_all(
+        self,
+        what: ApiResource | Selection,
+        *,
+        propagation: str = "",
+        dry_run: bool = False,
+    ) -> Sequence[JsonObject]:
+        """Delete what is selected, in one namespace if the kind has any; what the
+        server chose, as it says.
+
+        Raises ValueError without a namespace: the server deletes in one at a time.
+        """
 
     def delete(
         self,

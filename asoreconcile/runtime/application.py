@@ -7,7 +7,6 @@
 Every part is public and works alone: an application only saves the wiring.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,27 +14,25 @@ from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import CacheOptions
-from asoreconcile.cache.server_probe import server_probe
-from asoreconcile.cache.unreadable import ReportUnreadable, unreadable_events
+from asoreconcile.cache.unreadable import ReportUnreadable
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
-from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
-from asoreconcile.kube.events import EventApi, EventRecorder
+from asoreconcile.kube.events import EventApi
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.runtime.builder import ControllerBuilder
+from asoreconcile.runtime.cluster import Cluster, ClusterOptions
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.detached import detached
 from asoreconcile.runtime.health import ApiServerAnswers, WebhookReadiness
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
-from asoreconcile.runtime.manager import GRACE_SECONDS, Manager
+from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
 from asoreconcile.runtime.metrics_authorization import metrics_access, review_client
 from asoreconcile.runtime.options import ClientOptions, ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
@@ -44,7 +41,6 @@ from asoreconcile.runtime.readiness import wait_until_ready
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup
 from asoreconcile.runtime.sources import Watch
-from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.threads import Threads
 from asoreconcile.version import __version__
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -56,7 +52,7 @@ from asoreconcile.webhooks.serving_certificates import (
 )
 
 
-class Application:
+class Application(Cluster):
     """A client, informers, metrics, health checks and a manager that know each other.
 
     Make one a process. Making it sends nothing; `run` starts everything. Methods are
@@ -97,94 +93,75 @@ class Application:
         metrics_certificates: what with; None makes a self-signed pair.
         grace_seconds: the whole budget of a stop.
         """
-        self.name = name
-        client = client or ClientOptions()
-        self._user_agent = client.user_agent or f"{name} asoreconcile/{__version__}"
         self.threads = Threads.timed_by(clock) if clock else Threads()
         """Where all that runs for as long as the process does is started, and started
         again if it dies."""
-        self.clock = clock or SystemClock(start_thread=self.threads.start)
+        clock = clock or SystemClock(start_thread=self.threads.start)
         self.registry = CollectorRegistry()
-        # In a registry of its own: two applications of one process, as in tests, would
-        # collide in the library's global one.
+        """What `/metrics` shows: register metrics of your own in it."""
+        # One of its own: two applications of one process, as in tests, would collide
+        # in the library's global one.
         ProcessCollector(registry=self.registry)
-        self.metrics = RuntimeMetrics(self.registry)
-        self.metrics.threads(self.threads)
-        cluster = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
+        metrics = RuntimeMetrics(self.registry)
+        metrics.threads(self.threads)
+        config = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
         if isinstance(leader_election, str):
             leader_election = LeaderElectionOptions(leader_election)
         self._elector = (
             None
             if leader_election is None
             else lease_elector(
-                cluster,
+                config,
                 leader_election,
-                user_agent=self._user_agent,
-                clock=self.clock,
-                metrics=self.metrics,
+                user_agent=(client or ClientOptions()).user_agent
+                or f"{name} asoreconcile/{__version__}",
+                clock=clock,
+                metrics=metrics,
                 threads=self.threads,
             )
         )
-        self.client = client.client(
-            cluster,
-            user_agent=self._user_agent,
-            clock=self.clock,
-            metrics=self.metrics,
-            before_write=self.fence,
-        )
-        """Asks the server, and writes."""
-        # By the client that is fenced: an event of a process that lost the lease is a
-        # write.
-        self.recorder = EventRecorder(
-            self.client, name, clock=self.clock, api=event_api, threads=self.threads
-        )
-        self._informers = Informers(
-            self.client,
-            cache,
-            clock=self.clock,
-            report=on_unreadable or unreadable_events(self.recorder),
+        super().__init__(
+            name,
+            config,
+            ClusterOptions(
+                client=client or ClientOptions(),
+                cache=cache,
+                on_unreadable=on_unreadable,
+                event_api=event_api,
+            ),
+            clock=clock,
+            metrics=metrics,
             threads=self.threads,
+            fence=self.fence,
+            show=self._show_informer,
         )
-        self.cached = CachedClient(self.client, self._informers)
-        """Reads from the informers that were asked for, writes to the server, and never
-        reads anything older than it wrote."""
-        self._probe = server_probe(
-            cluster,
-            self.client,
-            self._informers,
-            user_agent=self._user_agent,
-            clock=self.clock,
-            threads=self.threads,
-        )
-        self.metrics.expose_server_probe(
+        metrics.expose_server_probe(
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
-        self._closing: list[KubeClient] = [self.client]
         access = None
         if secure_metrics:
             reviewer = review_client(
-                cluster, self._user_agent, clock=self.clock, metrics=self.metrics
+                config, self._user_agent, clock=clock, metrics=metrics
             )
             self._closing.append(reviewer)
-            shown = metrics_certificates or SelfSignedCertificate(
-                name, clock=self.clock
-            )
-            access = metrics_access(reviewer, shown, clock=self.clock)
+            shown = metrics_certificates or SelfSignedCertificate(name, clock=clock)
+            access = metrics_access(reviewer, shown, clock=clock)
         self._process = ProcessEndpoints(
             metrics_address,
             health_address,
             registry=self.registry,
             access=access,
-            clock=self.clock,
+            clock=clock,
             threads=self.threads,
         )
         self.healthz, self.readyz = self._process.healthz, self._process.readyz
         self.endpoints = self._process.by_address
         """The servers by address; `port` says where one listens."""
         synced = self._process.synced
+        self._clusters: dict[str, Cluster] = {}
         self._shown = InformerRegistry(synced=synced, metrics=self.metrics)
         self.manager = Manager(
-            clock=self.clock,
+            clock=clock,
             elector=self._elector,
             grace_seconds=grace_seconds,
             caches_ready=lambda: synced().ok,
@@ -193,31 +170,58 @@ class Application:
 
     def informer(
         self,
-        source: ApiResource | Informer,
+        resource: ApiResource | Informer,
         *,
         metadata_only: bool = False,
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Informer:
-        """The cached, watched objects of a kind; one for all who ask for the same.
-
-        An informer of your own making is taken in: started, stopped and reported with
-        the others; the options are of a resource.
-        metadata_only: leave out spec, status and data. label_selector, field_selector:
-        other ones than the application's for the kind, in a cache of their own.
+        """As a cluster's. An informer of your own making is taken in: started, stopped
+        and reported with the others; the options are of a resource.
         """
-        if isinstance(source, Informer):
-            if self._shown.add(source):
-                self.manager.add(source, group=RunnableGroup.CACHES)
-            return source
-        informer = self._informers.of(
-            source,
+        if isinstance(resource, Informer):
+            if self._shown.add(resource):
+                self.manager.add(resource, group=RunnableGroup.CACHES)
+            return resource
+        return super().informer(
+            resource,
             metadata_only=metadata_only,
             label_selector=label_selector,
             field_selector=field_selector,
         )
-        self._shown.add(informer)
-        return informer
+
+    def cluster(
+        self,
+        name: str,
+        cluster: ClusterConfig | str,
+        options: ClusterOptions | None = None,
+    ) -> Cluster:
+        """Another API server: `reconcile`, `owns` and `watches` take its informers.
+
+        name: in metrics and `/readyz`; unique here. cluster: a configuration, or a
+        kubeconfig's path. It starts, stops and is ready with the application; to lose
+        the lease of the own cluster stops writes there too. To be made before `run`.
+        Raises ManagerError if the name is taken, KubeConfigError.
+        """
+        config = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
+        if name in self._clusters:
+            raise ManagerError(f"there is a cluster {name} already")
+        made = Cluster(
+            self.name,
+            config,
+            options or ClusterOptions(),
+            clock=self.clock,
+            metrics=self.metrics,
+            threads=self.threads,
+            fence=self.fence,
+            show=lambda informer: self._shown.add(informer, cluster=name),
+        )
+        self._clusters[name] = made
+        for service in (made.recorder, made.informers, made.probe):
+            service.name = f"{service.name} of {name}"
+        self.readyz.add(f"apiServer-{name}", ApiServerAnswers(made.probe))
+        self._run_cluster(made)
+        return made
 
     def release(self, informer: Informer) -> None:
         """Let go of an informer that you have stopped: of its check, its metrics, and
@@ -337,23 +341,8 @@ class Application:
         Blocks at the end until all has stopped. Raises RuntimeError if the exit code
         would not be 0.
         """
-        codes: list[int] = []
-        ended = threading.Event()
-
-        def run() -> None:
-            try:
-                codes.append(self.run(signals=False))
-            finally:
-                ended.set()
-
-        start_daemon(self.name, run)
-        try:
+        with detached(self.name, lambda: self.run(signals=False), self.manager):
             yield self
-        finally:
-            self.stop()
-            ended.wait()
-        if codes != [0]:
-            raise RuntimeError(f"{self.name} ended badly: {self.manager.failure!r}")
 
     def wait_until_ready(self, timeout_seconds: float = 30.0) -> None:
         """Block until all runs and `/readyz` would say so, in real seconds; a standby
@@ -369,8 +358,9 @@ class Application:
         """Close the clients, as `run` does at its end. For an application that is never
         run; idempotent.
         """
-        for client in self._closing:
-            client.close()
+        for made in self._clusters.values():
+            made.close()
+        super().close()
 
     @property
     def fence(self) -> Fence | None:
@@ -390,8 +380,15 @@ class Application:
         if self._elector is not None:
             self.healthz.add("leaderElection", self._elector.liveness)
             self.readyz.add("leaderElection", self._elector.readiness)
-        # The recorder with the servers, which stop last: a stop is worth events too.
-        for server in (*self._process.services(), self.recorder):
+        for server in self._process.services():
             self.manager.add(server, group=RunnableGroup.SERVERS)
-        self.manager.add(self._informers, group=RunnableGroup.CACHES)
-        self.manager.add(self._probe, group=RunnableGroup.CACHES)
+        self._run_cluster(self)
+
+    def _run_cluster(self, cluster: Cluster) -> None:
+        # The recorder with the servers, which stop last: a stop is worth events too.
+        self.manager.add(cluster.recorder, group=RunnableGroup.SERVERS)
+        self.manager.add(cluster.informers, group=RunnableGroup.CACHES)
+        self.manager.add(cluster.probe, group=RunnableGroup.CACHES)
+
+    def _show_informer(self, informer: Informer) -> bool:
+        return self._shown.add(informer)

@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterable
 
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
-from asoreconcile.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    gvk_of,
-    owner_references,
-)
+from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.predicates import states_of
 from asoreconcile.runtime.reconciler import Request
@@ -33,17 +27,16 @@ def enqueue_owner(
 
     only_controller: only the owner marked as the controller.
     namespaced: False for a cluster-scoped kind of owner.
-    An update concerns the owners before and after it. Decodes the object.
+    An update concerns the owners before and after it. Decodes nothing.
     """
 
     def owners(entry: Entry) -> Iterable[Request]:
         namespace = entry.key.namespace if namespaced else ""
-        # The object is decoded: the cache keeps no owners in its headers.
-        for reference in owner_references(entry.load()):
-            if only_controller and not reference.get("controller"):
+        for reference in entry.owners:
+            if only_controller and not reference.controller:
                 continue
-            if _kind_of(reference) == owner:
-                yield Request(ObjectKey(namespace, reference.get("name") or ""))
+            if reference.group_kind == owner:
+                yield Request(ObjectKey(namespace, reference.name))
 
     return map_to(owners)
 
@@ -71,8 +64,3 @@ def priority_of(event: Event) -> int:
             return LOW_PRIORITY
         case _:
             return 0
-
-
-def _kind_of(reference: JsonObject) -> GroupKind:
-    # An ownerReference states its kind as an object does.
-    return gvk_of(reference).group_kind

@@ -17,12 +17,12 @@ class InformerRegistry:
         self._lock = threading.Lock()
         self._labels: dict[Informer, str] = {}
 
-    def add(self, informer: Informer) -> bool:
-        """Show an informer; False if it is shown already."""
+    def add(self, informer: Informer, *, cluster: str = "") -> bool:
+        """Show an informer; False if it is shown already. cluster: "" is one's own."""
         with self._lock:
             if informer in self._labels:
                 return False
-            label = self._labels[informer] = self._label(informer)
+            label = self._labels[informer] = self._label(informer, cluster)
         self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
         self._metrics.informer(
             label,
@@ -40,9 +40,10 @@ class InformerRegistry:
             self._synced.forget(label)
             self._metrics.forget(label)
 
-    def _label(self, informer: Informer) -> str:
+    def _label(self, informer: Informer, cluster: str) -> str:
         """The kind, numbered from the second informer of one kind on."""
         kind = str(informer.resource.group_kind)
+        kind = f"{cluster}/{kind}" if cluster else kind
         taken = set(self._labels.values())
         # One kind may be cached twice, whole and as metadata: series need names of
         # their own.

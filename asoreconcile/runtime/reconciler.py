@@ -3,7 +3,6 @@
 `classify` and `label_of` are pure. Rules: CT-3, CT-4, CT-5, PQ-7.
 """
 
-import inspect
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from asoreconcile.errors import (
 )
 from asoreconcile.metrics import ReconcileResult
 from asoreconcile.objects import ObjectKey
+from asoreconcile.signatures import check_takes
 
 
 @attrs.frozen
@@ -65,7 +65,8 @@ def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
     """What to call for each object.
 
     Raises TypeError for what could not answer a Result, before anything runs: a class
-    where an object of it is meant, a coroutine function, an object of neither form.
+    where an object of it is meant, a coroutine function or generator, an object of
+    neither form, a function that does not take one Request.
     """
     if isinstance(reconciler, type):
         raise TypeError(f"{reconciler.__name__} is a class: give an object of it")
@@ -75,11 +76,7 @@ def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
             f"{reconciler!r:.80} is no reconciler: give a function of a Request, or an "
             "object with a method `reconcile`"
         )
-    # It would return at once, without having run, and every object would look in order.
-    if inspect.iscoroutinefunction(found):
-        raise TypeError(
-            f"{found.__qualname__} is a coroutine function: reconcilers run on threads"
-        )
+    check_takes(found, "request", what="reconciler")
     return found
 
 

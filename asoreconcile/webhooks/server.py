@@ -14,7 +14,7 @@ import socket
 import ssl
 import threading
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -25,6 +25,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
+from asoreconcile.signatures import check_takes
 from asoreconcile.webhooks.admission import (
     Decide,
     Mutate,
@@ -111,22 +112,26 @@ class WebhookServer:
     def validate(self, path: str, *chain: Validate) -> None:
         """Ask these functions, in order, whether a write may be. Rule: WH-5.
 
-        Raises WebhookError if the path is taken.
+        Raises WebhookError if the path is taken, or is none; TypeError for a function
+        that does not take one AdmissionRequest.
         """
+        _check_chain(chain, "validating webhook")
         self._admit(path, validating(chain))
 
     def mutate(self, path: str, *chain: Mutate) -> None:
         """Let these functions, in order, fill in what is written. Rule: WH-5.
 
-        Raises WebhookError if the path is taken.
+        Raises as `validate`.
         """
+        _check_chain(chain, "mutating webhook")
         self._admit(path, mutating(chain))
 
     def convert(self, path: str, convert: Convert) -> None:
         """Have objects converted, one by one, by this function. Rule: WH-6.
 
-        Raises WebhookError if the path is taken.
+        Raises as `validate`.
         """
+        check_takes(convert, "object", "api_version", what="conversion")
         route = conversion_route(
             convert,
             slots=self._slots,
@@ -188,6 +193,11 @@ class WebhookServer:
         self._add(path, route)
 
     def _add(self, path: str, route: Route) -> None:
+        # A request's path has neither: such a one would be registered and never asked.
+        if not path.startswith("/") or set(path) & {"?", "#"}:
+            raise WebhookError(
+                f"{path!r} is no path: it begins with /, without a query"
+            )
         with self._lock:
             if path in self._routes:
                 raise WebhookError(f"there is a webhook at {path} already")
@@ -215,6 +225,14 @@ class WebhookServer:
             status = 200
         finally:
             self._metrics.answered(path, status)
+
+
+def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:
+    # Without any, all would be allowed, as if somebody had looked.
+    if not chain:
+        raise TypeError(f"a {what} needs a function to ask")
+    for function in chain:
+        check_takes(function, "request", what=what)
 
 
 def webhook_path(verb: str, gvk: GroupVersionKind) -> str:

@@ -169,6 +169,37 @@ def test_wh1_a_path_is_registered_once(make):
         server.mutate("/validate", lambda request: request.obj)
 
 
+@pytest.mark.parametrize("path", ["validate", "", "/validate?kind=a", "/a#b"])
+def test_wh1_what_no_request_could_ask_for_is_no_path(make, path):
+    with pytest.raises(WebhookError, match="is no path"):
+        make().validate(path, lambda request: Allowed())
+
+
+def nobody_asked():
+    return Allowed()
+
+
+@pytest.mark.parametrize(
+    ("register", "why"),
+    [
+        (lambda s: s.validate("/v"), "needs a function to ask"),
+        (lambda s: s.validate("/v", nobody_asked), "no validating webhook"),
+        (lambda s: s.mutate("/m", lambda obj, old: obj), "no mutating webhook"),
+        (lambda s: s.convert("/c", lambda obj: obj), r"\(object, api_version\)"),
+        (lambda s: s.mutate("/m", "text"), "cannot be called"),
+    ],
+)
+def test_wh1_a_function_that_could_not_be_asked_is_refused_with_its_path(
+    make, register, why
+):
+    server = make()
+    with pytest.raises(TypeError, match=why):
+        register(server)
+    # Nothing of it stays: the path is free.
+    for path in ("/v", "/m", "/c"):
+        server.validate(path, lambda request: Allowed())
+
+
 def test_wh1_zero_is_off_and_nonsense_is_refused(clock, folder):
     server = WebhookServer("0", certificates=FileCertificates(folder), clock=clock)
     server.start()

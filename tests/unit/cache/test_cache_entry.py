@@ -3,9 +3,9 @@
 import gc
 import sys
 
-from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.entry import Entry, OwnerReference
 from asoreconcile.cache.store import Store
-from asoreconcile.objects import ObjectKey
+from asoreconcile.objects import GroupKind, ObjectKey
 
 OBJECTS = 500
 
@@ -58,6 +58,37 @@ def test_th11_stored_object_costs_its_text_and_little_more():
     assert first[6] is second[6]
     assert first[7][1] is second[7][1]
     assert first[8][0] is second[8][0]
+
+
+def test_th5_owners_are_told_without_parsing_the_object():
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u1"}
+    others = {**owner, "kind": "Group", "apiVersion": "v1", "controller": True}
+    obj = account(1)
+    obj["metadata"]["ownerReferences"] = [owner, others]
+    entry = Entry(obj)
+    assert entry.owners == (
+        OwnerReference("apps/v1", "Deployment", "web", "u1", controller=False),
+        OwnerReference("v1", "Group", "web", "u1", controller=True),
+    )
+    assert [one.group_kind for one in entry.owners] == [
+        GroupKind("apps", "Deployment"),
+        GroupKind("", "Group"),
+    ]
+    # A row whose text cannot be read answers all the same.
+    assert Entry.of((*entry.row[:-1], b"none")).owners == entry.owners
+    assert Entry(account(2)).owners == ()
+
+
+def test_th11_owners_cost_little_and_are_shared():
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u1"}
+    held = []
+    for number in (1, 2):
+        obj = account(number)
+        copies = {name: "".join(list(text)) for name, text in owner.items()}
+        obj["metadata"]["ownerReferences"] = [copies]
+        held.append(Entry(obj).row[9])
+    assert sys.getsizeof(held[0]) <= 80
+    assert all(one is two for one, two in zip(*held, strict=True))
 
 
 def test_header_tells_what_the_object_says():

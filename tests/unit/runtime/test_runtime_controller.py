@@ -425,12 +425,42 @@ async def coroutine_function(request):
     """Nobody awaits it."""
 
 
+def no_arguments():
+    return Result()
+
+
+def by_keyword(*, request):
+    return Result()
+
+
+def generator_function(request):
+    """Nobody iterates over it."""
+    yield request
+
+
+class Unbound:
+    @staticmethod
+    def reconcile():
+        return Result()
+
+
+class CalledCoroutine:
+    async def __call__(self, request):
+        return Result()
+
+
 @pytest.mark.parametrize(
     ("reconciler", "why"),
     [
         (Script, "is a class: give an object of it"),
         (coroutine_function, "coroutine function"),
         (None, "None is no reconciler: give a function"),
+        (no_arguments, r"called with \(request\), which it does not take"),
+        (lambda namespace, name: Result(), "missing a required argument: 'name'"),
+        (by_keyword, r"by_keyword\(\*, request\) is no reconciler"),
+        (generator_function, "generator function: a reconciler returns"),
+        (Unbound(), r"Unbound.reconcile\(\) is no reconciler"),
+        (CalledCoroutine(), "coroutine function"),
     ],
 )
 def test_what_cannot_reconcile_is_refused_before_anything_runs(clock, reconciler, why):

@@ -1,0 +1,43 @@
+"""Acting as another user: the headers that say so. Rule: CL-9."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+import attrs
+
+from asoreconcile.kube.cluster import ClusterConfig
+
+
+def impersonation_headers(
+    user: str,
+    *,
+    groups: Sequence[str] = (),
+    uid: str = "",
+    extra: Mapping[str, Sequence[str]],
+) -> tuple[tuple[str, str], ...]:
+    """The headers of each request that is made as somebody else. Pure."""
+    headers = [("Impersonate-User", user)]
+    headers += [("Impersonate-Uid", uid)] if uid else []
+    headers += [("Impersonate-Group", str(group)) for group in groups]
+    for key, values in extra.items():
+        header = f"Impersonate-Extra-{quote(str(key).lower(), safe='')}"
+        headers += [(header, str(value)) for value in values]
+    return tuple(headers)
+
+
+def impersonating(
+    config: ClusterConfig,
+    user: str,
+    *,
+    groups: Sequence[str] = (),
+    uid: str = "",
+    extra: Mapping[str, Sequence[str]],
+) -> ClusterConfig:
+    """The same way in, as another user. Raises ValueError for nobody.
+
+    Whom the configuration itself acts as is replaced.
+    """
+    if not user:
+        raise ValueError("say whom to act as: groups alone are nobody")
+    headers = impersonation_headers(user, groups=groups, uid=uid, extra=extra)
+    return attrs.evolve(config, impersonation=headers)
