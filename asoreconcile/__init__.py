@@ -153,6 +153,7 @@ if TYPE_CHECKING:
         webhook_path,
     )
     from asoreconcile.webhooks.serving_certificates import FileCertificates
+    from asoreconcile.wire.trust import TlsTrust
 
 __all__ = [
     "ALL_OTHER_NAMESPACES",
@@ -247,6 +248,7 @@ __all__ = [
     "TerminalError",
     "Threads",
     "Throttle",
+    "TlsTrust",
     "TokenBucket",
     "TooManyRequestsError",
     "TransportError",
@@ -360,6 +362,7 @@ _HOMES = {
     "webhooks.managed": "ManagedCertificates",
     "webhooks.metrics": "WebhookMetrics",
     "webhooks.server": "WebhookError WebhookLimits WebhookServer webhook_path",
+    "wire.trust": "TlsTrust",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from urllib3 import PoolManager
 
     from asoreconcile.kube.client import KubeClient
+    from asoreconcile.kube.cluster import ClusterConfig
 
 _SERVERS = 2  # the first children: the API server and the simulator
 _START_SECONDS = 30.0
@@ -156,7 +157,7 @@ class LocalCluster:
         endpoint = self.settings["AZURE_RESOURCE_MANAGER_ENDPOINT"]
         self._pools = {
             endpoint: urllib3.PoolManager(ssl_context=trusted),
-            config.url: urllib3.PoolManager(ssl_context=config.ssl_context),
+            config.url: urllib3.PoolManager(ca_cert_data=_authority_of(config)),
         }
         self._azure_url, self._kube_url = self._pools
 
@@ -184,3 +185,11 @@ class LocalCluster:
 
 def _given(option: str, value: Any) -> tuple[str, ...]:
     return () if value is None else (option, str(value))
+
+
+def _authority_of(config: "ClusterConfig") -> str:
+    """The PEM that the cluster's kubeconfig has in itself."""
+    authorities = config.trust().authorities if config.trust else None
+    if not isinstance(authorities, bytes):
+        raise TypeError("the kubeconfig has no authority in itself")
+    return authorities.decode()

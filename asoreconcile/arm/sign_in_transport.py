@@ -21,8 +21,8 @@ from urllib3.connectionpool import HTTPSConnectionPool
 
 from asoreconcile import call_limit
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
+from asoreconcile.arm.limited_connection import LimitedTlsConnection
 from asoreconcile.arm.transport import CONNECT_TIMEOUT_SECONDS, limited_call
-from asoreconcile.call_limit import LimitedTlsConnection
 from asoreconcile.errors import StoppedError
 from asoreconcile.fencing import READS
 from asoreconcile.tls import client_context

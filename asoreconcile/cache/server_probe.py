@@ -10,7 +10,7 @@ a watch without news looks the same. The one that is asked over is as old as the
 falls silent as they do: so they are deaf for half a minute, not until they are due to
 end. What is left: a watch that falls silent alone, which its missing bookmark shows
 after 63 s (`cache.watching`), and a dead peer, which the kernel notices in 30 s
-(`kube.connections`). Rules: RF-8, RF-13.
+(`kube.transport`). Rules: RF-8, RF-13.
 """
 
 import threading

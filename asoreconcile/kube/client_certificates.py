@@ -1,21 +1,26 @@
-"""The TLS context of the API server's connections, and its files as they rotate.
+"""Whom the API server's connections trust and what they show, as its files rotate.
 
-One context for the process (each own one costs 0.8 MB). Before each new connection the
-files are looked at: a context that has loaded a new pair serves it to new handshakes,
-and one that could not keeps the old pair.
+Before each new connection the files are looked at; what cannot be used, half written
+most likely, leaves what was there.
 """
 
-import ssl
 import threading
+from pathlib import Path
 
 from asoreconcile.log import Logger
-from asoreconcile.tls import FileContext, Pair, Pem, as_file, client_context
+from asoreconcile.tls import Pair, Pem, Stamp, file_stamp
+from asoreconcile.wire.trust import (
+    TlsTrust,
+    checked_authorities,
+    checked_pair,
+    system_authorities,
+)
 
 _log = Logger(__name__)
 
 
 class ClientCertificates:
-    """A client's TLS context over files. Safe from any thread."""
+    """A client's TLS over files. Safe from any thread."""
 
     def __init__(
         self,
@@ -29,42 +34,51 @@ class ClientCertificates:
 
         Raises OSError (ssl.SSLError is one) for files that cannot be used.
         """
-        # With a file, neither the system's nor SSL_CERT_FILE's authorities count.
-        if authority is None:
-            context = client_context()
-        else:
-            with as_file(authority) as file:
-                context = client_context(cafile=str(file))
-        self._files = FileContext(context, authority=authority, pair=pair)
-        self._has_pair = pair is not None
+        self._authority = authority
+        self._pair = pair
+        self._verify = verify
         self._lock = threading.Lock()
         self.generation = 0
-        if not verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        self._seen = self._stamp()  # first: what changes while it is read is read again
+        self._trust = self._load()
 
-    @property
-    def context(self) -> ssl.SSLContext:
-        """The context of connections that are opened now; another one after a
-        rotation.
-        """
-        return self._files.context
-
-    def renew(self) -> bool:
-        """As `refresh`, of a certificate that was refused; whether it is another."""
-        before = self.generation
-        self.refresh()
-        return self.generation != before
-
-    def refresh(self) -> None:
-        """Load the files again if they changed. Never raises."""
+    def trust(self) -> TlsTrust:
+        """What is in the files now, or was when they could be used. Never raises."""
         with self._lock:  # who comes second sees the generation that came first
             try:
-                changed = self._files.refresh()
+                self._refresh()
             except OSError as error:
                 _log.warning("Keeping the old cluster certificates", error=str(error))
-                return
-            if changed:
-                # Connections that are open show the old certificate, if any.
-                self.generation += self._has_pair
-                _log.info("Loaded new cluster certificates")
+            return self._trust
+
+    def renew(self) -> bool:
+        """Look again, after a refusal; whether the certificate is another one now."""
+        before = self.generation
+        self.trust()
+        return self.generation != before
+
+    def _refresh(self) -> None:
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return
+        loaded = self._load()
+        self._seen = stamp
+        # Connections that are open show the old certificate, if any.
+        self.generation += loaded.pair != self._trust.pair
+        self._trust = loaded
+        _log.info("Loaded new cluster certificates")
+
+    def _load(self) -> TlsTrust:
+        authority, pair = self._authority, self._pair
+        trusted = (
+            system_authorities()
+            if authority is None  # with one of its own, no other counts
+            else checked_authorities(authority)
+        )
+        shown = None if pair is None else checked_pair(*pair)
+        return TlsTrust(trusted, shown, self._verify)
+
+    def _stamp(self) -> tuple[Stamp, ...]:
+        """A value that differs when the content of the files does."""
+        given = (self._authority, *(self._pair or ()))
+        return tuple(file_stamp(file) for file in given if isinstance(file, Path))

@@ -56,10 +56,9 @@ def in_cluster(
         raise KubeConfigError(f"the pod's service account: {error}") from error
     return ClusterConfig(
         url=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-        ssl_context=certificates.context,
+        trust=certificates.trust,
         authorization=token.authorization,
         renew=token.renew,
-        refresh_certificates=certificates.refresh,
         namespace=_namespace(service_account / "namespace"),
     )
 

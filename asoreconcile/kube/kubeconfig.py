@@ -26,6 +26,7 @@ from asoreconcile.kube.plugin import Credential, plugin
 from asoreconcile.kube.plugincredential import PluginCredential
 from asoreconcile.kube.tokens import TokenFile
 from asoreconcile.objects import JsonObject
+from asoreconcile.wire.trust import TlsTrust
 
 DEFAULT = "~/.kube/config"
 _YAML: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -65,7 +66,7 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     certificates = _certificates(user, cluster) if secure else None
     config = ClusterConfig(
         url=url,
-        ssl_context=None,
+        trust=None,
         authorization=partial(str, _header(user)),
         server_name=cluster.text("tls-server-name") or None,
         namespace=context.text("namespace") or "default",
@@ -75,8 +76,7 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     if certificates is not None:
         config = attrs.evolve(
             config,
-            ssl_context=certificates.context,
-            refresh_certificates=certificates.refresh,
+            trust=certificates.trust,
             renew=certificates.renew,
             generation=lambda: certificates.generation,
         )
@@ -100,14 +100,20 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
 def _with_plugin(
     config: ClusterConfig, run: Callable[[], Credential], clock: Clock
 ) -> ClusterConfig:
-    renewed = PluginCredential(run, clock=clock, context=config.ssl_context)
+    renewed = PluginCredential(run, clock=clock)
     of_files = config.generation
     return attrs.evolve(
         config,
+        trust=config.trust and partial(_showing, renewed, config.trust),
         authorization=renewed.authorization,
         renew=renewed.renew,
         generation=lambda: of_files() + renewed.generation,
     )
+
+
+def _showing(renewed: PluginCredential, trust: Callable[[], TlsTrust]) -> TlsTrust:
+    of_files = trust()
+    return attrs.evolve(of_files, pair=renewed.pair or of_files.pair)
 
 
 @attrs.frozen

@@ -8,7 +8,6 @@ No lock is held while the program runs: who renews the leader's lease with a cre
 that is still good waits for nothing. Rules: CL-7, CL-9.
 """
 
-import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,7 @@ from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.kube.plugin import Credential
 from asoreconcile.log import Logger
 from asoreconcile.single_flight import PatienceError, SingleFlight
-from asoreconcile.tls import load_cert_chain
+from asoreconcile.wire.trust import checked_pair
 
 _log = Logger(__name__)
 
@@ -39,15 +38,13 @@ class PluginCredential:
         run: Callable[[], Credential],
         *,
         clock: Clock,
-        context: ssl.SSLContext | None,
     ) -> None:
-        """run: `Plugin.run`. context: shows the certificate, if there is one.
+        """run: `Plugin.run`.
 
         Runs it for the first time. Raises CredentialError.
         """
         self._run = run
         self._clock = clock
-        self._context = context
         self._flights: SingleFlight[str, None] = SingleFlight(
             own_thread=True, name="credential plug-in"
         )
@@ -58,6 +55,8 @@ class PluginCredential:
         self._early: datetime | None = None
         self._late: datetime | None = None
         self.generation = 0
+        self.pair: tuple[bytes, bytes] | None = None
+        """Certificate and key to show, as PEM; None if it gave none."""
         self._take(run())
 
     def authorization(self) -> str:
@@ -116,9 +115,10 @@ class PluginCredential:
 
     def _take(self, credential: Credential) -> None:
         shown = (self._credential.certificate, self._credential.key)
-        if credential.certificate and self._context is not None:
+        pair = self.pair
+        if credential.certificate:
             try:
-                load_cert_chain(self._context, credential.certificate, credential.key)
+                pair = checked_pair(credential.certificate, credential.key)
             except OSError as error:
                 raise KubeCredentialError(
                     f"the plug-in's certificate cannot be used: {error}"
@@ -130,6 +130,7 @@ class PluginCredential:
             # time.
             early = expires - min(_EARLY, (expires - now) / _EARLY_PART)
         self._credential = credential
+        self.pair = pair
         self._early, self._late = early, expires
         if (credential.certificate, credential.key) != shown:
             # Connections that are open show the old one for as long as they live.

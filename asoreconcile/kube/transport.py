@@ -1,40 +1,54 @@
 """Bytes to and from one API server: whole answers, and streams to cut off.
 
-urllib3 over one SSLContext, HTTP/1.1, no retries and no redirects of its own. Every
-wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
+libcurl's connections (`asoreconcile.wire`), HTTP/1.1, no retries and no redirects.
+Every wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
 """
 
+import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from urllib.parse import urlsplit
 
-import attrs
-import urllib3
-
-from asoreconcile.call_limit import Call, cut, limited
+from asoreconcile.call_limit import limited
 from asoreconcile.fencing import Fence
-from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.connections import Connections, socket_of
+from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.redaction import know
+from asoreconcile.wire.destination import Destination, Proxy
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.handle import Patience
+from asoreconcile.wire.pool import HandlePool
+from asoreconcile.wire.request import WireAnswer, WireRequest
+from asoreconcile.wire.stream import WireStream
+from asoreconcile.wire.trust import TlsTrust
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 # Servers answer the head of a watch at once: longer is a server that hangs.
 HEAD_SECONDS = 30.0
-_CHUNK_BYTES = 1 << 16
 # etcd keeps objects of 1.5 MiB, and an event has one or two; JSON escapes make it more.
 _MAX_LINE_BYTES = 16 << 20
+# A page of a list, or all definitions at once; more than that no process would survive.
+MAX_BODY_BYTES = 256 << 20
 
+# A peer that vanished is noticed by the kernel, even on a quiet watch.
+_KEEPALIVE = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (
+            ("TCP_KEEPIDLE", 15),
+            ("TCP_KEEPINTVL", 5),
+            ("TCP_KEEPCNT", 3),
+            ("TCP_USER_TIMEOUT", 30_000),  # of probes as of requests, in ms
+        )
+        if hasattr(socket, name)
+    ),
+]
 
-@attrs.frozen
-class ApiResponse:
-    """A whole answer; header names in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = attrs.field(repr=False)
+ApiResponse = WireAnswer
+"""A whole answer; header names in lower case."""
 
 
 class Transport:
@@ -48,12 +62,10 @@ class Transport:
         read_seconds: float = READ_SECONDS,
         before_write: Fence | None = None,
     ) -> None:
-        """read_seconds, before_write: see `KubeClient`."""
+        """read_seconds, before_write: see `KubeClient`. Raises KubeConfigError."""
         parts = urlsplit(config.url)
-        self.host = parts.netloc
+        self.host = parts.netloc.rpartition("@")[2]
         self._prefix = parts.path.rstrip("/")
-        if config.proxy_url and parts.scheme == "http":
-            self._prefix = config.url  # proxies want the whole URL, tunnels do not
         self._authorization = config.authorization
         self._renew = config.renew
         self._generation = config.generation
@@ -61,8 +73,14 @@ class Transport:
         self._asked_as = threading.local()  # the credential of a thread's last request
         self._user_agent = user_agent
         self._read_seconds = read_seconds
-        self._connections = Connections(config, before_write=before_write)
-        self._pool = self._connections.pool
+        self._pool = HandlePool(
+            _destination(config),
+            trust=config.trust or _nobody,
+            generation=config.generation,
+            socket_options=_KEEPALIVE,
+            accept_encoding="identity",  # the server is near: to unpack costs more
+            fence=before_write,
+        )
 
     def send(
         self,
@@ -78,25 +96,20 @@ class Transport:
         target: path and query. read_seconds: for all of it, the body included; None is
         the transport's own. Less where the reconcile has less left: raises
         DeadlineError, with nothing sent, when it has none, and StoppedError when a stop
-        broke it off.
+        broke it off or the transport is closed.
         """
         seconds = self._read_seconds if read_seconds is None else read_seconds
+        request = self._request(method, target, headers, body)
         with limited(seconds, is_read=method == "GET") as call:
             try:
-                answer = self._pool.request(
-                    method,
-                    self._prefix + target,
-                    body=body,
-                    headers=self._headers(headers),
-                    timeout=_timeout(seconds, call),
-                    retries=False,
-                    redirect=False,
+                return self._pool.exchange(
+                    request,
+                    call=call,
+                    patience=Patience(connect=CONNECT_SECONDS, silence=seconds),
+                    max_bytes=MAX_BODY_BYTES,
                 )
-            except (urllib3.exceptions.HTTPError, OSError) as error:
-                raise _failure(f"{method} {self.host}", error, call) from error
-            if call.is_cut:
-                call.explain()  # without a length a part of an answer looks whole
-        return ApiResponse(answer.status, _lower(answer.headers), answer.data)
+            except WireError as error:
+                raise _failure(f"{method} {self.host}", error) from error
 
     def stream(
         self,
@@ -115,21 +128,18 @@ class Transport:
         """
         head_seconds = HEAD_SECONDS if whole_seconds is None else self._read_seconds
         head_seconds = min(read_seconds, self._read_seconds, head_seconds)
+        request = self._request("GET", target, headers, None)
         with limited(head_seconds, is_read=True) as call:
             try:
-                answer = self._pool.request(
-                    "GET",
-                    self._prefix + target,
-                    headers=self._headers(headers),
-                    timeout=_timeout(read_seconds, call),
-                    retries=False,
-                    redirect=False,
-                    preload_content=False,
+                opened = self._pool.stream(
+                    request,
+                    call=call,
+                    patience=Patience(connect=CONNECT_SECONDS, silence=read_seconds),
                 )
-            except (urllib3.exceptions.HTTPError, OSError) as error:
-                raise _failure(f"GET {self.host}", error, call) from error
+            except WireError as error:
+                raise _failure(f"GET {self.host}", error) from error
             call.go_on_for(whole_seconds)
-        return Stream(answer)
+        return Stream(opened)
 
     def renew_credential(self) -> bool:
         """Whether there is another credential than that of this thread's last request,
@@ -143,39 +153,42 @@ class Transport:
 
     def renew_connections(self) -> None:
         """Use no connection of now for a further request."""
-        self._connections.renew()
+        self._pool.renew()
 
     def close(self) -> None:
-        """Cut all connections: a waiting call raises TransportError now."""
-        self._connections.close()
+        """Cut all connections: a waiting call raises TransportError now, and a further
+        one StoppedError.
+        """
+        self._pool.close()
 
     def _credential(self) -> tuple[str, int]:
         """The header, and the number of the certificate."""
         return self._authorization(), self._generation()
 
-    def _headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+    def _request(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
+    ) -> WireRequest:
+        """Raises TransportError for what would be no request."""
         self._asked_as.credential = authorization, _ = self._credential()
-        sent = urllib3.HTTPHeaderDict({"User-Agent": self._user_agent, **headers})
+        sent = [("User-Agent", self._user_agent), *headers.items()]
         if authorization:
             know(authorization.rpartition(" ")[2])
-            sent["Authorization"] = authorization
-        for name, value in self._impersonation:
-            sent.add(name, value)
-        return sent
+            sent.append(("Authorization", authorization))
+        sent += self._impersonation
+        try:
+            return WireRequest(method, self._prefix + target, tuple(sent), body)
+        except ValueError as error:
+            raise TransportError(f"{method} {self.host}: not sent: {error}") from error
 
 
 class Stream:
     """An answer being read. One thread iterates; any thread may close."""
 
-    def __init__(self, answer: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, answer: WireStream) -> None:
         self.status = answer.status
-        self.headers = _lower(answer.headers)
+        self.headers = answer.headers
         self._answer = answer
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._reading = False
         self._ended = False
-        self._socket = socket_of(answer)
 
     def lines(self) -> Iterator[bytes]:
         """The answer's lines. Ends with the answer, or when closed.
@@ -204,55 +217,47 @@ class Stream:
 
         Raises TransportError when the connection breaks or falls silent.
         """
-        with self._lock:
-            if self._closed.is_set():
-                return
-            self._reading = True
         try:
-            yield from self._answer.stream(_CHUNK_BYTES, decode_content=False)
-            self._ended = not self._closed.is_set()
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            if not self._closed.is_set():
-                raise _failure("the stream broke", error) from error
+            yield from self._answer.chunks()
+            self._ended = not self._answer.is_closed
+        except WireError as error:
+            raise _failure("the stream broke", error) from error
         finally:
-            with self._lock:
-                self._reading = False
             self.close()
 
     def read(self) -> bytes:
-        """The whole rest, for an answer that refuses."""
-        try:
-            return self._answer.read(_MAX_LINE_BYTES, decode_content=False)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _failure("the answer broke", error) from error
+        """The rest, for an answer that refuses; no more of it than of a line."""
+        read, length = [], 0
+        for chunk in self.chunks():
+            read.append(chunk)
+            length += len(chunk)
+            if length > _MAX_LINE_BYTES:
+                break
+        return b"".join(read)
 
     def close(self) -> None:
         """End the stream; a reader blocked in it wakes up. Idempotent."""
-        with self._lock:
-            self._closed.set()
-            # Without a connection the answer was read to its end, and the socket is the
-            # pool's again: another request may be using it.
-            if self._socket is not None and self._answer.connection is not None:
-                cut(self._socket)
-            if not self._reading:
-                # Not under a reader: urllib3's answers are for one thread.
-                with suppress(OSError, ValueError, urllib3.exceptions.HTTPError):
-                    self._answer.close()
+        self._answer.close()
 
 
-def _timeout(inactivity_seconds: float, call: Call) -> urllib3.Timeout:
-    return urllib3.Timeout(
-        connect=call.within(CONNECT_SECONDS), read=inactivity_seconds
-    )
+def _nobody() -> TlsTrust | None:
+    """Without TLS nobody has to be trusted."""
+    return None
 
 
-def _failure(what: str, error: Exception, call: Call | None = None) -> TransportError:
+def _destination(config: ClusterConfig) -> Destination:
+    """Raises KubeConfigError, which quotes no URL: a password may be in it."""
+    what = "proxy-url"
+    try:
+        proxy = Proxy.of(config.proxy_url) if config.proxy_url else None
+        what = "server"
+        return Destination.of(
+            config.url, server_name=config.server_name or "", proxy=proxy
+        )
+    except ValueError as error:
+        raise KubeConfigError(f"the cluster's {what}: {error}") from None
+
+
+def _failure(what: str, error: WireError) -> TransportError:
     """lost: the connection was reset or closed, and no deadline had passed."""
-    if call is not None and (reason := call.explain()):
-        return TransportError(f"{what}: {reason}")
-    lost = isinstance(error, urllib3.exceptions.ProtocolError)
-    return TransportError(f"{what}: {error}", lost=lost)
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+    return TransportError(f"{what}: {error}", lost=error.is_lost)

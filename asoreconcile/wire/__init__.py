@@ -1,6 +1,7 @@
 """Bytes to and from a server, by libcurl: what both clients talk through.
 
     HandlePool.exchange -> a free CurlHandle -> libcurl -> WireAnswer, or WireError
+    HandlePool.stream   -> a free CurlHandle -> libcurl -> WireStream, or WireError
 
 A pool belongs to one server and talks to no other: no redirect is followed, no password
 file read, no proxy taken from the environment, and no protocol spoken but HTTP over

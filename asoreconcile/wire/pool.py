@@ -13,8 +13,10 @@ from asoreconcile.call_limit import Call
 from asoreconcile.errors import StoppedError
 from asoreconcile.fencing import Fence
 from asoreconcile.wire.destination import Destination
+from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import CurlHandle, Patience, SocketOption
 from asoreconcile.wire.request import WireAnswer, WireRequest
+from asoreconcile.wire.stream import WireStream
 from asoreconcile.wire.transfer import Transfer
 from asoreconcile.wire.trust import TlsTrust
 
@@ -75,23 +77,63 @@ class HandlePool:
         Raises WireError; StoppedError once closed, or where the call was cut off; what
         the fence raises.
         """
+        transfer, _, _ = self._started(
+            request, call, patience, max_bytes, is_enough=lambda _: False
+        )
+        return WireAnswer(
+            transfer.status, transfer.headers(), b"".join(transfer.pieces)
+        )
+
+    def stream(
+        self, request: WireRequest, *, call: Call, patience: Patience
+    ) -> WireStream:
+        """One answer, once its head is here; blocks, within the call's time, which goes
+        on for as long as the answer is read. Raises as `exchange`.
+        """
+        transfer, handle, broken = self._started(
+            request, call, patience, None, is_enough=lambda one: one.has_head
+        )
+        return WireStream(
+            transfer,
+            handle,
+            broken,
+            give_back=self._given_back,
+            drop=self._dropped,
+        )
+
+    def _started(
+        self,
+        request: WireRequest,
+        call: Call,
+        patience: Patience,
+        max_bytes: int | None,
+        *,
+        is_enough: Callable[[Transfer], bool],
+    ) -> tuple[Transfer, CurlHandle | None, WireError | None]:
+        """A transfer that has come so far, and the handle that goes on with it: None at
+        its end, or where it broke after that.
+        """
         while True:
             transfer = Transfer(request, fence=self._fence, max_bytes=max_bytes)
             handle = self._taken()
             try:
                 handle.start(transfer, call=call, patience=patience)
                 while handle.turn():
-                    pass
+                    if is_enough(transfer):
+                        return transfer, handle, None
             except _OutdatedError:
                 self._dropped(handle)
-                continue
+            except WireError as error:
+                self._dropped(handle)
+                if not is_enough(transfer):
+                    raise
+                return transfer, None, error
             except BaseException:
                 self._dropped(handle)
                 raise
-            self._given_back(handle)
-            return WireAnswer(
-                transfer.status, transfer.headers(), b"".join(transfer.pieces)
-            )
+            else:
+                self._given_back(handle)
+                return transfer, None, None
 
     def renew(self) -> None:
         """Use no connection of now for a further request; what is under way goes on."""

@@ -46,13 +46,25 @@ class Transfer:
             pycurl.PREREQFUNCTION: self._begin,
             pycurl.READFUNCTION: self._read,
             pycurl.HEADERFUNCTION: self._header,
-            pycurl.WRITEFUNCTION: self._write,
+            # Who needs no count is spared a call of Python for each piece: None, as
+            # `append` returns it, takes all.
+            pycurl.WRITEFUNCTION: self.pieces.append
+            if self._max_bytes is None
+            else self._write,
         }
 
     def check_fence(self) -> None:
         """Raises what the fence raises."""
         if self.is_fenced and self._fence is not None:
             self._fence()
+
+    def taken(self) -> list[bytes]:
+        """What has come of the body since the last time: no piece, or one."""
+        if not self.pieces:
+            return []
+        whole = b"".join(self.pieces) if len(self.pieces) > 1 else self.pieces[0]
+        self.pieces.clear()
+        return [whole]
 
     def headers(self) -> dict[str, str]:
         """The answer's, once `has_head`."""

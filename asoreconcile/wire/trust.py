@@ -7,6 +7,8 @@ from pathlib import Path
 import attrs
 import pycurl
 
+from asoreconcile.tls import Pem, as_file, client_context, load_cert_chain
+
 Authorities = Path | bytes
 """PEM, the file that holds it, or a folder of such files as OpenSSL names them."""
 
@@ -52,6 +54,30 @@ class TlsTrust:
             curl.setopt(pycurl.SSLKEYTYPE, "PEM")
             curl.setopt(pycurl.SSLCERT_BLOB, certificate)
             curl.setopt(pycurl.SSLKEY_BLOB, key)
+
+
+def checked_authorities(given: Pem) -> bytes:
+    """The PEM of authorities to trust. Raises OSError (ssl.SSLError is one) for what
+    holds none: libcurl would tell at the first request only.
+    """
+    content = _read(given)
+    with as_file(content) as file:
+        client_context(cafile=str(file))
+    return content
+
+
+def checked_pair(certificate: Pem, key: Pem | None) -> tuple[bytes, bytes]:
+    """The PEM of a certificate and of its key. Raises OSError for no pair.
+
+    key: None if it is in the certificate's file.
+    """
+    pair = _read(certificate), _read(certificate if key is None else key)
+    load_cert_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *pair)
+    return pair
+
+
+def _read(given: Pem) -> bytes:
+    return given.read_bytes() if isinstance(given, Path) else given
 
 
 def system_authorities() -> Authorities:

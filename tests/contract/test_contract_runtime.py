@@ -1,6 +1,5 @@
 """Our own client, informers and events, on both servers: they behave alike."""
 
-import ssl
 from collections.abc import Iterator
 
 import pytest
@@ -30,6 +29,7 @@ from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.objects import GroupKind, ObjectKey, resource_version
+from asoreconcile.wire.trust import TlsTrust
 
 FAR_AHEAD = "999999999"
 
@@ -38,7 +38,7 @@ FAR_AHEAD = "999999999"
 def client(server: Server) -> Iterator[KubeClient]:
     config = ClusterConfig(
         url=server.url,
-        ssl_context=ssl.create_default_context(cadata=server.authority_pem),
+        trust=lambda: TlsTrust(server.authority_pem.encode()),
         authorization=lambda: f"Bearer {server.token}",
     )
     made = KubeClient(config, user_agent="contract")

@@ -1,7 +1,6 @@
 """Calls of both clients end in time, however a server keeps them waiting (TH-9)."""
 
 import socket
-import ssl
 import threading
 import time
 
@@ -22,6 +21,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.reconcile_context import Context, DeadlineError, running
 from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.wire.trust import TlsTrust
 
 CLOCK = SystemClock()
 ID = "/subscriptions/s/resourceGroups/g"
@@ -111,9 +111,7 @@ class Kubernetes:
     """One read and one write of the Kubernetes client."""
 
     def __init__(self, url, authority, **options):
-        config = ClusterConfig(
-            url, ssl.create_default_context(cadata=authority.pem.decode()), lambda: ""
-        )
+        config = ClusterConfig(url, lambda: TlsTrust(authority.pem), lambda: "")
         self.client = KubeClient(config, user_agent="test", **options)
 
     def read(self):

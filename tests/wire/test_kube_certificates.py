@@ -102,9 +102,8 @@ def test_wh7_renewed_client_certificate_serves_the_next_connection(tmp_path):
         )
         config = ClusterConfig(
             url=url,
-            ssl_context=certificates.context,
+            trust=certificates.trust,
             authorization=lambda: "",
-            refresh_certificates=certificates.refresh,
         )
         transport = Transport(config, user_agent="tests")
         seen = [transport.send("GET", "/", headers={}).body]
@@ -147,10 +146,9 @@ def test_certificates_that_are_not_there_are_refused_at_once(tmp_path, missing):
 def test_certificates_that_vanish_leave_the_loaded_ones(tmp_path):
     (tmp_path / "ca.pem").write_bytes(certificate_authority().pem)
     certificates = ClientCertificates(authority=tmp_path / "ca.pem")
-    loaded = certificates.context.cert_store_stats()
+    loaded = certificates.trust()
     (tmp_path / "ca.pem").unlink()
-    certificates.refresh()
-    assert certificates.context.cert_store_stats() == loaded
+    assert certificates.trust() == loaded
 
 
 def test_wh7_a_refused_certificate_is_read_again_from_its_files(tmp_path):
@@ -206,7 +204,6 @@ def test_a_key_inside_a_kubeconfig_is_used_and_never_on_disk(tmp_path, temporary
         config = load(str(path))
         transport = Transport(config, user_agent="tests")
         assert transport.send("GET", "/", headers={}).body == b"inline"
-        config.refresh_certificates()
         assert transport.send("GET", "/", headers={}).body == b"inline"
         transport.close()
     assert list(temporary.iterdir()) == []

@@ -200,7 +200,7 @@ def runs(clock):
 
 def test_cl9_a_good_credential_waits_for_no_plugin(runs, clock):
     """The leader's lease is renewed while the program hangs."""
-    credential = PluginCredential(runs, clock=clock, context=None)
+    credential = PluginCredential(runs, clock=clock)
     runs.go.clear()
     clock.advance(500)
     for _ in range(3):
@@ -216,7 +216,7 @@ def test_cl9_a_good_credential_waits_for_no_plugin(runs, clock):
 
 
 def test_cl9_all_who_have_none_share_one_run(runs, clock):
-    credential = PluginCredential(runs, clock=clock, context=None)
+    credential = PluginCredential(runs, clock=clock)
     runs.begun.clear()
     runs.go.clear()
     clock.advance(601)
@@ -236,7 +236,7 @@ def test_cl9_all_who_have_none_share_one_run(runs, clock):
 
 
 def test_cl9_a_failure_is_told_and_tried_again_later(runs, clock):
-    credential = PluginCredential(runs, clock=clock, context=None)
+    credential = PluginCredential(runs, clock=clock)
     runs.fails = True
     clock.advance(601)
     for _ in range(3):
@@ -352,13 +352,13 @@ def test_cl9_connections_of_an_old_certificate_are_used_no_more(tmp_path):
         path = kubeconfig(tmp_path, server.url, user={})
         config = attrs.evolve(load(path), generation=lambda: number[0])
         with closing(KubeClient(config, user_agent="tests")) as client:
-            connections = client._exchange._transport._connections
+            pool = client._exchange._transport._pool
             ports = []
             for generation in (0, 0, 1, 1):
                 number[0] = generation
                 client.read("/")
-                (one,) = [s for s in connections._open if s.fileno() >= 0]
-                ports.append(one.getsockname()[1])
+                ((one, _),) = pool._idle
+                ports.append(one._socket.getsockname()[1])
     assert ports[0] == ports[1]
     assert ports[2] == ports[3] != ports[0]
 

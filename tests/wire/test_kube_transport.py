@@ -1,19 +1,19 @@
 """Connections that break, fall silent, or are ended from another thread."""
 
 import socket
-import ssl
 import threading
 from contextlib import contextmanager
 
-import attrs
 import pytest
 from scriptedpeer import Peer
 
+from asoreconcile.errors import StoppedError
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
 from asoreconcile.testing.http import _context
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.wire.trust import TlsTrust
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -29,12 +29,9 @@ def talking_to(script, *, secure=False):
     authority = certificate_authority() if secure else None
     certificate = authority.issue(["127.0.0.1"]) if secure else None
     peer = Peer(script, certificate)
-    context = None
-    if secure:
-        context = ssl.create_default_context(cadata=authority.pem.decode())
     config = ClusterConfig(
         url=f"{'https' if secure else 'http'}://{peer.address}",
-        ssl_context=context,
+        trust=(lambda: TlsTrust(authority.pem)) if secure else None,
         authorization=lambda: "",
     )
     transport = Transport(config, user_agent="tests")
@@ -115,7 +112,7 @@ def test_connection_closed_without_an_answer_is_lost():
 def test_nobody_there_is_not_a_lost_connection():
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    config = ClusterConfig(url=url, ssl_context=None, authorization=lambda: "")
+    config = ClusterConfig(url=url, trust=None, authorization=lambda: "")
     transport = Transport(config, user_agent="tests")
     with pytest.raises(TransportError) as refused:
         send(transport)
@@ -277,7 +274,9 @@ def test_redirects_are_not_followed():
 def test_rf13_kernel_watches_over_quiet_connections():
     with talking_to(says(CHUNKED, chunk(b"x\n"))) as (transport, _):
         opened = stream(transport)
-        kept = opened._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        kept = opened._answer._handle._socket.getsockopt(
+            socket.SOL_SOCKET, socket.SO_KEEPALIVE
+        )
         opened.close()
     assert kept == 1
 
@@ -297,7 +296,7 @@ def test_proxy_of_the_kubeconfig_tunnels_to_the_server():
     peer = Peer(script)
     config = ClusterConfig(
         url="https://kubernetes.example:6443",
-        ssl_context=ssl.create_default_context(cadata=authority.pem.decode()),
+        trust=lambda: TlsTrust(authority.pem),
         authorization=lambda: "Bearer t",
         proxy_url=f"http://{peer.address}",
     )
@@ -314,8 +313,7 @@ def test_proxy_of_the_kubeconfig_tunnels_to_the_server():
 def test_what_is_closed_while_it_connects_sends_nothing():
     """Its socket opens too late to be among those that were cut."""
     with talking_to(says(PLAIN)) as (transport, peer):
-        options = transport._connections.pool.conn_kw
-        options["hooks"] = attrs.evolve(options["hooks"], before=transport.close)
-        with pytest.raises(TransportError):
+        transport._pool._trust = transport.close
+        with pytest.raises(StoppedError):
             send(transport)
         assert peer.requests == []

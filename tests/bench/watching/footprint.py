@@ -17,7 +17,7 @@ _LIMIT_SECONDS = 120.0
 
 def main() -> None:
     url, count = sys.argv[1], int(sys.argv[2])
-    config = ClusterConfig(url=url, ssl_context=None, authorization=str)
+    config = ClusterConfig(url=url, trust=None, authorization=str)
     client = KubeClient(config, user_agent="bench")
     informer = Informer(client, ACCOUNTS, clock=SystemClock())
     seen = 0

@@ -16,7 +16,7 @@ ACCOUNTS = ApiResource("example.com", "v1", "accounts", "Account")
 def main() -> None:
     url, count = sys.argv[1], int(sys.argv[2])
     meter = Meter(count)
-    config = ClusterConfig(url=url, ssl_context=None, authorization=str)
+    config = ClusterConfig(url=url, trust=None, authorization=str)
     client = KubeClient(config, user_agent="bench")
     informer = Informer(client, ACCOUNTS, clock=SystemClock())
     informer.add_handler(lambda _event: meter.event())

@@ -178,16 +178,16 @@ class Endless:
     """An answer without an end of a line."""
 
     status = 200
-    connection = None
+    is_closed = False
 
     def __init__(self):
         self.headers = {}
         self.read = 0
 
-    def stream(self, size, *, decode_content):
+    def chunks(self):
         while True:
-            self.read += size
-            yield bytes(size)
+            self.read += 1 << 16
+            yield bytes(1 << 16)
 
     def close(self):
         """Nothing is open."""
@@ -200,6 +200,11 @@ def test_a_line_without_an_end_does_not_fill_the_memory():
     assert answer.read <= 17 << 20
 
 
+def test_of_a_refusal_without_an_end_no_more_is_read_than_of_a_line():
+    answer = Endless()
+    assert len(Stream(answer).read()) == answer.read <= 17 << 20
+
+
 class Pieces(Endless):
     """An answer that comes in these pieces."""
 
@@ -207,7 +212,7 @@ class Pieces(Endless):
         super().__init__()
         self.pieces = pieces
 
-    def stream(self, size, *, decode_content):
+    def chunks(self):
         yield from self.pieces
 
 

@@ -1,0 +1,89 @@
+"""An answer that is read as it arrives, over a connection of its own."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.handle import CurlHandle
+from asoreconcile.wire.transfer import Transfer
+
+
+class WireStream:
+    """One thread reads; any thread may close. Its head has come already.
+
+    No more is taken from the kernel than what is read here: a slow reader fills no
+    memory.
+    """
+
+    def __init__(
+        self,
+        transfer: Transfer,
+        handle: CurlHandle | None,
+        broken: WireError | None,
+        *,
+        give_back: Callable[[CurlHandle], None],
+        drop: Callable[[CurlHandle], None],
+    ) -> None:
+        """handle: goes on; None if no more comes. broken: why, if that is not its end.
+        give_back, drop: what becomes of the handle, fit for another request or not.
+        """
+        self.status = transfer.status
+        self.headers: Mapping[str, str] = transfer.headers()
+        self._transfer = transfer
+        self._broken = broken
+        self._give_back = give_back
+        self._drop = drop
+        self._lock = threading.Lock()
+        self._handle = handle
+        self._is_reading = False
+        self.is_closed = False
+        """Somebody has closed it: what was read may be a part of the answer."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Its bytes as they come. Ends with the answer, or when closed. Blocks, for as
+        long as the call's limits and `Patience` allow.
+
+        Raises WireError.
+        """
+        with self._lock:
+            if self.is_closed:
+                return
+            self._is_reading = True
+        try:
+            # What came before it broke has come.
+            yield from self._transfer.taken()
+            while self._handle is not None and not self.is_closed:
+                self._go_on(self._handle)
+                yield from self._transfer.taken()
+            # Whoever closed has cut the connection: not the server's doing.
+            if self._broken is not None and not self.is_closed:
+                raise self._broken
+        finally:
+            self._is_reading = False
+            self._release(self._drop)
+
+    def close(self) -> None:
+        """End it; a reader blocked in it wakes up. Idempotent."""
+        with self._lock:
+            self.is_closed = True
+            if self._is_reading:
+                # Without a handle it was read to its end, and the connection is the
+                # pool's again: another request may be using it.
+                if self._handle is not None:
+                    self._handle.cut()
+                return
+        self._release(self._drop)
+
+    def _go_on(self, handle: CurlHandle) -> None:
+        try:
+            if not handle.turn():
+                self._release(self._give_back)
+        except WireError as error:
+            self._broken = error
+            self._release(self._drop)
+
+    def _release(self, how: Callable[[CurlHandle], None]) -> None:
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            how(handle)
