@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from asoreconcile.extras import EXTRAS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 IMPORT_ALL = """
@@ -54,6 +56,127 @@ def test_every_module_of_the_wheel_imports(wheel):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(wheel))
+
+
+# What runs where the engine may be missing: `expressions.process` and `kube.kubeconfig`
+# say which extra it is before they load these.
+SAID_BY_OTHERS = {
+    "asoreconcile.expressions.engine",
+    "asoreconcile.expressions.environment",
+    "asoreconcile.expressions.proto_schema",
+    "asoreconcile.expressions.syntax",
+    "asoreconcile.kube.auth_provider",
+}
+# A finder that comes first and knows of nothing but what to refuse.
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+from asoreconcile import extras
+tops = {m.partition(".")[0] for ms in extras.EXTRAS.values() for m in ms}
+class Absent:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in tops:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent)
+"""
+IMPORT_EACH = """
+import asoreconcile
+for found in pkgutil.walk_packages(
+    asoreconcile.__path__, "asoreconcile.", onerror=lambda name: None
+):
+    try:
+        importlib.import_module(found.name)
+        print("library", found.name)
+    except extras.MissingExtraError as error:
+        print("said", found.name, error)
+    except ModuleNotFoundError as error:
+        print("unsaid", found.name, error)
+"""
+
+
+def _python(wheel, program, *arguments):
+    return subprocess.run(
+        [sys.executable, "-P", "-c", program, *arguments],
+        env={"PYTHONPATH": str(wheel), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_library_imports_without_any_extra_and_the_rest_says_which_it_needs(wheel):
+    done = _python(wheel, WITHOUT_EXTRAS + IMPORT_EACH)
+    assert done.returncode == 0, done.stderr
+    how = {"library": [], "said": [], "unsaid": []}
+    for line in done.stdout.splitlines():
+        how[line.split()[0]].append(line.split()[1])
+    assert set(how["unsaid"]) == SAID_BY_OTHERS | {PLUGIN}
+    assert len(how["library"]) > 150
+    rooms = {name.split(".")[1] for name in how["library"]}
+    assert rooms >= {"kube", "cache", "queue", "runtime", "webhooks", "serving"}
+    assert {"asoreconcile.testing.kube", "asoreconcile.testing.clock"} <= {
+        *how["library"]
+    }
+    rooms = {name.split(".")[1] for name in how["said"]}
+    assert rooms >= {"arm", "azure", "controllers", "graph", "sql_users", "testing"}
+    assert "pip install 'asoreconcile[azure]'" in done.stdout
+
+
+# pytest itself loads it.
+PLUGIN = "asoreconcile.testing.pytest_plugin"
+
+
+@pytest.mark.parametrize(
+    ("command", "lacks", "told"),
+    [
+        ("asoctl", "", "asoctl: the command asoctl needs click, which is not "),
+        ("asoreconcile", "", "asoreconcile: the command asoreconcile needs click"),
+        ("asoctl", "click", "asoctl: asoreconcile.arm needs azure.core, which is not "),
+    ],
+)
+def test_a_command_says_which_extra_it_needs(wheel, command, lacks, told):
+    program = WITHOUT_EXTRAS + f"tops -= {{{lacks!r}}}\n"
+    if lacks:  # all of `cli` is there
+        program += "tops -= {'rich'}\n"
+    program += f"from asoreconcile.cmd.start import {command}\n{command}()\n"
+    done = _python(wheel, program, "render", "-f", "-")
+    assert done.returncode == 1
+    assert done.stderr.startswith(told), done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'asoreconcile[" in done.stderr
+
+
+def test_a_command_of_an_installation_without_the_test_kit_says_so(wheel, tmp_path):
+    without = shutil.copytree(wheel, tmp_path / "without")
+    shutil.rmtree(without / "asoreconcile" / "testing")
+    program = "from asoreconcile.cmd.start import asoreconcile\nasoreconcile()"
+    done = _python(without, program, "testserver", "kube")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "asoreconcile: this installation was made without the test servers\n"
+    )
+
+
+def test_the_extras_are_those_that_the_package_asks_for():
+    asked = _project()["optional-dependencies"]
+    expected = {
+        extra: {_module(Requirement(one).name) for one in requirements}
+        for extra, requirements in asked.items()
+        if extra != "dev"
+    }
+    found = {extra: set(names) for extra, names in EXTRAS.items()}
+    for modules in expected.values():
+        modules.discard("asoreconcile")  # an extra that it includes
+    assert found == expected
+
+
+def _project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def _module(distribution):
+    name = canonicalize_name(distribution)
+    return MODULES.get(name, name.replace("-", "_"))
 
 
 COUNT_SETS = """
@@ -112,9 +235,13 @@ def _imported(path):
 MODULES = {
     "azure-core": "azure.core",
     "azure-identity": "azure.identity",
+    "cel-expr-python": "cel_expr_python",
+    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry.sdk",
     "prometheus-client": "prometheus_client",
     "protobuf": "google.protobuf",
     "python-tds": "pytds",
+    "pyopenssl": "OpenSSL",
     "pyyaml": "yaml",
 }
 # Run, or found by others that run; nothing of ours imports them.
@@ -131,14 +258,14 @@ def _listed(*, dev):
 
     dev: also those for whoever works on the project.
     """
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = _project()
     asked = list(project["dependencies"])
     for extra, requirements in project["optional-dependencies"].items():
         if dev or extra != "dev":
             asked += requirements
     names = {canonicalize_name(Requirement(one).name) for one in asked}
     names -= {"asoreconcile", *TOOLS}
-    return {MODULES.get(name, name.replace("-", "_")) for name in names}
+    return {_module(name) for name in names}
 
 
 def _foreign(*rooms):
@@ -195,14 +322,18 @@ def test_what_the_tests_import_is_what_they_ask_for():
 
 
 @pytest.mark.parametrize(
-    ("lock", "extras"), [("tests", {"dev", "cel"}), ("deploy", {"cel"})]
+    ("lock", "extras"),
+    [
+        ("tests", {"dev", "auth-provider", "azure", "cel", "cli", "tracing"}),
+        ("deploy", {"azure", "cel", "cli"}),
+    ],
 )
 def test_what_is_locked_is_what_is_asked_for(lock, extras):
     """Each dependency stands in the lock at a version that pyproject.toml takes, with
     hashes, and no lock names where its packages came from.
     """
     text = (ROOT / lock / "requirements.txt").read_text()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = _project()
     asked = list(project["dependencies"])
     for extra in extras:
         asked += project["optional-dependencies"][extra]

@@ -8,3 +8,7 @@ The other half: `credentials` and its kinds, `bearer`, `transport`, `pipeline`,
 `budget`, `lro_registry`, `poll_schedule`, `registration`, `metrics`, `correlation`; and
 `client`, which puts them together, with `lists` on top.
 """
+
+from asoreconcile import extras
+
+extras.need("azure", "asoreconcile.arm")

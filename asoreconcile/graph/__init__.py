@@ -4,3 +4,7 @@
 which host is Graph of which cloud, `metrics` counts. What is done with groups is
 `asoreconcile.entra`'s.
 """
+
+from asoreconcile import extras
+
+extras.need("azure", "asoreconcile.graph")

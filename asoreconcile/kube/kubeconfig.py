@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import attrs
 import yaml
 
+from asoreconcile import extras
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client_certificates import ClientCertificates
@@ -82,6 +83,10 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
         )
     if user.value.get("auth-provider"):
         # Here: it loads the package.
+        try:
+            extras.need("auth-provider", "the user's auth-provider")
+        except extras.MissingExtraError as error:
+            raise KubeConfigError(str(error)) from error
         from asoreconcile.kube.auth_provider import ProvidedCredential
 
         return _with_plugin(config, ProvidedCredential(paths).run, clock)

@@ -22,7 +22,7 @@ _LIBRARIES = f"usr/lib/{debian.PYTHON}"
 # The C library of the base is newer than each of these.
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_26", "manylinux2014", "manylinux1")
 # What wheels bring along that no program imports: their own tests and build folders.
-_UNUSED = ("bazel-project", "*/tests", "*/e2e_test", "kubernetes/aio")
+_UNUSED = ("bazel-project", "*/tests", "*/e2e_test")
 _ETC = {
     "passwd": "root:x:0:0:root:/:/nologin\n"
     f"nonroot:x:{USER}:{USER}:nonroot:/:/nologin\n",
@@ -34,13 +34,12 @@ _AUTHORITIES = "etc/ssl/certs/ca-certificates.crt"
 _SCRIPT = """\
 #!/usr/bin/{python} -I
 import sys
-from {module} import main
-sys.exit(main())
+from asoreconcile.cmd.start import {name}
+sys.exit({name}())
 """
-SCRIPTS = {
-    "asoreconcile": "asoreconcile.cmd.asoreconcile",
-    "asoctl": "asoreconcile.cmd.asoctl",
-}
+SCRIPTS = ("asoreconcile", "asoctl")
+# No operator needs servers to test with.
+_TEST_KIT = "asoreconcile/testing"
 
 
 def base(architecture: str, cache: Path) -> Path:
@@ -89,9 +88,10 @@ def operator(target: Path, lower: Path) -> Path:
         (wheel,) = Path(folder).glob("*.whl")
         _pip(target / PACKAGES, "--no-deps", str(wheel))
     _forget_where_it_was_built(target / PACKAGES)
-    for name, module in SCRIPTS.items():
+    _leave_out_the_test_kit(target / PACKAGES)
+    for name in SCRIPTS:
         script = target / "usr/local/bin" / name
-        _write(script, _SCRIPT.format(python=debian.PYTHON, module=module))
+        _write(script, _SCRIPT.format(python=debian.PYTHON, name=name))
         script.chmod(0o755)
     compile_all(lower, target, PACKAGES)
     return target
@@ -145,9 +145,19 @@ def _forget_where_it_was_built(packages: Path) -> None:
     """Pip notes the wheel's folder, which is another one each time."""
     (noted,) = packages.glob("asoreconcile-*.dist-info/direct_url.json")
     noted.unlink()
-    record = noted.with_name("RECORD")
+    _unrecord(packages, "/direct_url.json,")
+
+
+def _leave_out_the_test_kit(packages: Path) -> None:
+    shutil.rmtree(packages / _TEST_KIT)
+    _unrecord(packages, f"{_TEST_KIT}/")
+
+
+def _unrecord(packages: Path, mark: str) -> None:
+    """Take the lines with a mark from the list of files that pip wrote."""
+    (record,) = packages.glob("asoreconcile-*.dist-info/RECORD")
     lines = record.read_text().splitlines(keepends=True)
-    record.write_text("".join(x for x in lines if "/direct_url.json," not in x))
+    record.write_text("".join(line for line in lines if mark not in line))
 
 
 def _trust(made: Path) -> None:

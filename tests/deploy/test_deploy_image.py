@@ -24,6 +24,7 @@ from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated
 
 ACCOUNT = "azureserviceoperator-default"
+OURS = "asoreconcile"
 ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
 IDENTITY = "/var/run/azure/identity.json"
 # What may be started, beside the interpreter's own loader.
@@ -106,10 +107,14 @@ def test_what_is_installed_is_what_is_locked(image, built):
     assert found.pop("asoreconcile")
     assert found == locked()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for group in ("dependencies", "optional-dependencies"):
-        asked = project[group] if group == "dependencies" else project[group]["cel"]
+    extras = project["optional-dependencies"]
+    for asked in (project["dependencies"], *(extras[x] for x in ("azure", "cel"))):
         for requirement in asked:
-            assert re.split(r"[<>=]", requirement)[0].lower() in found
+            assert re.split(r"[<>=\[]", requirement)[0].lower() in [*found, OURS]
+    assert not list(packages.glob("asoreconcile/testing"))
+    (record,) = packages.glob("asoreconcile-*.dist-info/RECORD")
+    assert "asoreconcile/azure/" in record.read_text()
+    assert "asoreconcile/testing/" not in record.read_text()
     bill = json.loads(built[1].read_text())
     named = {
         c["name"].lower().replace("_", "-"): c["version"] for c in bill["components"]

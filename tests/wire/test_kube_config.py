@@ -10,6 +10,7 @@ import traceback
 import pytest
 import yaml
 
+from asoreconcile import extras
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
@@ -337,6 +338,17 @@ def test_kubeconfig_without_an_auth_provider_does_not_load_the_package(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "[]"
+
+
+def test_kubeconfig_with_an_auth_provider_says_which_extra_it_needs(
+    server, tmp_path, monkeypatch
+):
+    provider = {"token": None, "auth-provider": {"name": "oidc", "config": {}}}
+    path = written(server, tmp_path / "kubeconfig", user=provider)
+    monkeypatch.setitem(extras.EXTRAS, "auth-provider", ("kubernetes_that_is_absent",))
+    needs = r"kubernetes_that_is_absent.*pip install 'asoreconcile\[auth-provider\]'"
+    with pytest.raises(KubeConfigError, match=needs):
+        load(path)
 
 
 def test_the_first_file_that_names_a_context_wins(server, tmp_path):

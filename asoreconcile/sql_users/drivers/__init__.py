@@ -3,3 +3,7 @@
 Each signs in over TLS that verifies the server, within `CONNECT_SECONDS`, and says with
 a `ServerError` what went wrong.
 """
+
+from asoreconcile import extras
+
+extras.need("azure", "asoreconcile.sql_users.drivers")

@@ -1,0 +1,34 @@
+"""Where the installed commands begin: what is missing is said in one line.
+
+Needs nothing but the library itself, so that a command can say what it needs.
+"""
+
+import sys
+
+from asoreconcile import extras
+
+
+def asoctl() -> None:
+    """Run `asoctl`; exits with 1 where an extra that it needs is not installed."""
+    _run("asoctl")
+
+
+def asoreconcile() -> None:
+    """Run `asoreconcile`; exits with 1 where an extra that it needs is missing."""
+    _run("asoreconcile")
+
+
+def _run(name: str) -> None:
+    try:
+        extras.need("cli", f"the command {name}")
+        if name == "asoctl":
+            from asoreconcile.cmd.asoctl import main
+        else:
+            from asoreconcile.cmd.asoreconcile import main
+        main()
+    except extras.MissingExtraError as error:
+        sys.exit(f"{name}: {error}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("asoreconcile.testing"):
+            raise
+        sys.exit(f"{name}: this installation was made without the test servers")
