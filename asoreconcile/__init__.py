@@ -89,6 +89,32 @@ if TYPE_CHECKING:
         key_of,
     )
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
+    from asoreconcile.resources.annotations import (
+        PrinterColumn,
+        Rule,
+        ScalePaths,
+        Schema,
+    )
+    from asoreconcile.resources.class_fields import ResourceError
+    from asoreconcile.resources.client import TypedCachedClient, TypedClient
+    from asoreconcile.resources.codec import ObjectDecodeError
+    from asoreconcile.resources.crd import crd_of
+    from asoreconcile.resources.declaration import (
+        HasMetadata,
+        evolve,
+        from_dict,
+        resource,
+        resource_of,
+        to_dict,
+    )
+    from asoreconcile.resources.informer import TypedInformer
+    from asoreconcile.resources.metadata import (
+        Condition,
+        Conditions,
+        ObjectMeta,
+        ObjectOwner,
+    )
+    from asoreconcile.resources.values import Quantity
     from asoreconcile.retry import Backoff
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.builder import ControllerBuilder
@@ -183,6 +209,8 @@ __all__ = [
     "Cluster",
     "ClusterConfig",
     "ClusterOptions",
+    "Condition",
+    "Conditions",
     "ConflictError",
     "Controller",
     "ControllerBuilder",
@@ -203,6 +231,7 @@ __all__ = [
     "GroupKind",
     "GroupVersionKind",
     "Handler",
+    "HasMetadata",
     "HealthChecks",
     "Informer",
     "Informers",
@@ -226,20 +255,29 @@ __all__ = [
     "NotFoundError",
     "NotLeadingError",
     "NotReadyError",
+    "ObjectDecodeError",
     "ObjectKey",
+    "ObjectMeta",
+    "ObjectOwner",
     "OwnerReference",
     "Predicate",
+    "PrinterColumn",
+    "Quantity",
     "RateLimiter",
     "Reconcile",
     "Reconciler",
     "Request",
+    "ResourceError",
     "Result",
     "RetryError",
+    "Rule",
     "Runnable",
     "RunnableFunc",
     "RunnableGroup",
     "RunnableHooks",
     "RuntimeMetrics",
+    "ScalePaths",
+    "Schema",
     "Scope",
     "Selection",
     "Selector",
@@ -252,6 +290,9 @@ __all__ = [
     "TokenBucket",
     "TooManyRequestsError",
     "TransportError",
+    "TypedCachedClient",
+    "TypedClient",
+    "TypedInformer",
     "UnauthorizedError",
     "UnknownKindError",
     "Unreadable",
@@ -272,9 +313,12 @@ __all__ = [
     "concerns",
     "condition_of",
     "controller_of",
+    "crd_of",
     "create_or_patch",
     "enqueue_owner",
     "enqueue_self",
+    "evolve",
+    "from_dict",
     "generation_changed",
     "has_finalizer",
     "is_controlled_by",
@@ -288,9 +332,12 @@ __all__ = [
     "patch_object",
     "remove_finalizer",
     "remove_owner",
+    "resource",
+    "resource_of",
     "retry_on_conflict",
     "set_condition",
     "set_owner",
+    "to_dict",
     "webhook_path",
 ]
 
@@ -331,6 +378,17 @@ _HOMES = {
     "metrics": "RuntimeMetrics",
     "objects": "GroupKind GroupVersionKind JsonObject ObjectKey is_deleting key_of",
     "queue.workqueue": "Item LOW_PRIORITY WorkQueue",
+    "resources.annotations": "PrinterColumn Rule ScalePaths Schema",
+    "resources.class_fields": "ResourceError",
+    "resources.client": "TypedCachedClient TypedClient",
+    "resources.codec": "ObjectDecodeError",
+    "resources.crd": "crd_of",
+    "resources.declaration": (
+        "HasMetadata evolve from_dict resource resource_of to_dict"
+    ),
+    "resources.informer": "TypedInformer",
+    "resources.metadata": "Condition Conditions ObjectMeta ObjectOwner",
+    "resources.values": "Quantity",
     "retry": "Backoff",
     "runtime.application": "Application",
     "runtime.builder": "ControllerBuilder",

@@ -16,6 +16,7 @@ _COMMANDS = {
         "Run the embedded Kubernetes API server or the ARM simulator alone.",
     ),
     "kinds": ("kinds:kinds", "Look into the catalogue of Azure kinds."),
+    "crds": ("crds:crds", "Print the CRDs of Python classes."),
     "extensions": ("extensions:extensions", "List the extension chains of each kind."),
 }
 

@@ -17,7 +17,16 @@ import asoreconcile
 HERE = Path(__file__).parent
 STORED = HERE / "public_surface.txt"
 WITHOUT_AZURE = HERE.parent / "withoutazure.py"
-ROOMS = ("cache", "kube", "queue", "redaction", "runtime", "serving", "webhooks")
+ROOMS = (
+    "cache",
+    "kube",
+    "queue",
+    "redaction",
+    "resources",
+    "runtime",
+    "serving",
+    "webhooks",
+)
 
 
 def surface():

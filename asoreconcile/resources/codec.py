@@ -1,0 +1,291 @@
+"""From a Kubernetes dict to an instance of a class and back, losing nothing.
+
+A class is compiled once into two closures. Reading needs every required field and its
+type, and names the field where something else stands; what the class does not name is
+kept (`kept_fields`). Writing what was read gives what was read, to the letter.
+"""
+
+import threading
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from asoreconcile.errors import TerminalError
+from asoreconcile.objects import JsonObject
+from asoreconcile.resources.annotations import OMIT_EMPTY
+from asoreconcile.resources.class_fields import (
+    ClassField,
+    ResourceError,
+    fields_of,
+    is_field_class,
+)
+from asoreconcile.resources.kept_fields import KeptFields, keep, kept_of
+from asoreconcile.resources.value_codecs import (
+    Decode,
+    Encode,
+    MismatchError,
+    ValueCodec,
+    value_codec,
+)
+
+T = TypeVar("T")
+_EMPTY: tuple[Any, ...] = (None, [], {})
+
+
+class ObjectDecodeError(TerminalError):
+    """An object that its class cannot hold: only a change of either helps."""
+
+
+@attrs.frozen
+class Codec(Generic[T]):
+    """How one class is read and written. Pure; safe from any thread."""
+
+    kind: type[T]
+    read: Decode
+    write: Encode
+
+    def decode(self, document: JsonObject) -> T:
+        """An instance of its own. document: is the instance's from here on: lists and
+        maps without a type are not copied.
+
+        Raises ObjectDecodeError, which names the field.
+        """
+        try:
+            made: T = self.read(document)
+        except MismatchError as error:
+            raise ObjectDecodeError(f"{self.kind.__name__}: {error}") from None
+        return made
+
+    def encode(self, instance: T) -> JsonObject:
+        """A dict of its own. Raises TypeError or AttributeError for what the class says
+        cannot be there.
+        """
+        made: JsonObject = self.write(instance)
+        return made
+
+
+_CODECS: dict[type, Codec[Any]] = {}
+_LOCK = threading.RLock()
+
+
+def codec_of(kind: type[T]) -> Codec[T]:
+    """The codec of a class of attrs, dataclasses or pydantic; compiled on first use.
+
+    Raises ResourceError for a field whose type is none of JSON, NameError for a type
+    that is not there yet.
+    """
+    found = _CODECS.get(kind)
+    if found is None:
+        with _LOCK:
+            compiling: dict[type, _Holder] = {}
+            found = _compiled(kind, compiling)
+            _CODECS.update({one: holder.codec() for one, holder in compiling.items()})
+    return found
+
+
+class _Holder:
+    """A class that is being compiled: one that names itself finds this."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.made: Codec[Any] | None = None
+
+    def codec(self) -> Codec[Any]:
+        assert self.made is not None  # noqa: S101 - who asks has compiled it
+        return self.made
+
+    def read(self, value: Any) -> Any:
+        return self.codec().read(value)
+
+    def write(self, value: Any) -> Any:
+        return self.codec().write(value)
+
+
+def _compiled(kind: type, compiling: dict[type, _Holder]) -> Codec[Any]:
+    if not is_field_class(kind):
+        raise ResourceError(
+            f"{kind.__name__} is no class of attrs, dataclasses or pydantic"
+        )
+    holder = compiling.setdefault(kind, _Holder(kind))
+
+    def nested(other: type) -> ValueCodec:
+        if other in _CODECS:
+            return ValueCodec(_CODECS[other].read, _CODECS[other].write)
+        if other in compiling:
+            return ValueCodec(compiling[other].read, compiling[other].write)
+        made = _compiled(other, compiling)
+        return ValueCodec(made.read, made.write)
+
+    plans = []
+    for field in fields_of(kind):
+        try:
+            plans.append(_plan(field, value_codec(field.type, nested)))
+        except ResourceError as error:
+            message = f"{kind.__name__}.{field.attribute}: {error}"
+            raise ResourceError(message) from None
+    _require_weak_references(kind)
+    holder.made = Codec(kind, _reader(kind, plans), _writer(plans))
+    return holder.made
+
+
+@attrs.frozen
+class _Plan:
+    """omits: what is written of it says nothing where it is empty; omits_falsy: or
+    nought. default: what is written of its default. stands: that is not empty: a field
+    that was not there is left out again as long as it has it.
+    """
+
+    field: ClassField
+    codec: ValueCodec
+    omits: bool
+    omits_falsy: bool
+    default: Any
+    stands: bool
+
+
+def _plan(field: ClassField, codec: ValueCodec) -> _Plan:
+    omits_falsy = OMIT_EMPTY in field.notes
+    if field.default is None:
+        return _Plan(field, codec, False, omits_falsy, None, False)
+    value = field.default()
+    written = codec.write(value) if codec.write and value is not None else value
+    empty = written in _EMPTY or (omits_falsy and not written)
+    return _Plan(field, codec, empty, omits_falsy, written, not empty)
+
+
+def _reader(kind: Any, plans: list[_Plan]) -> Decode:
+    known = frozenset(plan.field.json_name for plan in plans)
+    fields = [
+        (
+            plan.field.json_name,
+            plan.field.argument,
+            plan.codec.read,
+            plan.field.default is None,
+            plan.field.nullable,
+            plan.omits,
+            plan.omits_falsy,
+            plan.stands,
+        )
+        for plan in plans
+    ]
+
+    def read(value: Any) -> Any:
+        if type(value) is not dict:
+            raise MismatchError("is to be an object", value)
+        given: dict[str, Any] = {}
+        count = 0
+        stated: list[str] = []
+        absent: list[str] = []
+        for (
+            name,
+            argument,
+            read_one,
+            required,
+            nullable,
+            omits,
+            omits_falsy,
+            stands,
+        ) in fields:
+            if name not in value:
+                if required:
+                    raise MismatchError("is missing", None).within(name)
+                if stands:
+                    absent.append(name)
+                continue
+            count += 1
+            raw = value[name]
+            if raw is None:
+                if nullable:
+                    given[argument] = None
+                elif required:
+                    raise MismatchError("must not be null", None).within(name)
+                else:  # as the server does: as if it were not there
+                    absent.append(name)
+                stated.append(name)
+                continue
+            if (omits and raw in _EMPTY) or (omits_falsy and not raw):
+                stated.append(name)
+            try:
+                given[argument] = read_one(raw) if read_one else raw
+            except MismatchError as error:
+                raise error.within(name) from None
+        try:
+            made = kind(**given)
+        except (ValueError, TypeError) as error:  # its own validators
+            raise MismatchError(f"is refused: {_refusal(error)}", None) from None
+        if count != len(value) or stated or absent:
+            unknown = {k: v for k, v in value.items() if k not in known}
+            keep(made, KeptFields(unknown, frozenset(stated), frozenset(absent)))
+        return made
+
+    return read
+
+
+def _writer(plans: list[_Plan]) -> Encode:
+    fields = [
+        (
+            plan.field.attribute,
+            plan.field.json_name,
+            plan.codec.write,
+            plan.omits,
+            plan.omits_falsy,
+            plan.default,
+            plan.field.default is None,
+        )
+        for plan in plans
+    ]
+
+    def write(instance: Any) -> Any:
+        kept = kept_of(instance)
+        stated, absent = kept.stated, kept.absent
+        made: dict[str, Any] = {}
+        for attribute, name, write_one, omits, omits_falsy, default, needed in fields:
+            value = getattr(instance, attribute)
+            if value is None:
+                if needed or name in stated:
+                    made[name] = None
+                continue
+            written = write_one(value) if write_one else value
+            if absent and name in absent and written == default:
+                if name in stated:
+                    made[name] = None
+                continue
+            empty = not written and (omits_falsy or (omits and written in _EMPTY))
+            if empty and name not in stated:
+                continue
+            made[name] = written
+        if kept.unknown:
+            made.update(kept.unknown)
+        return made
+
+    return write
+
+
+def _refusal(error: Exception) -> str:
+    """What a class says against its values, in one line, and without them."""
+    errors = getattr(error, "errors", None)  # pydantic's
+    if not callable(errors):
+        return str(error.args[0] if error.args else type(error).__name__)
+    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in errors())
+    return "; ".join(f"{place}: {text}" if place else text for place, text in found)
+
+
+def _require_weak_references(kind: type) -> None:
+    if not any("__weakref__" in vars(base) for base in kind.__mro__):
+        raise ResourceError(
+            f"{kind.__name__}: unknown fields are kept by weak reference: write "
+            "dataclass(slots=True, weakref_slot=True)"
+        )
+
+
+def default_of(field: ClassField) -> Any:
+    """What is written of a field's default; None where it has none, or has no value."""
+    if field.default is None or (value := field.default()) is None:
+        return None
+    write = value_codec(field.type, _nested).write
+    return write(value) if write else value
+
+
+def _nested(kind: type) -> ValueCodec:
+    found: Codec[Any] = codec_of(kind)
+    return ValueCodec(found.read, found.write)

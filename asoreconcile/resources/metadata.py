@@ -1,0 +1,86 @@
+"""What every typed object has: its metadata, and conditions in its status."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import attrs
+
+from asoreconcile.objects import ObjectKey
+from asoreconcile.resources.annotations import OMIT_EMPTY, Schema
+
+_Text = Annotated[str, OMIT_EMPTY]
+
+
+@attrs.define(kw_only=True)
+class ObjectOwner:
+    """Who an object belongs to, in its own namespace or in none."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: Annotated[bool, OMIT_EMPTY] = False
+    block_owner_deletion: Annotated[bool, OMIT_EMPTY] = False
+
+
+@attrs.define(kw_only=True)
+class ObjectMeta:
+    """`metadata` of an object. What the server fills in is empty before it did."""
+
+    name: _Text = ""
+    generate_name: _Text = ""
+    namespace: _Text = ""
+    uid: _Text = ""
+    resource_version: _Text = ""
+    generation: Annotated[int, OMIT_EMPTY] = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = attrs.field(factory=dict)
+    annotations: dict[str, str] = attrs.field(factory=dict)
+    finalizers: list[str] = attrs.field(factory=list)
+    owner_references: list[ObjectOwner] = attrs.field(factory=list)
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def is_deleting(self) -> bool:
+        """True once somebody has deleted the object and only finalizers keep it."""
+        return self.deletion_timestamp is not None
+
+
+@attrs.define(kw_only=True)
+class Condition:
+    """What is the case with an object, and since when (metav1.Condition)."""
+
+    type: Annotated[
+        str,
+        "One of a kind in a status, in CamelCase.",
+        Schema(
+            max_length=316,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)"
+            r"?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        ),
+    ]
+    status: Literal["True", "False", "Unknown"]
+    last_transition_time: Annotated[datetime, "Since when it has this status."]
+    reason: Annotated[
+        str,
+        "One word in CamelCase, for programs.",
+        Schema(
+            min_length=1,
+            max_length=1024,
+            pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        ),
+    ]
+    message: Annotated[str, "For people.", Schema(max_length=32768)]
+    observed_generation: Annotated[
+        int | None, "The metadata.generation it is about.", Schema(minimum=0)
+    ] = None
+
+
+Conditions = Annotated[list[Condition], Schema(map_keys=("type",))]
+"""The type of `status.conditions`: one of each type, applied one by one."""

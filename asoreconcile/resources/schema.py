@@ -1,0 +1,269 @@
+"""A structural schema (OpenAPI v3, as CRDs have it) from a class. Pure.
+
+What Kubernetes would refuse is refused here, with the field and the rule: a class that
+holds itself, a keyword that does not fit a type, a default that its own rules forbid.
+"""
+
+import enum
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args, get_origin
+
+import attrs
+
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.resources.annotations import IMMUTABLE, OMIT_EMPTY, Rule, Schema
+from asoreconcile.resources.class_fields import (
+    ClassField,
+    ResourceError,
+    fields_of,
+    is_field_class,
+    unwrapped,
+)
+from asoreconcile.resources.codec import default_of
+from asoreconcile.resources.descriptions import description_of, field_description
+from asoreconcile.resources.metadata import ObjectMeta
+from asoreconcile.resources.schema_keywords import apply_keywords
+from asoreconcile.resources.value_codecs import LISTS, MAPS, union_of
+from asoreconcile.resources.values import Quantity
+from asoreconcile.resources.violations import violations
+
+QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING: JsonObject = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+}
+_SCALARS: dict[type, JsonObject] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "format": "int64"},
+    float: {"type": "number"},
+    bytes: {"type": "string", "format": "byte"},
+    datetime: {"type": "string", "format": "date-time"},
+    timedelta: {"type": "string"},
+    Quantity: {**_INT_OR_STRING, "pattern": QUANTITY_PATTERN},
+}
+# Words that CEL keeps for itself; a field of that name is written between underscores.
+_CEL_WORDS = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+
+
+def object_schema(cls: type, rules: Sequence[Rule] = ()) -> JsonObject:
+    """The schema of a kind's class: metadata is the server's to describe.
+
+    Raises ResourceError for a class that has none.
+    """
+    made = _class_schema(cls, _Place(cls.__name__, ()), is_root=True)
+    return apply_keywords(made, Schema(rules=rules), cls.__name__)
+
+
+@attrs.frozen
+class _Place:
+    """Where in a class something stands; around: the classes it is in."""
+
+    path: str
+    around: tuple[type, ...]
+
+    def refuse(self, rule: str) -> ResourceError:
+        return ResourceError(f"{self.path}: {rule}")
+
+    def inside(self, cls: type) -> "_Place":
+        return attrs.evolve(self, around=(*self.around, cls))
+
+    def at(self, name: str) -> "_Place":
+        return attrs.evolve(self, path=f"{self.path}{name}")
+
+
+def _class_schema(cls: type, place: _Place, *, is_root: bool = False) -> JsonObject:
+    if cls in place.around:
+        raise place.refuse(
+            f"{cls.__name__} holds itself: a structural schema ends somewhere; write "
+            "dict[str, Any] for what has no end"
+        )
+    if cls is ObjectMeta:
+        return _embedded_metadata()
+    place = place.inside(cls)
+    properties: JsonObject = {}
+    required: list[str] = []
+    kept_rules: list[Rule] = []
+    if is_root:
+        properties |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    for field in fields_of(cls):
+        if is_root and field.json_name == "metadata":
+            properties["metadata"] = {"type": "object"}
+            continue
+        properties[field.json_name] = _field_schema(
+            cls, field, place.at(f".{field.attribute}"), is_root=is_root
+        )
+        if field.default is None:
+            required.append(field.json_name)
+        elif any(isinstance(one, Schema) and one.immutable for one in field.notes):
+            kept_rules.append(_stays(field.json_name))
+    made: JsonObject = {"type": "object", "properties": properties}
+    if text := description_of(cls):
+        made["description"] = text
+    if required:
+        made["required"] = sorted(required)
+    return apply_keywords(made, Schema(rules=kept_rules), place.path)
+
+
+def _field_schema(
+    cls: type, field: ClassField, place: _Place, *, is_root: bool
+) -> JsonObject:
+    made = _described(field.type, field.notes, place)
+    if text := field_description(cls, field.attribute, field.notes):
+        made = {"description": text} | {
+            name: value for name, value in made.items() if name != "description"
+        }
+    if field.nullable and field.default is None and field.type is not Any:
+        made["nullable"] = True
+    if is_root and field.json_name == "status":
+        return made  # the controller's to write, and the server adds nothing to it
+    if field.default is not None and OMIT_EMPTY not in field.notes:
+        default = default_of(field)
+        if default not in (None, [], {}):
+            made.setdefault("default", default)
+    if "default" in made and (wrong := violations(made["default"], made)):
+        raise place.refuse(f"its default {wrong[0]}")
+    return made
+
+
+def _described(hint: Any, notes: Sequence[Any], place: _Place) -> JsonObject:
+    """The schema of a type with what `Annotated` says of it."""
+    hint, more = unwrapped(hint)
+    said = [one for one in (*notes, *more) if isinstance(one, Schema)]
+    made = _type_schema(hint, place)
+    for one in reversed(said):  # the outermost one last: it wins
+        if one.immutable:
+            one = attrs.evolve(one, rules=(*one.rules, IMMUTABLE))  # noqa: PLW2901
+        made = apply_keywords(made, one, place.path)
+    return made
+
+
+def _type_schema(hint: Any, place: _Place) -> JsonObject:
+    if (choices := union_of(hint)) is not None:
+        return _union_schema(choices, place)
+    if hint is Any or hint is object:
+        return {PRESERVE: True}
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is Literal:
+        return _enum_schema(arguments, place)
+    if origin in MAPS:
+        item = unwrapped(arguments[1])[0] if arguments else Any
+        if item is Any or item is object:
+            return {"type": "object", PRESERVE: True}
+        inner = _item_schema(arguments[1], place.at("{}"))
+        return {"type": "object", "additionalProperties": inner}
+    if origin in LISTS or origin is tuple:
+        item = arguments[0] if arguments else Any
+        return {"type": "array", "items": _item_schema(item, place.at("[]"))}
+    if isinstance(origin, type):
+        if issubclass(origin, enum.Enum):
+            return _enum_schema([one.value for one in origin], place)
+        if found := next((s for k, s in _SCALARS.items() if origin is k), None):
+            return _own(found)
+        if is_field_class(origin):
+            return _class_schema(origin, place)
+    raise place.refuse(f"{hint} is no type of JSON")
+
+
+def _item_schema(hint: Any, place: _Place) -> JsonObject:
+    made = _described(hint, (), place)
+    if type(None) in get_args(unwrapped(hint)[0]):
+        made["nullable"] = True
+    return made
+
+
+def _union_schema(choices: Sequence[Any], place: _Place) -> JsonObject:
+    if len(choices) == 1:
+        return _described(choices[0], (), place)
+    kinds = {unwrapped(one)[0] for one in choices}
+    if kinds == {int, str}:
+        return _own(_INT_OR_STRING)
+    if kinds == {int, float}:
+        return {"type": "number"}
+    raise place.refuse("a value has one type; only int | str is a union of Kubernetes")
+
+
+def _enum_schema(values: Sequence[Any], place: _Place) -> JsonObject:
+    for kind, name in ((str, "string"), (int, "integer")):
+        if values and all(type(one) is kind for one in values):
+            return {"type": name, "enum": list(values)}
+    raise place.refuse("what it may be are strings, or whole numbers: of one type")
+
+
+def _stays(name: str) -> Rule:
+    """An immutable field is not taken away either; that its object has to say."""
+    cel = f"__{name}__" if name in _CEL_WORDS else name
+    for sign, escaped in (("-", "__dash__"), (".", "__dot__"), ("/", "__slash__")):
+        cel = cel.replace(sign, escaped)
+    return Rule(f"!has(oldSelf.{cel}) || has(self.{cel})", f"{name} is immutable")
+
+
+def _embedded_metadata() -> JsonObject:
+    """Of an object within an object: what its writer says. The server knows no more of
+    it than of any other object, and would prune it.
+    """
+    texts = {"type": "object", "additionalProperties": {"type": "string"}}
+    return {
+        "type": "object",
+        "properties": {
+            "annotations": texts,
+            "finalizers": {"type": "array", "items": {"type": "string"}},
+            "labels": _own(texts),
+            "name": {"type": "string"},
+            "namespace": {"type": "string"},
+        },
+    }
+
+
+def _own(schema: JsonObject) -> JsonObject:
+    """A copy: a document is not to name one part twice."""
+    made: JsonObject = copy_json(schema)
+    return made
+
+
+def leaf(schema: JsonObject, path: str) -> JsonObject | None:
+    """The schema at a path such as `.spec.host` or `.status.ports[0].name`; None where
+    there is none.
+    """
+    found: JsonObject = schema
+    for step in path.replace("[", ".[").split("."):
+        if not step:
+            continue
+        if step.startswith("["):
+            inner = found.get("items")
+        else:
+            known = found.get("properties") or {}
+            inner = known.get(step) or found.get("additionalProperties")
+        if not isinstance(inner, dict):
+            return None
+        found = inner
+    return found

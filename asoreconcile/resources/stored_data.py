@@ -1,0 +1,70 @@
+"""What stored objects would lose by a change of their CRD. Pure.
+
+The API server prunes what a schema does not name when it next writes an object, and
+cannot read a version at all that is gone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from asoreconcile.objects import JsonObject, dig
+
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def dropped_data(before: JsonObject, after: JsonObject) -> list[str]:
+    """Why a CRD must not become another one: each a clause about data; none if it may.
+
+    before: as the server has it, with its status. after: what is to be installed.
+    """
+    found = [
+        f"{what} would become {new!r}, and is {old!r}"
+        for what in ("scope", "names.kind", "names.plural", "group")
+        if (old := dig(before, f"spec.{what}")) != (new := dig(after, f"spec.{what}"))
+    ]
+    if found:
+        return found
+    old_versions, new_versions = _schemas(before), _schemas(after)
+    stored = dig(before, "status.storedVersions") or []
+    for version in stored:
+        if version not in new_versions:
+            found.append(
+                f"version {version} would go, in which objects are stored: keep it, "
+                "not served, until they are rewritten"
+            )
+        elif version in old_versions:
+            lost = lost_fields(old_versions[version], new_versions[version])
+            found += [f"{version}: {path} would be dropped" for path in lost]
+    return found
+
+
+def lost_fields(before: JsonObject, after: JsonObject, path: str = "") -> list[str]:
+    """Fields of objects of one schema that another one prunes, or cannot hold."""
+    if before.get("type") != after.get("type") and "type" in after:
+        return [f"{path or '.'} ({before.get('type', 'any')}, {after['type']})"]
+    if before.get(_PRESERVE) and not after.get(_PRESERVE):
+        return [f"{path or '.'} (any field, only those named)"]
+    keeps = after.get(_PRESERVE)
+    known, others = after.get("properties", {}), after.get("additionalProperties")
+    found: list[str] = []
+    for name, inner in before.get("properties", {}).items():
+        other = known.get(name, others)
+        if isinstance(other, dict):
+            found += lost_fields(inner, other, f"{path}.{name}")
+        elif not keeps:
+            found.append(f"{path}.{name}")
+    for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):
+        inner, other = before.get(keyword), after.get(keyword)
+        if isinstance(inner, dict):
+            if isinstance(other, dict):
+                found += lost_fields(inner, other, path + mark)
+            elif not keeps:
+                found.append(path + mark)
+    return found
+
+
+def _schemas(crd: JsonObject) -> Mapping[str, Any]:
+    return {
+        one["name"]: dig(one, "schema.openAPIV3Schema") or {_PRESERVE: True}
+        for one in dig(crd, "spec.versions") or []
+    }

@@ -1,0 +1,282 @@
+"""Values of JSON and the Python types that stand for them: one codec for each type.
+
+A type that needs nothing done has no functions: most strings and numbers are taken as
+they are, after a look at their type.
+"""
+
+import base64
+import binascii
+import enum
+import types
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from typing import Any, Literal, Union, get_args, get_origin
+
+import attrs
+
+from asoreconcile.resources.class_fields import (
+    ResourceError,
+    is_field_class,
+    unwrapped,
+)
+from asoreconcile.resources.values import (
+    Quantity,
+    duration_text,
+    parse_duration_text,
+    parse_time,
+    time_text,
+)
+
+Decode = Callable[[Any], Any]
+Encode = Callable[[Any], Any]
+
+LISTS: tuple[Any, ...] = (list, Sequence, MutableSequence)
+SETS: tuple[Any, ...] = (set, frozenset, AbstractSet)
+MAPS: tuple[Any, ...] = (dict, Mapping, MutableMapping)
+
+
+class MismatchError(Exception):
+    """A value that its type cannot hold; the path to it grows on the way up."""
+
+    def __init__(self, rule: str, value: Any) -> None:
+        super().__init__(rule)
+        self.rule, self.value, self.path = rule, value, ""
+
+    def within(self, name: str | int) -> "MismatchError":
+        """The same, one level further up."""
+        step = f"[{name}]" if isinstance(name, int) else f".{name}"
+        self.path = step + self.path
+        return self
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f", not {self.value!r:.80}"
+        return f"{self.path.lstrip('.') or 'it'} {self.rule}{shown}"
+
+
+@attrs.frozen
+class ValueCodec:
+    """How a value that is not null is read and written; None: as it is."""
+
+    read: Decode | None = None
+    write: Encode | None = None
+
+
+Nested = Callable[[type], ValueCodec]
+"""Finds the codec of a class with fields of its own."""
+
+
+def value_codec(hint: Any, nested: Nested) -> ValueCodec:
+    """The codec of a type. Raises ResourceError for one that is none of JSON."""
+    hint, _ = unwrapped(hint)
+    if (choices := union_of(hint)) is not None:
+        return _union_codec(choices, nested)
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is Literal:
+        return ValueCodec(_one_of(arguments))
+    if origin in MAPS:
+        key, item = arguments or (str, Any)
+        if unwrapped(key)[0] is not str:
+            raise ResourceError(f"the names of a map are strings, not {key}")
+        return _map_codec(_item_codec(item, nested))
+    if origin in LISTS or origin in SETS or origin is tuple:
+        return _list_codec(origin, arguments, nested)
+    if origin is Any or origin is object:
+        return ValueCodec()
+    if isinstance(origin, type):
+        if issubclass(origin, enum.Enum):
+            return ValueCodec(_enum_reader(origin), lambda value: value.value)
+        if found := _scalar(origin):
+            return found
+        if is_field_class(origin):
+            return nested(origin)
+    raise ResourceError(f"{hint} is no type of JSON")
+
+
+def _item_codec(hint: Any, nested: Nested) -> ValueCodec:
+    """Of what is in a list or a map: null may be there, where the type says so."""
+    codec = value_codec(hint, nested)
+    if type(None) not in get_args(unwrapped(hint)[0]):
+        return codec
+
+    def unless_null(function: Callable[[Any], Any] | None) -> Decode | None:
+        if function is None:
+            return None
+        return lambda value: None if value is None else function(value)
+
+    return ValueCodec(unless_null(codec.read), unless_null(codec.write))
+
+
+def union_of(hint: Any) -> tuple[Any, ...] | None:
+    """The types of a union, without None; None for what is no union."""
+    if get_origin(hint) not in (Union, types.UnionType):
+        return None
+    return tuple(one for one in get_args(hint) if one is not type(None))
+
+
+def _union_codec(choices: Sequence[Any], nested: Nested) -> ValueCodec:
+    if len(choices) == 1:
+        return value_codec(choices[0], nested)
+    if {unwrapped(one)[0] for one in choices} == {int, str}:
+        return ValueCodec(_int_or_string)
+    if {unwrapped(one)[0] for one in choices} == {int, float}:
+        return ValueCodec(_number)
+    shown = " | ".join(getattr(one, "__name__", str(one)) for one in choices)
+    raise ResourceError(
+        f"{shown}: a value has one type; int | str alone is a union that Kubernetes has"
+    )
+
+
+def _scalar(kind: type) -> ValueCodec | None:
+    if issubclass(kind, datetime):
+        return ValueCodec(_text_reader(parse_time), time_text)
+    if issubclass(kind, timedelta):
+        return ValueCodec(_text_reader(parse_duration_text), duration_text)
+    return {
+        str: ValueCodec(_string),
+        bool: ValueCodec(_boolean),
+        int: ValueCodec(_integer),
+        float: ValueCodec(_number),
+        bytes: ValueCodec(_bytes, lambda value: base64.b64encode(value).decode()),
+        Quantity: ValueCodec(_quantity, lambda value: value.stated),
+    }.get(kind)
+
+
+def _string(value: Any) -> Any:
+    if type(value) is not str:
+        raise MismatchError("is to be a string", value)
+    return value
+
+
+def _boolean(value: Any) -> Any:
+    if type(value) is not bool:
+        raise MismatchError("is to be true or false", value)
+    return value
+
+
+def _integer(value: Any) -> Any:
+    if type(value) is not int:
+        raise MismatchError("is to be a whole number", value)
+    return value
+
+
+def _number(value: Any) -> Any:
+    if type(value) is not int and type(value) is not float:
+        raise MismatchError("is to be a number", value)
+    return value
+
+
+def _int_or_string(value: Any) -> Any:
+    if type(value) is not int and type(value) is not str:
+        raise MismatchError("is to be a whole number or a string", value)
+    return value
+
+
+def _quantity(value: Any) -> Any:
+    try:
+        return Quantity(_int_or_string(value))
+    except ValueError as error:
+        raise MismatchError(f"is to be a quantity: {error}", None) from None
+
+
+def _bytes(value: Any) -> Any:
+    try:
+        found = base64.b64decode(_string(value), validate=True)
+    except binascii.Error:
+        raise MismatchError("is to be base64", value) from None
+    if base64.b64encode(found).decode() != value:
+        raise MismatchError("is to be base64 in its usual form", value)
+    return found
+
+
+def _text_reader(parse: Callable[[str], Any]) -> Decode:
+    def read(value: Any) -> Any:
+        try:
+            return parse(_string(value))
+        except ValueError as error:
+            raise MismatchError(str(error), value) from None
+
+    return read
+
+
+def _enum_reader(kind: type[enum.Enum]) -> Decode:
+    by_value = {one.value: one for one in kind}
+    if not all(type(value) in (str, int) for value in by_value):
+        raise ResourceError(f"{kind.__name__}: its values are not all strings, or ints")
+
+    def read(value: Any) -> Any:
+        # A list cannot be looked up, and True would be found as 1.
+        found = by_value.get(value) if type(value) in (str, int) else None
+        if found is None:
+            shown = ", ".join(map(str, by_value))
+            raise MismatchError(f"is to be one of {shown}", value)
+        return found
+
+    return read
+
+
+def _one_of(choices: Sequence[Any]) -> Decode:
+    def read(value: Any) -> Any:
+        for one in choices:
+            if value == one and type(value) is type(one):
+                return value
+        shown = ", ".join(map(str, choices))
+        raise MismatchError(f"is to be one of {shown}", value)
+
+    return read
+
+
+def _map_codec(item: ValueCodec) -> ValueCodec:
+    read_item, write_item = item.read, item.write
+
+    def read(value: Any) -> Any:
+        if type(value) is not dict:
+            raise MismatchError("is to be a map", value)
+        if read_item is None:
+            return value
+        made = {}
+        for name, one in value.items():
+            try:
+                made[name] = read_item(one)
+            except MismatchError as error:
+                raise error.within(name) from None
+        return made
+
+    def write(value: Any) -> Any:
+        if write_item is None:
+            return dict(value)
+        return {name: write_item(one) for name, one in value.items()}
+
+    return ValueCodec(read, write)
+
+
+def _list_codec(origin: Any, arguments: Sequence[Any], nested: Nested) -> ValueCodec:
+    if origin is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis):
+        raise ResourceError("a tuple of fixed length: write tuple[T, ...] or a class")
+    item = _item_codec(arguments[0] if arguments else Any, nested)
+    read_item, write_item = item.read, item.write
+    # A set forgets the order, which an object that is read again has.
+    if origin in SETS:
+        raise ResourceError("a set has no order: write list and Schema(unique=True)")
+    make: Callable[[Any], Any] | None = tuple if origin is tuple else None
+
+    def read(value: Any) -> Any:
+        if type(value) is not list:
+            raise MismatchError("is to be a list", value)
+        if read_item is None:
+            return make(value) if make else value
+        made: list[Any] = []
+        try:
+            # The loop names no index: it is counted where something is wrong.
+            for one in value:
+                made.append(read_item(one))  # noqa: PERF401
+        except MismatchError as error:
+            raise error.within(len(made)) from None
+        return make(made) if make else made
+
+    def write(value: Any) -> Any:
+        if write_item is None:
+            return list(value)
+        return [write_item(one) for one in value]
+
+    return ValueCodec(read, write)

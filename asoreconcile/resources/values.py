@@ -1,0 +1,180 @@
+"""Times, durations and quantities: what Kubernetes writes as strings.
+
+What is read keeps its text where ours would be another one (`+00:00` for `Z`,
+nanoseconds, `90m` for `1h30m0s`), so that writing it again changes nothing. Pure.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from functools import total_ordering
+from typing import Self
+
+_UNITS = {
+    "ns": Decimal("1e-9"),
+    "us": Decimal("1e-6"),
+    "µs": Decimal("1e-6"),
+    "μs": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "h": Decimal(3600),
+}
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_QUANTITY = re.compile(
+    r"([+-]?(?:\d+\.?\d*|\.\d+))(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|([eE][+-]?\d+))?"
+)
+_BINARY = {f"{letter}i": 1 << (10 * n) for n, letter in enumerate("KMGTPE", 1)}
+_SUFFIXES: dict[str, Decimal] = {
+    **{suffix: Decimal(factor) for suffix, factor in _BINARY.items()},
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{suffix: Decimal(1000) ** n for n, suffix in enumerate("kMGTPE", 1)},
+}
+
+
+class StatedTime(datetime):
+    """A time that was read, with the text it had."""
+
+    text: str
+
+
+class StatedDuration(timedelta):
+    """A duration that was read, with the text it had."""
+
+    text: str
+
+
+def parse_time(text: str) -> datetime:
+    """A time as Kubernetes has it (RFC 3339). Raises ValueError for what is none.
+
+    Parts of a second beyond the sixth digit are only kept in the text.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError("is no time such as 2026-01-31T12:00:00Z")
+    day, second, fraction, zone = found.groups()
+    zone = "+00:00" if zone in "Zz" else zone
+    value = datetime.fromisoformat(f"{day}T{second}{(fraction or '')[:7]}{zone}")
+    if time_text(value) == text:
+        return value
+    kept = StatedTime.combine(value.date(), value.timetz())
+    kept.text = text
+    return kept
+
+
+def time_text(value: datetime) -> str:
+    """RFC 3339 in UTC, with parts of a second only where there are some.
+
+    A time without a zone counts as UTC.
+    """
+    text = getattr(value, "text", None)
+    if isinstance(text, str):
+        return text
+    if value.tzinfo is not UTC:
+        known = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+        value = known.astimezone(UTC)
+    return value.isoformat().removesuffix("+00:00") + "Z"
+
+
+def parse_duration_text(text: str) -> timedelta:
+    """A duration as Go writes it: `1h30m`, `250ms`. Raises ValueError for what is none.
+
+    Parts of a microsecond are only kept in the text.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError("is no duration such as 1h30m or 15s")
+    seconds = sum(
+        (Decimal(number) * _UNITS[unit] for number, unit in _PART.findall(found[2])),
+        Decimal(),
+    )
+    try:
+        micros = int(seconds * 1_000_000)
+        value = timedelta(microseconds=-micros if found[1] == "-" else micros)
+    except OverflowError:
+        raise ValueError("is a longer duration than there can be") from None
+    if duration_text(value) == text:
+        return value
+    kept = StatedDuration(value.days, value.seconds, value.microseconds)
+    kept.text = text
+    return kept
+
+
+def duration_text(value: timedelta) -> str:
+    """As Go writes a duration: `1h30m0s`, `1.5s`, `250ms`, `0s`."""
+    text = getattr(value, "text", None)
+    if isinstance(text, str):
+        return text
+    micros = abs(value // timedelta(microseconds=1))
+    sign = "-" if value < timedelta(0) else ""
+    if micros == 0:
+        return "0s"
+    for size, unit in ((1000, "µs"), (1_000_000, "ms")):
+        if micros < size:
+            return f"{sign}{_plain(Decimal(micros) / (size // 1000))}{unit}"
+    minutes, rest = divmod(micros, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{_plain(Decimal(rest) / 1_000_000)}s"
+    if hours:
+        return f"{sign}{hours}h{minutes}m{seconds}"
+    return f"{sign}{minutes}m{seconds}" if minutes else f"{sign}{seconds}"
+
+
+@total_ordering
+class Quantity:
+    """An amount as Kubernetes writes it: `500m`, `1Gi`, `2`. Immutable.
+
+    Equal amounts are equal, however they are written; `str` is the text.
+    """
+
+    __slots__ = ("amount", "stated")
+
+    def __init__(self, stated: str | int | Decimal) -> None:
+        """stated: the text, or a number. Raises ValueError for what is no amount."""
+        self.stated: str | int = stated if isinstance(stated, int) else str(stated)
+        """As it was read: servers take numbers too."""
+        self.amount = _amount(str(stated))
+        """In the unit itself: cores, bytes."""
+
+    @classmethod
+    def of_bytes(cls, count: int) -> Self:
+        """The shortest text with a binary suffix: 1536 is `1536`, 2048 is `2Ki`."""
+        for suffix, factor in reversed(_BINARY.items()):
+            if count and count % factor == 0:
+                return cls(f"{count // factor}{suffix}")
+        return cls(str(count))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.amount == other.amount
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.amount < other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
+    def __str__(self) -> str:
+        return str(self.stated)
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.stated!r})"
+
+
+def _amount(text: str) -> Decimal:
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r:.60} is no quantity such as 500m, 2 or 1Gi")
+    number, suffix, exponent = found.groups()
+    try:
+        value = Decimal(number + (exponent or ""))
+    except InvalidOperation:  # an exponent beyond all reason
+        raise ValueError(f"{text!r:.60} is no quantity: its exponent") from None
+    return value * _SUFFIXES[suffix] if suffix else value
+
+
+def _plain(value: Decimal) -> str:
+    return f"{value.normalize():f}"
