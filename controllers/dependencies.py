@@ -1,7 +1,9 @@
 """What all reconciles share, put together. Loaded with the first object."""
 
+from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.reconcile_scope import ConnectionResolver, SharedDependencies
+from asoreconcile.azure.sync_mode import BulkReads
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.catalogue.kinds import Catalogue
 from asoreconcile.controllers.credential_watcher import NamedCredentials
@@ -15,6 +17,9 @@ from asoreconcile.middleware.default_handlers import DefaultHandlers
 from asoreconcile.middleware.discovery import load_sets
 from asoreconcile.runtime.application import Application
 from asoreconcile.version import __version__
+
+# A list that syncs go by is no older than a part of their period.
+_LISTS_A_PERIOD = 4
 
 
 def shared_dependencies(
@@ -53,5 +58,13 @@ def shared_dependencies(
         is_credential=NamedCredentials(kinds),
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,
+        collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )
+
+
+def _collection_reads(app: Application, settings: Settings) -> CollectionReads | None:
+    period = settings.sync_period_seconds
+    if settings.bulk_reads is BulkReads.OFF or period is None:
+        return None
+    return CollectionReads(app.clock, max_age_seconds=period / _LISTS_A_PERIOD)

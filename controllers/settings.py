@@ -20,7 +20,7 @@ from asoreconcile.arm.credentials_secret import (
     application_id,
 )
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.sync_mode import BulkReads, SyncMode
 from asoreconcile.controllers.environment import (
     Environment,
     flag,
@@ -43,6 +43,7 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 KNOWN = frozenset(
     {
         "ALLOW_MULTI_ENV_MANAGEMENT",
+        "ASORECONCILE_BULK_READS",
         "ASORECONCILE_EXTENSIONS",
         "ASORECONCILE_GRAPH_ENDPOINT",
         "ASORECONCILE_SYNC_MODE",
@@ -137,6 +138,7 @@ class Settings:
     default_policy: Policy = Policy.MANAGE
     rate_limit: RateLimit | None = None
     sync_mode: SyncMode = SyncMode.PUT
+    bulk_reads: BulkReads = BulkReads.LIST
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     extensions: tuple[str, ...] = ()
@@ -175,6 +177,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         ),
         rate_limit=_rate_limit(reader),
         sync_mode=reader.parsed("ASORECONCILE_SYNC_MODE", _sync_mode, SyncMode.PUT),
+        bulk_reads=reader.parsed(
+            "ASORECONCILE_BULK_READS", _bulk_reads, BulkReads.LIST
+        ),
         user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
         extensions=reader.parsed("ASORECONCILE_EXTENSIONS", _names, ()),
@@ -259,6 +264,14 @@ def _sync_mode(text: str) -> SyncMode:
         return SyncMode(text.lower())
     except ValueError:
         names = ", ".join(mode.value for mode in SyncMode)
+        raise ValueError(f"{text!r} is not one of {names}") from None
+
+
+def _bulk_reads(text: str) -> BulkReads:
+    try:
+        return BulkReads(text.lower())
+    except ValueError:
+        names = ", ".join(value.value for value in BulkReads)
         raise ValueError(f"{text!r} is not one of {names}") from None
 
 

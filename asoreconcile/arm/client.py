@@ -5,6 +5,7 @@
 Rules: V1-V10, Q1, T9, D17.
 """
 
+import builtins
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -224,6 +225,20 @@ class ArmClient:
     ) -> Iterator[JsonObject]:
         """The entries of a list, page by page as they are consumed (Q1).
 
+        Raises as `pages`.
+        """
+        for page in self.pages(path, api_version, query=query):
+            yield from page
+
+    def pages(
+        self,
+        path: str,
+        api_version: str,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> "Iterator[builtins.list[JsonObject]]":
+        """The pages of a list, one request each, as they are consumed (Q1).
+
         Raises ForeignHostError for a next page on another host, and ArmError for pages
         that lead in a circle, never end or are none: see `Paging`.
         """
@@ -236,7 +251,7 @@ class ArmClient:
                 "GET", paging.url, client_request_id=request_id
             )
             self._expect_success(answer, "GET", paging.url)
-            yield from paging.turn(answer)
+            yield paging.turn(answer)
 
     def close(self) -> None:
         """Close all connections; the client cannot be used after it."""

@@ -8,9 +8,10 @@ from contextlib import ExitStack, suppress
 from typing import assert_never
 
 from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import ArmOutcome, Failed, Restart
+from asoreconcile.arm.outcomes import ArmOutcome, Failed, Pending, Restart
 from asoreconcile.azure import begin, claim, delete, monitor, success
 from asoreconcile.azure.arm_errors import monitor_refused
+from asoreconcile.azure.bulk_reads import look_again
 from asoreconcile.azure.claim import ClaimFacts
 from asoreconcile.azure.claim_reads import facts_of_claim
 from asoreconcile.azure.decisions import (
@@ -33,18 +34,24 @@ from asoreconcile.azure.decisions import (
     WriteExports,
 )
 from asoreconcile.azure.default_delete import is_absent
-from asoreconcile.azure.drift_reads import facts_of_sync, learned, note_of_put
+from asoreconcile.azure.drift_reads import (
+    before_body,
+    facts_of_sync,
+    learned,
+    note_of_put,
+)
 from asoreconcile.azure.duplicates import holder, require_sole
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.export import checked_expressions, export
-from asoreconcile.azure.identity import identify, is_own
+from asoreconcile.azure.identity import ResourceIdentity, identify, is_own
 from asoreconcile.azure.parent_writes import ParentRead
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.precheck_reads import run_prechecks
-from asoreconcile.azure.put_ledger import digest
+from asoreconcile.azure.put_ledger import PutRecord, digest
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.resource_reads import (
     inputs_changed,
+    is_stored,
     observed_status,
     require_own,
 )
@@ -155,6 +162,16 @@ class Actions:
         scope.require_subscription(identity.arm_id)
         # Before the body is made: the younger of two asks Azure nothing for it.
         require_sole(scope, identity.arm_id)
+        before_body(scope)
+        decided = self._prepared(identity, accepted)
+        if isinstance(decided.then, Put) and look_again(scope):
+            decided = self._prepared(identity, accepted)
+        return decided
+
+    def _prepared(
+        self, identity: ResourceIdentity, accepted: PutRecord | None
+    ) -> Decision:
+        scope = self._scope
         body = payload_of(scope, identity)
         put = Put(
             identity.arm_id,
@@ -167,8 +184,8 @@ class Actions:
             generation=scope.patcher.generation,
             accepted=accepted,
             sync=facts_of_sync(scope, identity, body) if accepted is None else None,
-            now=now,
-            build=build,
+            now=scope.operator.clock.monotonic(),
+            build=scope.operator.build,
         )
         return begin.before_put(facts)
 
@@ -217,9 +234,16 @@ class Actions:
             # From here on Azure may have this body, whatever its answer and what it
             # had before.
             scope.memory.accepted = None
+            scope.memory.last_look = None
+            scope.listed_at = None
+            stack.callback(self._wrote)
             return scope.connection.client.put(
                 put.arm_id, scope.version.api_version, put.body, headers=headers
             )
+
+    def _wrote(self) -> None:
+        if (reads := self._scope.operator.collection_reads) is not None:
+            reads.wrote(self._scope.arm_id)
 
     # A running operation.
 
@@ -229,6 +253,8 @@ class Actions:
             return decided
         progress = watched.poll.progress
         outcome = scope.connection.client.poll(watched.token(), progress)
+        if not isinstance(outcome, Pending):
+            self._wrote()
         self._look_at_inputs(outcome)
         return monitor.after_poll(watched, outcome)
 
@@ -283,7 +309,7 @@ class Actions:
         require_own(scope)
         before = status(scope.obj)
         observed = observed_status(scope, action.body)
-        if observed is not None:
+        if observed is not None and not is_stored(scope, observed):
             scope.patcher.replace_status(observed)
         facts = success.ReadFacts(
             arm_id=scope.arm_id,
@@ -365,6 +391,8 @@ class Actions:
                 answer = chain(requests.DeleteRequest(ctx=scope.context, obj=scope.obj))
         except ArmError as error:
             answer = error
+        finally:
+            self._wrote()
         return delete.after_delete(
             answer,
             stored=annotations(scope.obj),

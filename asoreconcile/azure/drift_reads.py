@@ -4,6 +4,7 @@ Blocking: reads of Azure and of Secrets.
 """
 
 from asoreconcile.azure.annotations import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.bulk_reads import look_at_list, looked
 from asoreconcile.azure.conditions import find_ready
 from asoreconcile.azure.decisions import Effect
 from asoreconcile.azure.differences import Difference, differences
@@ -46,6 +47,12 @@ def note_of_put(
     return {OBSERVED: DriftBaseline(put, known).dumps()}
 
 
+def before_body(scope: ReconcileScope) -> None:
+    """A sync that looks first may go by a list. Raises as `look_at_list`."""
+    if mode_of(scope) is not SyncMode.PUT and _is_sync(scope):
+        look_at_list(scope)
+
+
 def facts_of_sync(
     scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> SyncFacts | None:
@@ -60,6 +67,8 @@ def facts_of_sync(
     observed = loads(scope.patcher.annotation(OBSERVED))
     is_another = observed is not None and observed.put != put
     have = None if is_another else scope.context.raw_get()
+    if have is not None:
+        looked(scope, have)
     return SyncFacts(
         mode=mode,
         put=put,

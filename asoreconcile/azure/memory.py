@@ -10,6 +10,7 @@ import threading
 import attrs
 
 from asoreconcile.arm.outcomes import PollState
+from asoreconcile.azure.last_look import LastLook
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.recent_writes import RecentWrites
 from asoreconcile.azure.repair_attempts import RepairAttempts
@@ -58,6 +59,7 @@ class ObjectMemory:
     credential: `namespace/name` of the Secret whose credential was used last.
     unknown_values: values of annotations that are not known, reported already.
     content: a hash of that Secret's content; "" while none is used.
+    last_look: at the resource, for syncs by lists; None after a PUT, until it is read.
     """
 
     uid: str
@@ -74,6 +76,7 @@ class ObjectMemory:
     credential: str = ""
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
+    last_look: LastLook | None = None
 
     def record_failed_operation(self, generation: int) -> None:
         """An operation came to nothing; generation: of the spec that it was made from,

@@ -187,7 +187,9 @@ class ObjectReconciler:
                 return self._commit(scope, result)
             case Succeeded():
                 scope.patcher.set_ready(succeeded(scope.patcher.generation))
-                resync = self._kind.requeue_backoff.resync()
+                resync = self._kind.requeue_backoff.resync(
+                    age_seconds=scope.age_seconds
+                )
                 result = self._commit(
                     scope, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )

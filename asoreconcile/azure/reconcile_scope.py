@@ -13,10 +13,12 @@ import attrs
 from asoreconcile import reconcile_context
 from asoreconcile.arm import ids
 from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.extension_operations import AnnotationLroStore
+from asoreconcile.azure.last_look import LastLook
 from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects, Owner, resolve_owner
@@ -127,7 +129,8 @@ class SharedDependencies:
     names a Secret as its credential. objects_with_arm_id: an ARM id -> the objects that
     may stand for it, each with its version: those claimed for it, and those unclaimed
     that are called so. Raises RetryError while some are not listed yet. waiting:
-    objects that wait for an older one of the same id.
+    objects that wait for an older one of the same id. collection_reads: None reads
+    each resource by a GET of its own.
     """
 
     clock: Clock
@@ -151,6 +154,7 @@ class SharedDependencies:
         lambda _: ()
     )
     waiting: Waiting = attrs.field(factory=Waiting)
+    collection_reads: CollectionReads | None = None
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
         """Forget what the process remembers of an object that is gone or let go."""
@@ -212,6 +216,10 @@ class ReconcileScope:
         # Whether a failure of this reconcile speaks of Secrets and ConfigMaps as they
         # were.
         self.inputs_changed = False
+        # When the list was begun that the sync went by, in monotonic seconds.
+        self.listed_at: float | None = None
+        # What the last GET said, where a list says something else.
+        self.listed_otherwise: LastLook | None = None
         self.objects = TrackingReader(operator.objects, read_set)
 
     @property
@@ -243,6 +251,13 @@ class ReconcileScope:
     def arm_id(self) -> str:
         """The claimed ARM id, or "" before the claim."""
         return self.patcher.annotation(RESOURCE_ID)
+
+    @property
+    def age_seconds(self) -> float:
+        """How old the list is that the sync went by; 0 where it did not."""
+        if self.listed_at is None:
+            return 0.0
+        return self.operator.clock.monotonic() - self.listed_at
 
     @cached_property
     def connection(self) -> Connection:

@@ -27,7 +27,7 @@ class RequeueBackoff:
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """sync_period_seconds: None means never."""
-        self._sync_period_seconds = sync_period_seconds
+        self.sync_period_seconds = sync_period_seconds
         self._uniform = uniform
 
     def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
@@ -48,15 +48,18 @@ class RequeueBackoff:
         """The object's last reconcile did not fail. Rule: R4.3."""
         memory.failures = 0
 
-    def resync(self) -> float | None:
-        """Seconds until an object in order is looked at again; None is never."""
-        if self._sync_period_seconds is None:
+    def resync(self, *, age_seconds: float = 0.0) -> float | None:
+        """Seconds until an object in order is looked at again; None is never.
+
+        age_seconds: of what it was judged by, which counts as part of the period.
+        """
+        if self.sync_period_seconds is None:
             return None
-        return self._jittered(self._sync_period_seconds)
+        return max(self._jittered(self.sync_period_seconds) - age_seconds, 1.0)
 
     def very_slow(self) -> float:
         """Seconds until what only a change can mend: the sync period, or an hour."""
-        return self._jittered(self._sync_period_seconds or _VERY_SLOW_SECONDS)
+        return self._jittered(self.sync_period_seconds or _VERY_SLOW_SECONDS)
 
     def _jittered(self, seconds: float) -> float:
         # The jitter spreads the load of a restart over half the period.

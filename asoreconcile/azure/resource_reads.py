@@ -1,8 +1,10 @@
 """What one reconcile reads of its resource, and of what that was made of. Blocking."""
 
+from asoreconcile.arm.body_digest import digest_of
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, is_resource, stated_resource
 from asoreconcile.azure.annotations import INPUTS, RESOURCE_ID
+from asoreconcile.azure.bulk_reads import note_get
 from asoreconcile.azure.identity import is_own
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.payload import to_arm
@@ -30,8 +32,20 @@ def observed_status(
                 return None
             raise
         body = stated_resource(read, url=scope.arm_id)
+        note_get(scope, body)
     scope.context.observed(body)
     return status_of(scope.version, body)
+
+
+def is_stored(scope: ReconcileScope, observed: JsonObject) -> bool:
+    """Whether the status of a resource that was read by a list is in the cluster.
+
+    A list writes ids in another case than a GET, for which no status is written.
+    """
+    if scope.listed_at is None:
+        return False
+    stored = {**scope.patcher.status, "conditions": None}
+    return digest_of({**observed, "conditions": None}) == digest_of(stored)
 
 
 def require_own(scope: ReconcileScope) -> None:

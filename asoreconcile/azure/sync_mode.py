@@ -19,6 +19,13 @@ class SyncMode(Enum):
     REPORT = "report"  # each sync is a GET; what differs is said and left alone
 
 
+class BulkReads(Enum):
+    """How syncs that read do it (`ASORECONCILE_BULK_READS`)."""
+
+    OFF = "off"  # by one GET each
+    LIST = "list"  # by a list for many, where there are many
+
+
 def sync_mode_of(
     annotations: Mapping[str, str],
     namespace_annotations: Mapping[str, str],

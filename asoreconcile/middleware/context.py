@@ -218,9 +218,19 @@ class ReconcileContext:
         self.rests_on = etag if known else ""
 
     @property
+    def has_read(self) -> bool:
+        """Whether `raw_get` has its answer already. Makes no request."""
+        return not isinstance(self._raw, _Unread)
+
+    @property
     def is_known_absent(self) -> bool:
         """Whether a read of this reconcile found no resource. Makes no request."""
         return self._raw is None and bool(self.arm_id)
+
+    def read_anew(self) -> None:
+        """The next `raw_get` asks Azure; nothing rests on what it answered before."""
+        self._raw = _UNREAD
+        self.rests_on = None
 
     def observed(self, body: JsonObject | None) -> None:
         """Tell what Azure answered just now: later `raw_get` calls return it."""

@@ -186,6 +186,7 @@ def test_all_problems_are_reported_at_once():
         "RATE_LIMIT_QPS": "nan",
         "RATE_LIMIT_BUCKET_SIZE": "0",
         "DEFAULT_RECONCILE_POLICY": "keep",
+        "ASORECONCILE_BULK_READS": "some",
         "ASORECONCILE_SYNC_MODE": "sometimes",
         "AZURE_OPERATOR_MODE": "everything",
         "AZURE_TARGET_NAMESPACES": "a,B/c",

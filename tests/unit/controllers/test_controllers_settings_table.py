@@ -9,7 +9,7 @@ from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.sync_mode import BulkReads, SyncMode
 from asoreconcile.controllers.settings import (
     KNOWN,
     OperatorMode,
@@ -116,6 +116,7 @@ OWN = {
         "https://dod-graph.microsoft.us",
     ),
     "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
+    "ASORECONCILE_BULK_READS": ("Off", get("bulk_reads"), BulkReads.OFF),
     "ASORECONCILE_SYNC_MODE": ("compare", get("sync_mode"), SyncMode.COMPARE),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),
 }

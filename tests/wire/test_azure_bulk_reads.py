@@ -1,0 +1,211 @@
+"""Syncs that go by a list: what they ask of Azure, and that they see what a GET sees."""
+
+import random
+
+import attrs
+import pytest
+from world import SYNC_SECONDS, World, resource_group, virtual_network
+
+from asoreconcile.arm.collection_reads import CollectionReads
+from asoreconcile.azure import last_look
+from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.objects import annotations
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path) as running:
+        running.install(GROUPS, NETWORKS)
+        running.operator = attrs.evolve(
+            running.operator,
+            sync_mode=SyncMode.COMPARE,
+            collection_reads=CollectionReads(
+                running.clock, max_age_seconds=SYNC_SECONDS / 4
+            ),
+        )
+        running.settled(resource_group())
+        yield running
+
+
+def networks(world, count):
+    made = [virtual_network(name=f"net{number}") for number in range(count)]
+    return [world.settled(network) for network in made]
+
+
+def asked(world):
+    """What was asked of Azure since the last time: method and last part of the path."""
+    requests = [(r.method, r.path.rsplit("/", 1)[-1]) for r in world.azure.journal]
+    world.azure.journal.clear()
+    return requests
+
+
+def period(world, objects):
+    """One sync of each, a moment apart; what was asked."""
+    world.clock.advance(SYNC_SECONDS)
+    asked(world)
+    for obj in objects:
+        world.clock.advance(1.0)
+        world.run(obj)
+    return asked(world)
+
+
+def arm_id(world, obj):
+    return annotations(world.read(obj))[RESOURCE_ID]
+
+
+def by_hand(world, obj, **members):
+    id_ = arm_id(world, obj)
+    world.azure.seed(id_, {**world.azure.resources()[id_], **members})
+
+
+LIST = ("GET", "virtualNetworks")
+
+
+@pytest.fixture
+def no_looks_between(monkeypatch):
+    """Without the GETs that look whether lists show all."""
+    monkeypatch.setattr(last_look, "_LISTED_IN_A_ROW", 1 << 30)
+
+
+@pytest.mark.usefixtures("no_looks_between")
+def test_q6_many_of_a_group_are_one_list(world):
+    objects = networks(world, 20)
+    period(world, objects)
+    second = period(world, objects)
+    # The first few show that there are many.
+    assert second.count(LIST) == 1
+    assert period(world, objects) == [LIST]
+
+
+def test_q6_below_a_twentieth_of_the_gets_at_a_hundred(world):
+    """Due when the syncs say so, from a start that is spread over the period."""
+    objects = networks(world, 100)
+    kind = world.kind_of(objects[0])
+    kind.requeue_backoff._uniform = random.Random(7).uniform
+    begun = world.clock.monotonic()
+    due = {i: begun + SYNC_SECONDS * (1 + i / 100) for i in range(100)}
+    asked(world)
+    for turn in range(300):
+        if turn == 100:
+            asked(world)  # the first period tells that there are many
+        number = min(due, key=due.__getitem__)
+        world.clock.advance(max(due[number] - world.clock.monotonic(), 0.0))
+        again = world.run_once(objects[number]).requeue_after_seconds
+        due[number] = world.clock.monotonic() + again
+    requests = asked(world)
+    assert {method for method, _ in requests} == {"GET"}
+    assert len(requests) / 200 < 0.05
+
+
+@pytest.mark.usefixtures("no_looks_between")
+def test_q7_what_somebody_changed_is_read_and_put_again(world):
+    objects = networks(world, 12)
+    period(world, objects)
+    period(world, objects)
+    by_hand(world, objects[7], tags={"by": "hand"})
+    declared = arm_id(world, objects[9])
+    changed = world.azure.resources()[declared]
+    changed["properties"]["addressSpace"]["addressPrefixes"] = ["10.9.0.0/16"]
+    world.azure.seed(declared, changed)
+    world.azure.remove(arm_id(world, objects[3]))
+    requests = period(world, objects)
+    # A tag that nobody declared is read, and shown in the status.
+    assert requests.count(("GET", "net7")) == 1
+    assert world.read(objects[7])["status"]["tags"] == {"by": "hand"}
+    assert ("PUT", "net9") in requests
+    assert ("PUT", "net3") in requests
+    assert {name for _, name in requests} == {"virtualNetworks", "net3", "net7", "net9"}
+
+
+def test_q7_a_list_that_leaves_members_out_is_not_believed(world, monkeypatch):
+    objects = networks(world, 12)
+    real = world.arm.pages
+
+    def poorer(path, api_version, **options):
+        for page in real(path, api_version, **options):
+            for entry in page:
+                entry["properties"].pop("addressSpace", None)
+            yield page
+
+    monkeypatch.setattr(world.arm, "pages", poorer)
+    period(world, objects)
+    period(world, objects)
+    names = [name for _, name in period(world, objects)]
+    assert names == [f"net{number}" for number in range(12)]
+
+
+@pytest.mark.usefixtures("no_looks_between")
+def test_q7_ids_in_another_case_are_the_same_and_no_status_is_written(
+    world, monkeypatch
+):
+    objects = networks(world, 12)
+    real = world.arm.pages
+
+    def louder(path, api_version, **options):
+        for page in real(path, api_version, **options):
+            yield [{**entry, "id": entry["id"].upper()} for entry in page]
+
+    monkeypatch.setattr(world.arm, "pages", louder)
+    period(world, objects)
+    period(world, objects)
+    before = [world.read(obj) for obj in objects]
+    assert period(world, objects) == [LIST]
+    assert [world.read(obj) for obj in objects] == before
+
+
+@pytest.mark.usefixtures("no_looks_between")
+def test_a_status_that_was_lost_is_written_anew(world):
+    objects = networks(world, 12)
+    period(world, objects)
+    period(world, objects)
+    stored = world.read(objects[5])
+    kept = {"conditions": stored["status"]["conditions"]}
+    world.client.replace(
+        world.resource_for(stored), {**stored, "status": kept}, subresource="status"
+    )
+    assert period(world, objects) == [LIST]
+    assert world.read(objects[5])["status"] == stored["status"]
+
+
+def test_q7_what_is_asked_for_between_periods_is_a_get(world):
+    objects = networks(world, 12)
+    period(world, objects)
+    period(world, objects)
+    period(world, objects)
+    asked(world)
+    world.run(objects[0])
+    assert asked(world) == [("GET", "net0")]
+
+
+def test_q8_what_was_put_after_the_list_was_begun_is_read(world):
+    objects = networks(world, 12)
+    period(world, objects)
+    period(world, objects)
+    world.clock.advance(SYNC_SECONDS)
+    world.run(objects[0])
+    edited = virtual_network(name="net4")
+    edited["spec"]["tags"] = {"team": "red"}
+    world.apply(edited)
+    world.settle(edited)
+    asked(world)
+    world.run(objects[4])
+    assert asked(world) == [("GET", "net4")]
+    assert world.read(objects[4])["status"]["tags"] == {"team": "red"}
+
+
+def test_few_are_read_one_by_one(world):
+    objects = networks(world, 2)
+    period(world, objects)
+    assert LIST not in period(world, objects)
+
+
+def test_a_kind_that_cannot_be_listed_is_read_one_by_one(world):
+    objects = networks(world, 12)
+    world.azure.faults.answer("GET", "/virtualNetworks$", 405, code="No", times=99)
+    assert period(world, objects).count(LIST) == 1
+    requests = period(world, objects)
+    assert requests == [("GET", f"net{number}") for number in range(12)]
