@@ -70,11 +70,25 @@ if TYPE_CHECKING:
     from asoreconcile.kube.patch import merge_patch
     from asoreconcile.kube.resources import (
         CONFIG_MAPS,
+        CRON_JOBS,
         CUSTOM_RESOURCE_DEFINITIONS,
+        DAEMON_SETS,
+        DEPLOYMENTS,
         EVENTS,
+        INGRESSES,
+        JOBS,
         LEASES,
         NAMESPACES,
+        NETWORK_POLICIES,
+        NODES,
+        PERSISTENT_VOLUME_CLAIMS,
+        POD_DISRUPTION_BUDGETS,
+        PODS,
+        REPLICA_SETS,
         SECRETS,
+        SERVICE_ACCOUNTS,
+        SERVICES,
+        STATEFUL_SETS,
         ApiResource,
     )
     from asoreconcile.kube.selection import ListOptions, Selection
@@ -184,12 +198,26 @@ if TYPE_CHECKING:
 __all__ = [
     "ALL_OTHER_NAMESPACES",
     "CONFIG_MAPS",
+    "CRON_JOBS",
     "CUSTOM_RESOURCE_DEFINITIONS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
     "EVENTS",
+    "INGRESSES",
+    "JOBS",
     "LEASES",
     "LOW_PRIORITY",
     "NAMESPACES",
+    "NETWORK_POLICIES",
+    "NODES",
+    "PERSISTENT_VOLUME_CLAIMS",
+    "PODS",
+    "POD_DISRUPTION_BUDGETS",
+    "REPLICA_SETS",
     "SECRETS",
+    "SERVICES",
+    "SERVICE_ACCOUNTS",
+    "STATEFUL_SETS",
     "Added",
     "AdmissionRequest",
     "Allowed",
@@ -370,8 +398,11 @@ _HOMES = {
     ),
     "kube.patch": "merge_patch",
     "kube.resources": (
-        "ApiResource CONFIG_MAPS CUSTOM_RESOURCE_DEFINITIONS EVENTS LEASES "
-        "NAMESPACES SECRETS"
+        "ApiResource CONFIG_MAPS CRON_JOBS CUSTOM_RESOURCE_DEFINITIONS "
+        "DAEMON_SETS DEPLOYMENTS EVENTS INGRESSES JOBS LEASES NAMESPACES "
+        "NETWORK_POLICIES NODES PERSISTENT_VOLUME_CLAIMS PODS "
+        "POD_DISRUPTION_BUDGETS REPLICA_SETS SECRETS SERVICES SERVICE_ACCOUNTS "
+        "STATEFUL_SETS"
     ),
     "kube.selection": "ListOptions Selection",
     "kube.writes": "Write Writes",

@@ -60,3 +60,25 @@ CUSTOM_RESOURCE_DEFINITIONS = ApiResource(
     "CustomResourceDefinition",
     namespaced=False,
 )
+
+# What controllers own most.
+PODS = ApiResource("", "v1", "pods", "Pod")
+SERVICES = ApiResource("", "v1", "services", "Service")
+SERVICE_ACCOUNTS = ApiResource("", "v1", "serviceaccounts", "ServiceAccount")
+PERSISTENT_VOLUME_CLAIMS = ApiResource(
+    "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"
+)
+NODES = ApiResource("", "v1", "nodes", "Node", namespaced=False)
+DEPLOYMENTS = ApiResource("apps", "v1", "deployments", "Deployment")
+REPLICA_SETS = ApiResource("apps", "v1", "replicasets", "ReplicaSet")
+STATEFUL_SETS = ApiResource("apps", "v1", "statefulsets", "StatefulSet")
+DAEMON_SETS = ApiResource("apps", "v1", "daemonsets", "DaemonSet")
+JOBS = ApiResource("batch", "v1", "jobs", "Job")
+CRON_JOBS = ApiResource("batch", "v1", "cronjobs", "CronJob")
+INGRESSES = ApiResource("networking.k8s.io", "v1", "ingresses", "Ingress")
+NETWORK_POLICIES = ApiResource(
+    "networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"
+)
+POD_DISRUPTION_BUDGETS = ApiResource(
+    "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
+)

@@ -15,6 +15,8 @@ from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.entry import AccessControl
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.fields import patches
+from asoreconcile.testing.kube.kinds import workloads
+from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.kinds.targets import RequestTarget
 from asoreconcile.testing.kube.reading import listing, watching
 from asoreconcile.testing.kube.reading.reads import FORMS, ObjectRenderer, Reads
@@ -36,6 +38,7 @@ from asoreconcile.testing.kube.writing.options import (
     delete_options,
     write_options,
 )
+from asoreconcile.testing.kube.writing.podparts import PodParts
 from asoreconcile.testing.kube.writing.writes import WriteHandler, Written
 
 _JSON_PATCH = "application/json-patch+json"
@@ -66,6 +69,7 @@ class ApiEndpoints:
         self._reads = Reads(storage)
         self._clock = clock
         self._access = access
+        self._pod_parts = PodParts(storage, writes, deletions, clock)
 
     def answer(
         self, request: HttpRequest, target: RequestTarget, user: User
@@ -75,6 +79,8 @@ class ApiEndpoints:
         match request.method:
             case "GET" | "HEAD":
                 return self._read(request, target)
+            case "POST" if target.subresource in target.resource.parts:
+                return self._post_part(request, target, user)
             case "POST" if target.resource.is_custom and not target.subresource:
                 return self._create(request, target, user)
             case "POST" if not named:
@@ -128,6 +134,17 @@ class ApiEndpoints:
         )
         return self._written(request, target, written)
 
+    def _post_part(
+        self, request: HttpRequest, target: RequestTarget, user: User
+    ) -> HttpResponse:
+        options = write_options(request, "Create", user=user)
+        kind = target.subresource.title()
+        body = bodies.read(request, kind, built_in=True)
+        answer = self._pod_parts.post(
+            target.resource, target.key, target.subresource, body.obj, options
+        )
+        return answers.document(201, answer, self._renderer(request, target)[1])
+
     def _replace(
         self, request: HttpRequest, target: RequestTarget, user: User
     ) -> HttpResponse:
@@ -175,7 +192,7 @@ class ApiEndpoints:
                 subresource=target.subresource,
             )
             return self._written(request, target, written)
-        change = _change(sort, patch)
+        change = _change(sort, patch, _merged_by(resource))
         if target.subresource == _SCALE:
             change = _scaled(target, change)
         written = self._writes.patch(
@@ -269,7 +286,16 @@ def _document(request: HttpRequest, sort: str) -> Any:
         raise bad_request(f"error decoding patch: {error}") from error
 
 
-def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
+def _merged_by(resource: RestResource) -> JsonObject | None:
+    """The schema that says how strategic merge joins lists, where one does."""
+    if workloads.kind_facts(resource.group, resource.kind) is None:
+        return None
+    return workloads.schema_of_kind(resource.kind)
+
+
+def _change(
+    sort: str, patch: Any, schema: JsonObject | None
+) -> Callable[[JsonObject], JsonObject]:
     """What a patch makes of an object."""
     if sort == _JSON_PATCH:
         operations = [] if patch is None else patch
@@ -281,7 +307,7 @@ def _change(sort: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
         return lambda before: _as_object(patches.json_patch(before, operations))
     if sort == _STRATEGIC_PATCH:
         wanted = _as_strategic(patch)
-        return lambda before: _as_object(patches.strategic(before, wanted))
+        return lambda before: _as_object(patches.strategic(before, wanted, "", schema))
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     wanted = _as_object(patch)

@@ -26,6 +26,7 @@ _VERBS = (
     "watch",
 )
 _PART_VERBS = ("get", "patch", "update")
+_POSTED = {"binding": ("", "v1", "Binding"), "eviction": ("policy", "v1", "Eviction")}
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
@@ -38,6 +39,7 @@ class _Part:
     group: str
     version: str
     kind: str
+    verbs: tuple[str, ...] = _PART_VERBS
 
 
 def is_aggregated(accept: str) -> bool:
@@ -130,7 +132,7 @@ def _aggregated(resource: RestResource) -> JsonObject:
             {
                 "subresource": part.name,
                 "responseKind": _kind(part.group, part.version, part.kind),
-                "verbs": list(_PART_VERBS),
+                "verbs": list(part.verbs),
             }
             for part in parts
         ]
@@ -155,7 +157,9 @@ def _names(resource: RestResource) -> JsonObject:
 
 def _parts(resource: RestResource) -> Iterator[_Part]:
     for name in resource.subresources:
-        if name == "scale":
+        if name in _POSTED:
+            yield _Part(name, *_POSTED[name], verbs=("create",))
+        elif name == "scale":
             yield _Part(name, "autoscaling", "v1", "Scale")
         else:
             yield _Part(name, resource.group, resource.version, resource.kind)
@@ -167,7 +171,7 @@ def _part(resource: RestResource, part: _Part) -> JsonObject:
         "singularName": "",
         "namespaced": resource.namespaced,
         "kind": part.kind,
-        "verbs": list(_PART_VERBS),
+        "verbs": list(part.verbs),
     }
     if part.group != resource.group:
         found |= {"group": part.group, "version": part.version}

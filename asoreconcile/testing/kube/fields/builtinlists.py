@@ -26,53 +26,13 @@ def known(**properties: JsonObject) -> JsonObject:
     return {"properties": properties, "additionalProperties": KNOWN}
 
 
-_PROTOCOL: JsonObject = {"default": "TCP"}
 _BY_NAME = keyed("name")
-_VARIABLE = known(
-    valueFrom=known(
-        configMapKeyRef=ATOMIC,
-        fieldRef=ATOMIC,
-        resourceFieldRef=ATOMIC,
-        secretKeyRef=ATOMIC,
-    )
-)
-_CONTAINER = known(
-    env=keyed("name", items=_VARIABLE),
-    ports=keyed("containerPort", "protocol", items=known(protocol=_PROTOCOL)),
-    resources=known(claims=_BY_NAME),
-    volumeDevices=keyed("devicePath"),
-    volumeMounts=keyed("mountPath"),
-)
-_CONTAINERS = keyed("name", items=_CONTAINER)
-_POD = known(
-    containers=_CONTAINERS,
-    ephemeralContainers=_CONTAINERS,
-    hostAliases=keyed("ip"),
-    imagePullSecrets=_BY_NAME,
-    initContainers=_CONTAINERS,
-    nodeSelector=ATOMIC,
-    resourceClaims=_BY_NAME,
-    schedulingGates=_BY_NAME,
-    topologySpreadConstraints=keyed(
-        "topologyKey", "whenUnsatisfiable", items=known(labelSelector=ATOMIC)
-    ),
-    volumes=_BY_NAME,
-)
 _WEBHOOK = known(
     matchConditions=_BY_NAME, namespaceSelector=ATOMIC, objectSelector=ATOMIC
 )
 _WEBHOOKS = {"webhooks": keyed("name", items=_WEBHOOK)}
 BY_KIND: Mapping[str, Mapping[str, JsonObject]] = {
-    "Deployment": {"spec": known(selector=ATOMIC, template=known(spec=_POD))},
     "MutatingWebhookConfiguration": _WEBHOOKS,
-    "NetworkPolicy": {"spec": known(podSelector=ATOMIC)},
-    "PodDisruptionBudget": {"spec": known(selector=ATOMIC)},
-    "Service": {
-        "spec": known(
-            ports=keyed("port", "protocol", items=known(protocol=_PROTOCOL)),
-            selector=ATOMIC,
-        )
-    },
     "ServiceAccount": {"secrets": _BY_NAME},
     "ValidatingWebhookConfiguration": _WEBHOOKS,
 }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.testing.kube.fields.fieldsets import member
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError, bad_request
 
@@ -16,16 +17,12 @@ _MERGE_KEYS = {
     "secrets": "name",
     "imagePullSecrets": "name",
     "conditions": "type",
-    "containers": "name",
-    "initContainers": "name",
-    "env": "name",
-    "volumes": "name",
-    "volumeMounts": "mountPath",
-    "topologySpreadConstraints": "topologyKey",
 }
 # Those of a container and of a Service have another key each.
 _PORTS, _PORT_KEYS = "ports", ("containerPort", "port")
 _MERGED_SETS = {"finalizers"}
+# Told by their names, whatever a kind's schema says of metadata.
+_OF_ALL = ("metadata", "ownerReferences", "finalizers")
 
 
 def merge(document: Any, patch: Any) -> Any:
@@ -41,8 +38,14 @@ def merge(document: Any, patch: Any) -> Any:
     return merged
 
 
-def strategic(document: Any, patch: Any, field: str = "") -> Any:
-    """Strategic merge, as far as the built-in kinds here need it."""
+def strategic(
+    document: Any, patch: Any, field: str = "", schema: JsonObject | None = None
+) -> Any:
+    """Strategic merge. schema: what says which lists are merged, by which key; without
+    one, as far as the other built-in kinds need it.
+    """
+    if schema is not None and field not in _OF_ALL:
+        return _strategic_typed(document, patch, schema)
     if isinstance(patch, list) and isinstance(document, list):
         if field in _MERGED_SETS:
             return [*document, *(item for item in patch if item not in document)]
@@ -63,6 +66,31 @@ def strategic(document: Any, patch: Any, field: str = "") -> Any:
     return merged
 
 
+def _strategic_typed(document: Any, patch: Any, schema: JsonObject) -> Any:
+    if isinstance(patch, list) and isinstance(document, list):
+        is_merged = "merge" in str(schema.get("x-kubernetes-patch-strategy") or "")
+        if not is_merged or {"$patch": "replace"} in patch:
+            return [item for item in patch if item != {"$patch": "replace"}]
+        items = schema.get("items") or {}
+        if key := schema.get("x-kubernetes-patch-merge-key"):
+            return _joined(document, patch, key, items)
+        return [*document, *(item for item in patch if item not in document)]
+    if not isinstance(patch, dict):
+        return patch
+    if patch.get("$patch") == "replace":
+        return {name: value for name, value in patch.items() if name != "$patch"}
+    merged = dict(document) if isinstance(document, dict) else {}
+    for name, value in patch.items():
+        if name.startswith("$"):
+            _directive(merged, name, value)
+        elif value is None:
+            merged.pop(name, None)
+        else:
+            part = None if name in _OF_ALL else member(schema, name)
+            merged[name] = strategic(merged.get(name), value, name, part)
+    return merged
+
+
 def _port_key(ports: list[Any]) -> str | None:
     items = [port for port in ports if isinstance(port, dict)]
     return next((key for key in _PORT_KEYS if any(key in i for i in items)), None)
@@ -72,9 +100,14 @@ def _directive(merged: JsonObject, name: str, value: Any) -> None:
     target = name.partition("/")[2]
     if name.startswith("$deleteFromPrimitiveList/"):
         merged[target] = [item for item in merged.get(target, []) if item not in value]
+    elif name == "$retainKeys":
+        for key in merged.keys() - set(value):
+            del merged[key]
 
 
-def _joined(document: list[Any], patch: list[Any], key: str) -> list[Any]:
+def _joined(
+    document: list[Any], patch: list[Any], key: str, items: JsonObject | None = None
+) -> list[Any]:
     joined = list(document)
     if not all(isinstance(item, dict) for item in (*document, *patch)):
         raise bad_request("error decoding patch: an item of a keyed list is no object")
@@ -83,7 +116,7 @@ def _joined(document: list[Any], patch: list[Any], key: str) -> list[Any]:
         if item.get("$patch") == "delete":
             joined = [old for i, old in enumerate(joined) if i not in same]
         elif same:
-            joined[same[0]] = strategic(joined[same[0]], item)
+            joined[same[0]] = strategic(joined[same[0]], item, "", items)
         else:
             joined.append(item)
     return joined

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from asoreconcile.objects import JsonObject, metadata, spec
+from asoreconcile.objects import JsonObject, gvk_of, metadata, spec
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.kinds import (
@@ -19,6 +19,10 @@ from asoreconcile.testing.kube.kinds import (
     policyobjects,
     secrets,
     webhookobjects,
+    workloadchecks,
+    workloaddefaults,
+    workloadrules,
+    workloads,
 )
 from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
 from asoreconcile.testing.kube.wire.status import Cause, bad_request
@@ -46,6 +50,8 @@ def schema_for(kind: str, group: str = "") -> JsonObject | None:
     """The OpenAPI schema of a built-in kind, None where there is none."""
     if group == events.GROUP:
         return schema_of(f"{group}/{kind}")
+    if workloads.kind_facts(group, kind) is not None:
+        return workloads.schema_of_kind(kind)
     for known in (webhookobjects.SCHEMAS, policyobjects.SCHEMAS):
         if kind in known:
             return known[kind]
@@ -79,12 +85,19 @@ def take_in(
     known = schema_for(kind, group)
     if known is None:
         return obj, []
-    result, unknown = schema.admit(known, obj)
-    if (why := next(_mistyped(known, result, kind), "")) or (
-        why := next((c.message for c in schema.causes(_typed(kind, group), result)), "")
-    ):
+    is_workload = workloads.kind_facts(group, kind) is not None
+    admit = workloads.admitted if is_workload else _admitted
+    result, unknown = admit(kind, group, obj)
+    if is_workload:
+        more = workloadchecks.unreadable(kind, result)
+    else:
+        more = (cause.message for cause in schema.causes(_typed(kind, group), result))
+    if (why := next(_mistyped(known, result, kind), "")) or (why := next(more, "")):
         raise _unreadable(kind, version, why)
-    _drop_empty(result)
+    if is_workload:
+        workloaddefaults.fill_in(result)
+    else:
+        _drop_empty(result)
     for at, value in _times(result):
         if value is not None and not _MICROTIME.fullmatch(str(value)):
             layout = "2006-01-02T15:04:05.000000Z07:00"
@@ -110,8 +123,15 @@ def take_in(
     return result, unknown
 
 
+def _admitted(kind: str, group: str, obj: JsonObject) -> tuple[JsonObject, list[str]]:
+    return schema.admit(schema_for(kind, group) or {}, obj)
+
+
 def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
     """What a built-in kind's own rules refuse. before: what the object replaces."""
+    if workloads.kind_facts(gvk_of(obj).group, str(obj.get("kind"))) is not None:
+        yield from workloadrules.causes(obj, before)
+        return
     match obj.get("kind"):
         case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
             yield from webhookobjects.causes(obj)

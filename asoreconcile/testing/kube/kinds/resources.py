@@ -8,7 +8,7 @@ import attrs
 
 from asoreconcile.objects import JsonObject, spec
 from asoreconcile.testing.kube.crds.definitions import is_established
-from asoreconcile.testing.kube.kinds import events
+from asoreconcile.testing.kube.kinds import events, workloads
 from asoreconcile.testing.kube.kinds.conversion import ConversionCall
 from asoreconcile.testing.kube.kinds.events import EventForms
 from asoreconcile.testing.kube.rules.validation import RuleNode, tree
@@ -39,6 +39,8 @@ class RestResource:
     scale: the paths of `/scale`. conversion: between versions that differ in more than
     their name. stored_version: where objects are kept, "" for this one; stored_group:
     in which group, None for this one.
+    parts: further subresources, that are only posted to. first_status, finalizers: what
+    a new object gets. counted: whether a built-in kind has generations.
     """
 
     group: str
@@ -57,6 +59,10 @@ class RestResource:
     conversion: Converts | None = attrs.field(default=None, repr=False, eq=False)
     stored_version: str = ""
     stored_group: str | None = None
+    parts: tuple[str, ...] = ()
+    first_status: JsonObject | None = attrs.field(default=None, repr=False, eq=False)
+    finalizers: tuple[str, ...] = ()
+    counted: bool = False
 
     @property
     def table(self) -> StorageTable:
@@ -85,13 +91,13 @@ class RestResource:
     @property
     def has_generation(self) -> bool:
         """Whether changes are counted: where there is a desired state to change."""
-        return self.is_custom or self.group in _COUNTED
+        return self.is_custom or self.counted or self.group in _COUNTED
 
     @property
     def subresources(self) -> tuple[str, ...]:
-        """Which of `status` and `scale` the path may end in."""
+        """What a path of an object may end in."""
         found = ("status",) if self.has_status else ()
-        return (*found, "scale") if self.scale else found
+        return (*self.parts, *found, *(("scale",) if self.scale else ()))
 
     @property
     def is_custom(self) -> bool:
@@ -107,9 +113,6 @@ class RestResource:
 _COUNTED = (
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
-    "apps",
-    "networking.k8s.io",
-    "policy",
 )
 
 
@@ -179,17 +182,46 @@ def _admission(plural: str, kind: str, *, has_status: bool = False) -> RestResou
     )
 
 
-def _kept(group: str, plural: str, kind: str, short_name: str) -> RestResource:
-    return RestResource(
-        group,
-        "v1",
-        plural,
-        kind,
-        has_status=kind != "NetworkPolicy",
-        singular=kind.lower(),
-        short_names=(short_name,),
-        categories=("all",) if kind in ("Service", "Deployment") else (),
-    )
+def _owned_kinds() -> Iterator[RestResource]:
+    """What controllers own: stored, filled in and checked; nothing runs."""
+    for name, known in workloads.facts()["kinds"].items():
+        api, _, kind = name.rpartition("/")
+        group, _, version = api.rpartition("/")
+        parts = known["parts"]
+        yield RestResource(
+            group,
+            version,
+            known["plural"],
+            kind,
+            namespaced=known["namespaced"],
+            has_status="status" in parts,
+            singular=known["singular"],
+            short_names=tuple(known["shortNames"]),
+            categories=tuple(known["categories"]),
+            fields=_by_path(_SELECTABLE.get(kind, ())),
+            scale=_SCALE if "scale" in parts else None,
+            parts=tuple(one for one in parts if one not in ("status", "scale")),
+            first_status=known["status"],
+            finalizers=tuple(known.get("finalizers", ())),
+            counted=known["generation"],
+        )
+
+
+_SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".spec.selector",
+}
+_SELECTABLE = {
+    "Pod": (
+        *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName"),
+        *("spec.serviceAccountName", "status.phase", "status.podIP"),
+    ),
+    "Node": ("spec.unschedulable",),
+    "Job": ("status.successful",),
+    "ReplicaSet": ("status.replicas",),
+    "Service": ("spec.clusterIP", "spec.type"),
+}
 
 
 SECRETS = RestResource(
@@ -242,11 +274,7 @@ BUILT_IN = (
     _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
     CRDS,
     RestResource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease"),
-    # Stored and no more: nothing runs, listens, or is kept from being evicted.
-    _kept("", "services", "Service", "svc"),
-    _kept("apps", "deployments", "Deployment", "deploy"),
-    _kept("policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb"),
-    _kept("networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol"),
+    *_owned_kinds(),
 )
 
 

@@ -6,6 +6,7 @@ Caller holds the storage's lock where a name begins with `_`.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
 from asoreconcile.clock import Clock
 from asoreconcile.objects import (
@@ -33,6 +34,8 @@ from asoreconcile.testing.kube.writing.options import DeleteOptions
 
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan", "Background": ""}
 _CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_PODS = StorageTable("", "pods")
+_GRACE_SECONDS = 30
 _KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
 _PRECONDITIONS = {
     "uid": ("UID", "deleted and then recreated"),
@@ -72,13 +75,17 @@ class Deletions:
                 if not held and resource is not NAMESPACES:
                     return obj, True
                 return self._going(resource.table, obj, held), False
-            return self._begin(resource.table, key, obj, options.propagation)
+            return self._begin(
+                resource.table, key, obj, options.propagation, options.grace_seconds
+            )
 
     def may_finish(self, table: StorageTable, key: ObjectKey) -> bool:
         """Whether nothing but an object's finalizers has kept it."""
         if table == NAMESPACES.table:
             return not any(self._content_of(key.name))
-        return True
+        # A kubelet says when a Pod that ends with grace is gone, by another deletion.
+        obj = self._storage.get(table, key)
+        return table != _PODS or obj is None or not _ends_with_grace(obj)
 
     def finish(self, table: StorageTable, key: ObjectKey, obj: JsonObject) -> None:
         """The last finalizer went: remove the object. Caller holds the lock."""
@@ -108,13 +115,18 @@ class Deletions:
         key: ObjectKey,
         obj: JsonObject,
         propagation: str = "",
+        grace_seconds: int | None = None,
     ) -> tuple[JsonObject, bool]:
         """Mark an object as going, or remove it."""
         if self._storage.get(table, key) is not obj:
             return obj, True  # it went with something else meanwhile
         held = _kept_by(table, obj, propagation)
-        if is_deleting(obj) and held == finalizers(obj):
+        grace = _grace(table, obj, grace_seconds)
+        ends_now = not grace and _ends_with_grace(obj)
+        if is_deleting(obj) and held == finalizers(obj) and not ends_now:
             return obj, False
+        if grace and not is_deleting(obj):
+            return self._put(table, key, self._going(table, obj, held, grace)), False
         if not held and table != NAMESPACES.table:
             self.finish(table, key, obj)
             return obj, True
@@ -129,16 +141,17 @@ class Deletions:
         return going, False
 
     def _going(
-        self, table: StorageTable, obj: JsonObject, held: list[str]
+        self, table: StorageTable, obj: JsonObject, held: list[str], grace: int = 0
     ) -> JsonObject:
-        """An object as its deletion begins."""
+        """An object as its deletion begins. grace: the seconds that a Pod has left."""
         going: JsonObject = copy_json(obj)
         meta = metadata(going)
         if not is_deleting(obj):
-            stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            end = self._clock.now() + timedelta(seconds=grace)
+            stamp = end.strftime("%Y-%m-%dT%H:%M:%SZ")
             meta["deletionTimestamp"] = stamp
             if table not in (NAMESPACES.table, CRDS.table):
-                meta["deletionGracePeriodSeconds"] = 0
+                meta["deletionGracePeriodSeconds"] = grace
                 if "generation" in meta:
                     meta["generation"] += 1
             if table == NAMESPACES.table:
@@ -146,6 +159,8 @@ class Deletions:
                 going["status"] = {**known, "phase": "Terminating"}
             elif table == CRDS.table:
                 going["status"] = terminating(going, stamp)
+        elif not grace and _ends_with_grace(obj):
+            meta["deletionGracePeriodSeconds"] = 0
         if held:
             meta["finalizers"] = held
         return going
@@ -271,6 +286,21 @@ def _asked(
         dry_run=options.dry_run,
         options=stated,
     )
+
+
+def _grace(table: StorageTable, obj: JsonObject, asked: int | None) -> int:
+    """How long what is deleted may still run: a Pod that a node has and that runs."""
+    held = spec(obj)
+    if table != _PODS or not held.get("nodeName"):
+        return 0
+    if (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    own = held.get("terminationGracePeriodSeconds", _GRACE_SECONDS)
+    return max(0, int(own if asked is None else asked))
+
+
+def _ends_with_grace(obj: JsonObject) -> bool:
+    return bool(metadata(obj).get("deletionGracePeriodSeconds"))
 
 
 def _kept_by(table: StorageTable, obj: JsonObject, propagation: str) -> list[str]:

@@ -46,12 +46,16 @@ class WriteOptions:
 
 @attrs.frozen
 class DeleteOptions:
-    """propagation "": the default of the kind, background for all kinds here."""
+    """propagation "": the default of the kind, background for all kinds here.
+
+    grace_seconds: of a Pod on a node, None is its own.
+    """
 
     preconditions: Mapping[str, str] = attrs.field(factory=dict)
     propagation: str = ""
     dry_run: bool = False
     user: User = ADMIN
+    grace_seconds: int | None = None
 
 
 def write_options(
@@ -107,6 +111,7 @@ def delete_options(request: HttpRequest, *, user: User) -> DeleteOptions:
     if found:
         raise invalid("DeleteOptions", _GROUP, "", found)
     preconditions = body.get("preconditions") or {}
+    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     return DeleteOptions(
         preconditions={
             name: str(value)
@@ -116,6 +121,7 @@ def delete_options(request: HttpRequest, *, user: User) -> DeleteOptions:
         propagation=propagation,
         dry_run=bool(dry_runs),
         user=user,
+        grace_seconds=None if grace is None else int(grace),
     )
 
 

@@ -5,6 +5,7 @@ from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.fields.apply import FieldManager
 from asoreconcile.testing.kube.fields.builtinlists import ATOMIC, BY_KIND, keyed, known
 from asoreconcile.testing.kube.fields.fieldsets import META, FieldPath, item_step
+from asoreconcile.testing.kube.kinds import workloads
 from asoreconcile.testing.kube.kinds.resources import CRDS, RestResource
 from asoreconcile.testing.kube.wire.status import StatusError
 
@@ -50,6 +51,8 @@ def owner_of(
 ) -> FieldManager:
     """A writer to a resource at one version."""
     fixed = frozenset() if resource.is_custom else _FIXED.get(resource.kind, _ALWAYS)
+    if workloads.kind_facts(resource.group, resource.kind) is not None:
+        fixed |= workloads.always_there(resource.kind)
     if resource is CRDS and not subresource:
         fixed |= _CRD_BEGIN
     return FieldManager(
@@ -65,6 +68,9 @@ def owner_of(
 
 def _schema(resource: RestResource) -> JsonObject:
     if resource.schema is None:
+        if workloads.kind_facts(resource.group, resource.kind) is not None:
+            typed = workloads.schema_of_kind(resource.kind)
+            return {**typed, "properties": {**typed["properties"], "metadata": META}}
         more = BY_KIND.get(resource.kind, {})
         return {**_BUILT_IN, "properties": {**_BUILT_IN["properties"], **more}}
     properties = resource.schema.get("properties") or {}

@@ -20,7 +20,8 @@ def read(resource: RestResource, obj: JsonObject) -> JsonObject:
     replicas = _at(obj, paths.get("specReplicasPath"))
     status: JsonObject = {"replicas": _at(obj, paths.get("statusReplicasPath")) or 0}
     if selector := _at(obj, paths.get("labelSelectorPath")):
-        status["selector"] = selector
+        is_text = isinstance(selector, str)
+        status["selector"] = selector if is_text else _as_text(selector)
     return {
         "kind": _KIND,
         "apiVersion": _API_VERSION,
@@ -52,6 +53,18 @@ def written(resource: RestResource, obj: JsonObject, scale: JsonObject) -> JsonO
     if version := metadata(scale).get("resourceVersion"):
         metadata(result)["resourceVersion"] = version
     return result
+
+
+def _as_text(selector: JsonObject) -> str:
+    """A LabelSelector as lists take it."""
+    parts = [f"{n}={v}" for n, v in (selector.get("matchLabels") or {}).items()]
+    words = {"Exists": "{key}", "DoesNotExist": "!{key}"}
+    words |= {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
+    for one in selector.get("matchExpressions") or ():
+        values = ",".join(sorted(one.get("values") or ()))
+        form = words[str(one["operator"])]
+        parts.append(form.format(key=one["key"], values=values))
+    return ",".join(sorted(parts, key=lambda part: part.removeprefix("!")))
 
 
 def _at(obj: JsonObject, path: Any) -> Any:

@@ -5,7 +5,8 @@ import uuid
 
 import orjson
 
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.objects import JsonObject, ObjectKey, copy_json, metadata
+from asoreconcile.testing.kube.kinds import workloaddefaults, workloads
 from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 
 _SERVER_OWNED = (
@@ -42,6 +43,20 @@ def initialized(
     if resource.has_generation:
         meta["generation"] = 1
     return obj
+
+
+def complete(resource: RestResource, obj: JsonObject) -> None:
+    """What a new object of a built-in kind gets past admission, and nobody manages."""
+    if workloads.kind_facts(resource.group, resource.kind) is None:
+        return
+    if resource.first_status is not None:
+        obj["status"] = copy_json(resource.first_status)
+    meta = metadata(obj)
+    if resource.finalizers:
+        present = meta.get("finalizers") or []
+        new = [one for one in resource.finalizers if one not in present]
+        meta["finalizers"] = [*present, *new]
+    workloaddefaults.fill_in_new(obj)
 
 
 def generated_name(prefix: str) -> str:

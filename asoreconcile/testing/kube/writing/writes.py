@@ -15,7 +15,7 @@ from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metad
 from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, Gate
 from asoreconcile.testing.kube.crds import definitions
 from asoreconcile.testing.kube.fields import apply
-from asoreconcile.testing.kube.kinds import versions
+from asoreconcile.testing.kube.kinds import versions, workloaddefaults
 from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import (
@@ -199,9 +199,11 @@ class WriteHandler:
                 resource, manager=options.manager, now=self._now()
             )
             apply.updated(None, obj, owner)
-        kept = obj if options.dry_run else versions.stored(resource, obj)
-        _check_size(kept)
+        upkeep.complete(resource, obj)
         with self._storage.lock:
+            self._allocate(resource, key, obj)
+            kept = obj if options.dry_run else versions.stored(resource, obj)
+            _check_size(kept)
             self._check_namespace(resource, key)
             if self._storage.get(resource.table, key) is not None:
                 raise already_exists(resource.plural, resource.group, key.name)
@@ -230,6 +232,8 @@ class WriteHandler:
             )
             if written.obj is before or options.dry_run:
                 return written
+            with self._storage.lock:
+                self._allocate(resource, key, written.obj)
             kept = versions.stored(resource, written.obj)
             _check_size(kept)
             with self._storage.lock:
@@ -330,6 +334,14 @@ class WriteHandler:
         apply.updated(crd, settled, owner)
         metadata(settled)["resourceVersion"] = self._storage.next_version()
         self._storage.put(CRDS.table, key, settled)
+
+    def _allocate(
+        self, resource: RestResource, key: ObjectKey, obj: JsonObject
+    ) -> None:
+        """Give a Service what no other one has. Caller holds the lock."""
+        if (resource.group, resource.kind) == ("", "Service"):
+            others = [o for k, o in self._storage.items(resource.table) if k != key]
+            workloaddefaults.allocate(obj, others)
 
     def _check_namespace(self, resource: RestResource, key: ObjectKey) -> None:
         if not resource.namespaced:

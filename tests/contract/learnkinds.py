@@ -1,0 +1,419 @@
+"""Facts of built-in kinds, taken from a real kube-apiserver: `hack/kube-kinds`.
+
+What the server's OpenAPI says of types; what it fills in where an object of
+workloads.yaml says nothing; and which causes it gives when one of their fields is left
+out, wrong, too small or empty. Only what is so wherever the field was seen becomes a
+fact: what depends on other fields is code (`kinds/workloads.py` and beside it).
+"""
+
+import copy
+import json
+import os
+import re
+import sys
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+
+import yaml
+from contractclient import Server
+
+from asoreconcile.testing import envtest
+
+HERE = Path(__file__).parent
+ANSWERS = HERE / "workloads.json"
+TARGET = HERE.parents[1] / "asoreconcile/testing/kube/kinds/workloads.json"
+SAMPLES = HERE / "workloads.yaml"
+_DROPPED = ("uid", "creationTimestamp", "managedFields", "resourceVersion")
+_SCALARS = {
+    "Time": "time",
+    "MicroTime": "microtime",
+    "Quantity": "quantity",
+    "IntOrString": "intOrString",
+    "FieldsV1": "json",
+    "RawExtension": "json",
+}
+# What depends on other fields or on who asks: code says it, in `kinds/`.
+_BY_CODE = {
+    *(("PodSpec", f) for f in ("enableServiceLinks", "preemptionPolicy", "priority")),
+    *(("PodSpec", f) for f in ("serviceAccount", "tolerations")),
+    *(("JobSpec", f) for f in ("backoffLimit", "completionMode", "completions")),
+    *(("JobSpec", f) for f in ("manualSelector", "parallelism", "selector", "suspend")),
+    *(("ServiceSpec", f) for f in ("allocateLoadBalancerNodePorts", "clusterIP")),
+    *(("ServiceSpec", f) for f in ("clusterIPs", "externalTrafficPolicy")),
+    *(("ServiceSpec", f) for f in ("internalTrafficPolicy", "ipFamilies")),
+    *(("ServiceSpec", f) for f in ("ipFamilyPolicy", "sessionAffinityConfig")),
+    ("Container", "imagePullPolicy"),
+    ("JobSpec", "podReplacementPolicy"),
+    ("Node", "spec"),
+    ("NodeSpec", "podCIDRs"),
+    ("PersistentVolumeClaim", "status"),
+    ("PodTemplateSpec", "metadata"),
+    ("ServicePort", "nodePort"),
+    ("ServicePort", "targetPort"),
+    ("Volume", "emptyDir"),
+}
+_NUMBERS = re.compile(
+    r"must be (between \d+ and \d+, inclusive|in the range \d+-\d+|"
+    r"(greater|less) than (or equal to )?(\d+|zero))$"
+)
+_WRONG = "?wrong?"
+_LOW = -1
+
+
+def samples():
+    return [one for one in yaml.safe_load_all(SAMPLES.read_text()) if one]
+
+
+class Types:
+    """The server's types by their short names, in our form."""
+
+    def __init__(self):
+        self.found, self.atomic = {}, set()
+
+    def take(self, schemas, name):
+        short = name.rpartition(".")[2]
+        if short in self.found or short in _SCALARS or short == "ObjectMeta":
+            return
+        schema = schemas[name]
+        fields = self.found[short] = {}
+        if schema.get("x-kubernetes-map-type") == "atomic":
+            self.atomic.add(short)
+        is_kind = "x-kubernetes-group-version-kind" in schema
+        for field, part in (schema.get("properties") or {}).items():
+            if not is_kind or field not in ("apiVersion", "kind", "metadata"):
+                options = self._options(part)
+                # An empty object shows it all the same: Go does not leave it out.
+                if "default" in part or field in (schema.get("required") or ()):
+                    options["always"] = True
+                fields[field] = [self._sort(schemas, part), options]
+
+    def _sort(self, schemas, part):
+        if name := _named(part):
+            self.take(schemas, name)
+            short = name.rpartition(".")[2]
+            return _SCALARS.get(short, short)
+        if part.get("type") == "array":
+            return "[]" + self._sort(schemas, part["items"])
+        if part.get("type") == "object":
+            inner = part.get("additionalProperties")
+            return "{}" + self._sort(schemas, inner) if inner else "json"
+        if part.get("type") == "string":
+            return "bytes" if part.get("format") == "byte" else "string"
+        kinds = {"integer": part.get("format", "int32"), "boolean": "bool"}
+        return kinds.get(part.get("type"), "json")
+
+    @staticmethod
+    def _options(part):
+        said = {
+            "listType": part.get("x-kubernetes-list-type"),
+            "listKeys": part.get("x-kubernetes-list-map-keys"),
+            "mapType": part.get("x-kubernetes-map-type"),
+            "mergeKey": part.get("x-kubernetes-patch-merge-key"),
+            "patch": part.get("x-kubernetes-patch-strategy"),
+            "enum": part.get("enum"),
+        }
+        return {name: value for name, value in said.items() if value}
+
+
+def _named(part):
+    refs = [part, *(part.get("allOf") or ())]
+    found = next((one["$ref"] for one in refs if "$ref" in one), "")
+    return found.rpartition("/")[2]
+
+
+class Learner:
+    def __init__(self, server):
+        self.server = server
+        self.types = Types()
+        self.kinds, self.answers = {}, {}
+        # (type, field) -> what was seen: a JSON text, or None where nothing came.
+        self.seen = defaultdict(lambda: defaultdict(set))
+
+    def learn(self):
+        everything = samples()
+        for api in dict.fromkeys(one["apiVersion"] for one in everything):
+            wanted = {o["kind"] for o in everything if o["apiVersion"] == api}
+            self._take_group(api, wanted)
+        for obj in everything:
+            self._observe(obj)
+        for obj in everything:
+            self._provoke(obj)
+        return self._document()
+
+    def _take_group(self, api, wanted):
+        base = f"apis/{api}" if "/" in api else f"api/{api}"
+        document = self.server.get(f"/openapi/v3/{base}").json
+        listed = self.server.get(f"/{base}").json["resources"]
+        for name, schema in document["components"]["schemas"].items():
+            for gvk in schema.get("x-kubernetes-group-version-kind") or ():
+                if gvk["kind"] in wanted and "List" not in gvk["kind"]:
+                    self.types.take(document["components"]["schemas"], name)
+        for one in listed:
+            plural, _, part = one["name"].partition("/")
+            if one["kind"] in wanted and not part:
+                self.kinds[f"{api}/{one['kind']}"] = {
+                    "plural": plural,
+                    "singular": one["singularName"],
+                    "namespaced": one["namespaced"],
+                    "shortNames": one.get("shortNames", []),
+                    "categories": one.get("categories", []),
+                    "parts": [
+                        other["name"].partition("/")[2]
+                        for other in listed
+                        if other["name"].partition("/")[0] == plural
+                        and other["name"].partition("/")[2]
+                        in ("status", "scale", "eviction", "binding")
+                    ],
+                }
+
+    def _path(self, obj):
+        api, kind = obj["apiVersion"], self.kinds[f"{obj['apiVersion']}/{obj['kind']}"]
+        base = f"/apis/{api}" if "/" in api else f"/api/{api}"
+        space = "/namespaces/default" if kind["namespaced"] else ""
+        return f"{base}{space}/{kind['plural']}?dryRun=All"
+
+    def _send(self, obj):
+        return self.server.post(self._path(obj), obj)
+
+    def _observe(self, obj):
+        answer = self._send(obj).expect(201).json
+        name = f"{obj['kind']} {obj['metadata']['name']}"
+        self.answers[name] = filled_in(obj, answer)
+        kind = self.kinds[f"{obj['apiVersion']}/{obj['kind']}"]
+        meta = answer["metadata"]
+        kind["generation"] = "generation" in meta
+        if finalizers := meta.get("finalizers"):
+            kind["finalizers"] = finalizers
+        status = answer.pop("status", None)
+        if status is not None:
+            status = {n: v for n, v in status.items() if not n.endswith("Time")}
+        kind.setdefault("status", json.dumps(status, sort_keys=True))
+        if kind["status"] != json.dumps(status, sort_keys=True):
+            kind["status"] = "null"
+        self._compare(obj["kind"], obj, answer)
+
+    def _compare(self, sort, sent, got):
+        for field, (inner, _) in self.types.found.get(sort, {}).items():
+            if field not in sent:
+                value = json.dumps(got[field], sort_keys=True) if field in got else None
+                self.seen[sort][field].add(value)
+            if field in got:
+                self._inside(inner, sent.get(field), got[field])
+
+    def _inside(self, sort, sent, got):
+        if sort.startswith("[]") and isinstance(got, list) and isinstance(sent, list):
+            for one, other in zip(sent, got, strict=False):
+                self._inside(sort[2:], one, other)
+        elif sort.startswith("{}") and isinstance(sent, dict):
+            for name in sent.keys() & got.keys():
+                self._inside(sort[2:], sent[name], got[name])
+        elif sort in self.types.found and isinstance(sent, dict):
+            self._compare(sort, sent, got)
+
+    def _provoke(self, obj):
+        for path, sort, field, inner in self._places(obj["kind"], obj, ()):
+            options = self.types.found[sort][field][1]
+            self._without(obj, path, options)
+            if inner == "string":
+                self._with(obj, path, options, _WRONG)
+            if inner in ("int32", "int64", "intOrString"):
+                self._with(obj, path, options, _LOW)
+                self._with(obj, path, options, 1 << 30)
+            self._emptied(obj, path, options, inner)
+
+    def _places(self, sort, value, path):
+        for field, (inner, _) in self.types.found.get(sort, {}).items():
+            if field == "status" or field not in value:
+                continue
+            here = (*path, field)
+            yield here, sort, field, inner
+            held, of = value[field], inner
+            if of.startswith("[]"):
+                for index, item in enumerate(held):
+                    if isinstance(item, dict):
+                        yield from self._places(of[2:], item, (*here, index))
+            elif isinstance(held, dict):
+                yield from self._places(of, held, here)
+
+    def _refused(self, obj, path):
+        """The causes at exactly this place: reason and words."""
+        answer = self._send(obj)
+        if answer.status != 422:
+            return answer, []
+        at = _dotted(path)
+        return answer, [one for one in answer.causes if one.get("field") == at]
+
+    def _without(self, obj, path, options):
+        changed = copy.deepcopy(obj)
+        holder = _holder(changed, path)
+        del holder[path[-1]]
+        _, causes = self._refused(changed, path)
+        for one in causes:
+            if one["reason"] == "FieldValueRequired":
+                words = one["message"].partition(": ")[2]
+                options.setdefault("required", words)
+
+    def _with(self, obj, path, options, value):
+        changed = copy.deepcopy(obj)
+        _holder(changed, path)[path[-1]] = value
+        _, causes = self._refused(changed, path)
+        for one in causes:
+            text = one["message"].partition(f"Invalid value: {json.dumps(value)}: ")[2]
+            if one["reason"] == "FieldValueInvalid" and text:
+                if isinstance(value, int) and _NUMBERS.search(text):
+                    options.setdefault("number", text)
+                elif value == _WRONG and "regex used" in text:
+                    options.setdefault("text", text)
+            elif one["reason"] == "FieldValueNotSupported" and value == _WRONG:
+                known = one["message"].partition("supported values: ")[2]
+                choices = json.loads(f"[{known}]")
+                if not options.get("checked") or len(choices) > len(options["enum"]):
+                    options["enum"] = choices  # of a kind that allows fewer, code knows
+                options["checked"] = True
+
+    def _emptied(self, obj, path, options, inner):
+        """Whether an empty value is kept, as of a pointer in Go."""
+        zero = _zero(inner)
+        if zero is None:
+            return
+        changed = copy.deepcopy(obj)
+        _holder(changed, path)[path[-1]] = zero
+        answer = self._send(changed)
+        if answer.status != 201:
+            return
+        found = _holder(answer.json, path)
+        kept = isinstance(found, dict) and path[-1] in found
+        kept = kept and found[path[-1]] == zero
+        options["keepsEmpty"] = options.get("keepsEmpty", False) or kept
+
+    def _document(self):
+        for sort, fields in self.types.found.items():
+            for field, (_, options) in fields.items():
+                values = self.seen[sort][field]
+                if values:  # a valid object did without it
+                    options.pop("required", None)
+                if len(values) == 1 and (value := next(iter(values))) is not None:
+                    if field != "status" and (sort, field) not in _BY_CODE:
+                        options["default"] = json.loads(value)
+                elif len(values) > 1 and (sort, field) not in _BY_CODE:
+                    told = sorted(map(str, values))
+                    line = f"depends: {sort}.{field}: {told}"
+                    sys.stderr.write(f"{line[:150]}\n")
+                if "checked" not in options:
+                    options.pop("enum", None)
+                options.pop("checked", None)
+        for kind in self.kinds.values():
+            kind["status"] = json.loads(kind["status"])
+        version = self.server.get("/version").json
+        return {
+            "server": f"v{version['major']}.{version['minor']}",
+            "kinds": self.kinds,
+            "atomic": sorted(self.types.atomic),
+            "types": {
+                sort: {
+                    field: [inner, options] if options else inner
+                    for field, (inner, options) in fields.items()
+                }
+                for sort, fields in sorted(self.types.found.items())
+            },
+        }
+
+
+def filled_in(sent, got, at=""):
+    """What a server made of an object, a line for each difference; what is made up by
+    each server, such as addresses, alike.
+    """
+    if isinstance(sent, dict) and isinstance(got, dict):
+        lines = []
+        for name in sorted(sent.keys() | got.keys()):
+            here = f"{at}.{name}"
+            if not at and name == "metadata":
+                got_meta = {n: v for n, v in got[name].items() if n not in _DROPPED}
+                got_meta.pop("namespace", None)
+                lines += filled_in(sent[name], got_meta, here)
+            elif name not in sent:
+                lines.append(f"+ {here} {_alike(got[name])}")
+            elif name not in got:
+                lines.append(f"- {here}")
+            else:
+                lines += filled_in(sent[name], got[name], here)
+        return lines
+    if isinstance(sent, list) and isinstance(got, list) and len(sent) == len(got):
+        pairs = enumerate(zip(sent, got, strict=True))
+        return [x for i, (a, b) in pairs for x in filled_in(a, b, f"{at}[{i}]")]
+    return [] if sent == got else [f"~ {at} {_alike(got)}"]
+
+
+def _alike(value):
+    text = json.dumps(value, sort_keys=True)
+    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "TIME", text)
+    text = re.sub(r"10\.\d+\.\d+\.\d+", "ADDRESS", text) if "/" not in text else text
+    return re.sub(r"^3\d{4}$", "PORT", text)
+
+
+def _zero(inner):
+    if inner.startswith("[]"):
+        return []
+    if inner.startswith("{}"):
+        return {}
+    return {"string": "", "int32": 0, "int64": 0, "bool": False}.get(inner)
+
+
+def _holder(obj, path):
+    for step in path[:-1]:
+        try:
+            obj = obj[step]
+        except (KeyError, IndexError):
+            return {}
+    return obj
+
+
+def _dotted(path):
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def text_of(document):
+    """JSON with a line for each type and kind, so that a change can be read."""
+    parts = []
+    for name in ("kinds", "types"):
+        rows = ",\n".join(
+            f"  {json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}"
+            for key, value in document[name].items()
+        )
+        parts.append(f' "{name}": {{\n{rows}\n }}')
+    head = f' "server": {json.dumps(document["server"])},\n'
+    head += f' "atomic": {json.dumps(document["atomic"])},\n'
+    return "{\n" + head + ",\n".join(parts) + "\n}\n"
+
+
+def main():
+    url = os.environ.get("ASORECONCILE_CONTRACT_URL")
+    with ExitStack() as stack:
+        if url:
+            token = os.environ["ASORECONCILE_CONTRACT_TOKEN"]
+            trusted = Path(os.environ["ASORECONCILE_CONTRACT_CA"]).read_text()
+        else:
+            folder = Path(os.environ["KUBEBUILDER_ASSETS"])
+            real = stack.enter_context(envtest.running(folder))
+            url, token, trusted = real.url, real.token, real.authority_pem
+        learner = Learner(Server(url, token, trusted))
+        texts = {TARGET: text_of(learner.learn())}
+        rows = ",\n".join(
+            f" {json.dumps(name)}: {json.dumps(lines, indent=2)}"
+            for name, lines in learner.answers.items()
+        )
+        texts[ANSWERS] = f"{{\n{rows}\n}}\n"
+    for path, text in texts.items():
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif path.read_text() != text:
+            sys.exit(f"{path} is not what the server says: run hack/kube-kinds")
+
+
+if __name__ == "__main__":
+    main()
