@@ -4,7 +4,6 @@ import gc
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -310,6 +309,8 @@ def _uncollected() -> Iterator[None]:
 
 
 def _usual_certificates() -> Path | None:
+    import tempfile
+
     folder = Path(tempfile.gettempdir()) / _CERTIFICATES
     return folder if (folder / "tls.crt").is_file() else None
 

@@ -11,7 +11,6 @@ controller when the last reconcile of the former one has ended (`handover`).
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from asoreconcile.catalogue.kinds import KindVersion
@@ -148,6 +147,8 @@ class Lifecycle:
             ]
         if not controllers:
             return []
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(min(_STOP_THREADS, len(controllers))) as pool:
             left = list(pool.map(lambda one: one.stop(timeout_seconds), controllers))
         return [line for lines in left for line in lines]

@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-import certifi
-
 from asoreconcile.errors import AsoreconcileError
 
 # requests' two, then OpenSSL's: the first that is set wins.
@@ -26,4 +24,6 @@ def ca_bundle() -> str:
             if not Path(path).exists():
                 raise CertificateBundleError(f"{variable}: no such file: {path}")
             return path
+    import certifi
+
     return certifi.where()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
-import certifi
 
 from asoreconcile.arm.ca_bundle import ca_bundle
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
@@ -248,6 +247,8 @@ def identity_options(
     }
     if transport is not None:
         return {**options, "transport": transport}
+    import certifi
+
     bundle = ca_bundle()
     if bundle != certifi.where():
         options["connection_verify"] = bundle

@@ -4,7 +4,6 @@ The keys are ASO's, and the kind follows from which are there (R8.3).
 All mistakes are found before one is reported; no value is ever quoted. Pure.
 """
 
-import difflib
 import re
 from collections.abc import Mapping
 
@@ -211,6 +210,8 @@ class _Reader:
     def _missing(self, key: str) -> str:
         if key in self._data:
             return f"{key} (it is empty)"
+        import difflib
+
         unknown_keys = sorted(self._data.keys() - _KNOWN)
         # Names alone, and only those that no credential has: never a value.
         similar = difflib.get_close_matches(key, unknown_keys, n=1, cutoff=0.8)

@@ -1,7 +1,6 @@
 """Which known word somebody probably meant."""
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 
 _LISTED = 10
 
@@ -11,6 +10,8 @@ def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
 
     One that differs in letter case only comes first. Pure.
     """
+    from difflib import get_close_matches
+
     by_fold: dict[str, str] = {}
     for candidate in sorted(known):
         by_fold.setdefault(candidate.casefold(), candidate)

@@ -7,7 +7,6 @@ replaced when the next request comes.
 """
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -45,6 +44,7 @@ class _Child:
 
     def __init__(self, memory_bytes: int) -> None:
         import multiprocessing
+        import subprocess
 
         self.answered = 0
         self.is_late = False

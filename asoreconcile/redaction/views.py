@@ -4,7 +4,6 @@ Percent-encoding, HTML entities and the backslashes of JSON and Python, each und
 a round: what was escaped twice reads plain after two.
 """
 
-import html
 import re
 from collections.abc import Iterator
 
@@ -92,6 +91,8 @@ def _characters(escape: str) -> Iterator[tuple[str, int]]:
     if escape[0] == "%":
         yield from _bytes(bytes.fromhex(escape.replace("%", "")), 3)
     elif escape[0] == "&":
+        import html
+
         # Entities in capitals are what an upper-casing gateway leaves of them.
         text = html.unescape(escape)
         text = html.unescape(escape.lower()) if text == escape else text

@@ -34,7 +34,7 @@ NOT_AT_THE_START = {
     "pydantic",
     "requests",
 }
-MOST_MODULES = 560
+MOST_MODULES = 530
 
 
 def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
@@ -44,7 +44,9 @@ def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     modules = json.loads(ran.stdout)
-    assert NOT_AT_THE_START & {name.partition(".")[0] for name in modules} == set()
+    # To look whether `azure.core` is there makes the namespace `azure`, and loads nothing.
+    loaded = {name.partition(".")[0] for name in modules if name != "azure"}
+    assert NOT_AT_THE_START & loaded == set()
     reconciling = {"asoreconcile.azure.reconciler", "asoreconcile.arm.client"}
     assert not reconciling & set(modules)
     assert len(modules) <= MOST_MODULES, len(modules)
