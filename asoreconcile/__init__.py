@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.builder import ControllerBuilder
     from asoreconcile.runtime.cluster import Cluster, ClusterOptions
     from asoreconcile.runtime.controller import Controller
+    from asoreconcile.runtime.detached import NotReadyError
     from asoreconcile.runtime.endpoints import Endpoints
     from asoreconcile.runtime.handlers import (
         Handler,
@@ -161,7 +162,6 @@ if TYPE_CHECKING:
         generation_changed,
         labelled,
     )
-    from asoreconcile.runtime.readiness import NotReadyError
     from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
     from asoreconcile.runtime.runnable import (
         Runnable,
@@ -425,6 +425,7 @@ _HOMES = {
     "runtime.builder": "ControllerBuilder",
     "runtime.cluster": "Cluster ClusterOptions",
     "runtime.controller": "Controller",
+    "runtime.detached": "NotReadyError",
     "runtime.endpoints": "Endpoints",
     "runtime.handlers": "Handler enqueue_owner enqueue_self map_to",
     "runtime.health": "Checker CheckResult HealthChecks",
@@ -434,7 +435,6 @@ _HOMES = {
     "runtime.manager": "Elector LeadershipLostError Manager ManagerError",
     "runtime.options": "ClientOptions ControllerOptions",
     "runtime.predicates": "Predicate concerns generation_changed labelled",
-    "runtime.readiness": "NotReadyError",
     "runtime.reconciler": "Reconcile Reconciler Request Result",
     "runtime.runnable": (
         "Runnable RunnableFunc RunnableGroup RunnableHooks WarmUpRunnable"

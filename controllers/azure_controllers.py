@@ -118,8 +118,9 @@ class AzureControllers:
         app.healthz.add("controllers", self.lifecycle.liveness)
         app.readyz.add("handovers", self.lifecycle.readiness)
         app.manager.add(self.lifecycle, group=RunnableGroup.LEADER, after_caches=False)
+        app.on_close(self._close)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Close the connections to Azure, once nothing runs any more."""
         if factory := self._factory.made():
             factory.close()

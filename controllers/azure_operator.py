@@ -6,9 +6,6 @@ stops kinds as CRDs come and go, and, where this process reconciles, the kinds'
 controllers. Nothing here decides anything about a resource.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
-
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import Unreadable, unreadable_events
 from asoreconcile.catalogue.kinds import KindVersion
@@ -25,18 +22,16 @@ from asoreconcile.controllers.kind_metrics import KindMetrics
 from asoreconcile.controllers.kind_registry import KindRegistry
 from asoreconcile.controllers.options import Options
 from asoreconcile.controllers.settings import Settings
-from asoreconcile.controllers.stored_versions import StoredVersions
+from asoreconcile.controllers.stored_versions import StoredVersions, controller_options
 from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.errors import StoppedError
 from asoreconcile.expressions.api import shared as shared_expressions
 from asoreconcile.expressions.metrics import ExpressionMetrics
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
-from asoreconcile.retry import retry
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ClientOptions
+from asoreconcile.runtime.predicates import concerns
 from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.version import __version__
 
@@ -59,10 +54,7 @@ class AzureOperator:
         self._app = self._make_application(clock)
         shared_expressions().metrics = ExpressionMetrics(self._app.registry)
         self._installation = CrdInstallation(options, self._catalogue, self._app.client)
-        if options.leader_election is not None:
-            # Before all else that leads: what comes after it finds the CRDs.
-            install, end = self._installation.run, self._installation.stop
-            self._when_leading(RunnableHooks("CRDs", install, on_stop=end))
+        self._install_crds()
         self._crds = self._app.informer(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
         self._definitions = Definitions(
             self._crds,
@@ -83,39 +75,11 @@ class AzureOperator:
         Raises AsoreconcileError when it cannot start: the cluster does not answer, a
         pattern matches nothing.
         """
-        try:
-            if self._options.leader_election is None:
-                self._at_start("install CRDs", self._installation.run)
-            # Before the application runs: what is wrong with the kinds ends the start,
-            # and readiness counts all that are there.
-            self._at_start("discover kinds", self._watcher.sync)
-            for notice in self._settings.notices:
-                _log.warning("Settings", notice=notice)
-            kinds = len(self._watcher.running)
-            _log.info("Starting", version=__version__, kinds=kinds)
-            return self._app.run()
-        finally:
-            self._app.close()
-            if self._controllers is not None:
-                self._controllers.close()
+        return self._app.run()
 
     def stop(self) -> None:
         """Ask `run` to end. Any thread; does not wait."""
         self._app.stop()
-
-    def _at_start(self, what: str, call: Callable[[], None]) -> None:
-        """Ask the cluster, which may be starting as well: several times, for a quarter
-        of a minute. Once this process is to stop, `run` goes on to its end.
-        """
-        with suppress(StoppedError):
-            retry(
-                call,
-                backoff=START_UP,
-                when=is_passing,
-                clock=self._app.clock,
-                stop=self._app.manager.stopping,
-                what=what,
-            )
 
     def _make_application(self, clock: Clock | None) -> Application:
         settings, options = self._settings, self._options
@@ -133,6 +97,24 @@ class AzureOperator:
             health_address=options.health_address,
             grace_seconds=options.grace_seconds,
         )
+
+    def _install_crds(self) -> None:
+        """Before all else that asks for them."""
+        install, end = self._installation.run, self._installation.stop
+        if self._options.leader_election is None:
+            self._app.before_start("install CRDs", install)
+        else:
+            self._when_leading(RunnableHooks("CRDs", install, on_stop=end))
+
+    def _discover_kinds(self) -> None:
+        """Before anything runs: what is wrong with the kinds ends the start, and
+        readiness counts all that are there.
+        """
+        self._watcher.sync()
+        for notice in self._settings.notices:
+            _log.warning("Settings", notice=notice)
+        kinds = len(self._watcher.running)
+        _log.info("Starting", version=__version__, kinds=kinds)
 
     def _make_webhooks(self) -> Webhooks:
         app = self._app
@@ -172,6 +154,7 @@ class AzureOperator:
             threads=app.threads,
             converts=self._webhooks is not None or not self._settings.mode.answers,
         )
+        app.before_start("discover kinds", self._discover_kinds)
         self._crds.add_handler(lambda _: watcher.changed())
         app.manager.add(watcher, group=RunnableGroup.OTHERS, after_caches=False)
         app.readyz.add("kinds", watcher.readiness)
@@ -192,14 +175,13 @@ class AzureOperator:
         )
         if not sees_to_crds:
             return
-        keeper = StoredVersions(
-            app.client,
-            self._definitions.of_operators,
-            clock=app.clock,
-            threads=app.threads,
+        app.reconcile(
+            self._crds,
+            StoredVersions(app.client, clock=app.clock),
+            name="storedversions",
+            when=concerns(self._definitions.is_of_operators),
+            options=controller_options(app.clock),
         )
-        self._crds.add_handler(lambda _: keeper.changed())
-        app.manager.add(keeper, group=RunnableGroup.LEADER, after_caches=False)
 
     def _resync_kinds(self) -> None:
         """A kind that was begun had to be taken out again."""

@@ -11,7 +11,6 @@ from asoreconcile.catalogue.kinds import Catalogue, Kind
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.crd_labels import NAME_LABEL
 from asoreconcile.controllers.crd_plan import OPERATORS_NAME
-from asoreconcile.controllers.stored_versions import Definition
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
@@ -57,14 +56,12 @@ class Definitions:
                 found.append(WebhookTarget.crd(name, version=entry.resource_version))
         return found
 
-    def of_operators(self) -> list[Definition]:
-        """Those that this operator or Azure Service Operator has installed."""
-        found = []
-        for name, kind in self._kinds.items():
-            entry = self._cached.entry(ObjectKey("", name))
-            if entry is not None and entry.labels.get(NAME_LABEL) == OPERATORS_NAME:
-                found.append(Definition(name, entry.resource_version, kind))
-        return found
+    def is_of_operators(self, crd: Entry) -> bool:
+        """Whether it is one of our kinds', installed by this operator or by Azure
+        Service Operator.
+        """
+        ours = crd.labels.get(NAME_LABEL) == OPERATORS_NAME
+        return ours and crd.key.name in self._kinds
 
     def ready(self) -> CheckResult:
         """A readiness check: whether those that are to be installed are there.

@@ -5,10 +5,9 @@ version whenever it writes it. Nothing here can undo what others write, and whoe
 interrupted begins again.
 """
 
-from collections.abc import Callable
-
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.catalogue.conversion import ORIGINAL_VERSION, STORED_SUFFIX
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import patch_object
@@ -46,10 +45,11 @@ def stored_resource(definition: JsonObject, version: str) -> ApiResource:
 
 @attrs.frozen
 class StorageRewrite:
-    """Blocking; for one thread. is_stopping: asked before each write."""
+    """Blocking; for one thread. Within a reconcile it ends at a stop, between two
+    writes, with StoppedError.
+    """
 
     client: KubeClient
-    is_stopping: Callable[[], bool] = lambda: False
 
     def write_all(self, resource: ApiResource) -> int:
         """Have each object stored anew; how many there are. Raises ApiError,
@@ -59,18 +59,18 @@ class StorageRewrite:
         # Only the stored form says which version an object was written in.
         whole = resource.version.endswith(STORED_SUFFIX)
         selection = Selection(resource, metadata_only=not whole)
-        while not self.is_stopping():
+        while True:
             place = ListOptions(limit=_PAGE, continue_token=token)
             page = self.client.list_page(selection, place)
             for obj in page.items:
-                if self.is_stopping():
-                    break
+                # The client lets a write through at a stop, so that what was done can
+                # be noted. These can wait: the next leader begins anew.
+                reconcile_context.check()
                 self._write(resource, obj)
                 count += 1
             token = page.continue_token
             if not token:
-                break
-        return count
+                return count
 
     def drop(self, live: JsonObject, stored: str) -> bool:
         """List one version alone; False: the CRD was written since it was read."""

@@ -8,13 +8,7 @@ the CRD that was read, so of two that do it at once, or after another move, one 
 again.
 """
 
-import threading
-from collections.abc import Callable, Iterable
-
-import attrs
-
 from asoreconcile.backoff import ItemExponential
-from asoreconcile.catalogue.kinds import Kind
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.crd_coverage import stored_version
 from asoreconcile.controllers.storage_rewrite import (
@@ -24,165 +18,97 @@ from asoreconcile.controllers.storage_rewrite import (
     stored_resource,
 )
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import (
-    ApiError,
-    ForbiddenError,
-    InvalidError,
-    NotFoundError,
-    TransportError,
-)
+from asoreconcile.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
-from asoreconcile.threads import Threads
+from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
 
 _FIRST_RETRY_SECONDS = 10.0
-_ROUND_SECONDS = 3600.0
-
-
-@attrs.frozen
-class Definition:
-    """A CRD that is there: its name and resource version, and its kind."""
-
-    name: str
-    version: str
-    kind: Kind
+_LAST_RETRY_SECONDS = 3600.0
+# Another storage version, or another writer, came between: whoever wrote last knows it
+# in a moment.
+_AGAIN = Result(requeue_after_seconds=_FIRST_RETRY_SECONDS)
 
 
 class StoredVersions:
-    """A service of the leader. `changed` may be called from any thread."""
-
-    name = "stored versions"
+    """`runtime.reconciler.Reconciler` over CRDs: one at a time."""
 
     def __init__(
         self,
         client: KubeClient,
-        definitions: Callable[[], Iterable[Definition]],
         *,
         clock: Clock,
-        threads: Threads,
         settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
-        """definitions: the CRDs that this operator sees to, as a watch has them."""
-        self._client = client
-        self._definitions = definitions
-        self._clock = clock
-        self._threads = threads
-        self._settle_seconds = settle_seconds
-        self._backoff = ItemExponential(
-            _FIRST_RETRY_SECONDS, _ROUND_SECONDS, clock=clock
-        )
-        self._done: dict[str, str] = {}
-        self._due: dict[str, float] = {}
-        self._seen: dict[str, tuple[str, float]] = {}
-        self._is_forbidden = False
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._ended = threading.Event()
-        self._ended.set()
-
-    def changed(self) -> None:
-        """A CRD came or changed."""
-        self._wake.set()
-
-    def start(self) -> None:
-        """Begin to look, on a thread of its own; returns at once."""
-        self._ended.clear()
-        self._threads.start(self.name, self._run, stopping=self._stopping)
-
-    def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop after the request that is under way; the rest is the next leader's."""
-        self._stopping.set()
-        self._wake.set()
-        ended = self._clock.wait(self._ended, timeout_seconds)
-        return [] if ended else [self.name]
-
-    def migrate(self) -> float:
-        """Go through the CRDs that changed since the last time. Blocking.
-
-        Returns in how many seconds one of them is to be looked at again.
+        """settle_seconds: for how long a storage version has to be seen before what was
+        stored in others is written anew.
         """
-        now = self._clock.monotonic()
-        waits = [_ROUND_SECONDS]
-        for definition in self._definitions():
-            if self._stopping.is_set():
-                break
-            if self._done.get(definition.name) == definition.version:
-                continue
-            due = self._due.get(definition.name, now)
-            if due <= now:
-                due = now + self._look_at(definition)
-                self._due[definition.name] = due
-            if due > now:
-                waits.append(due - now)
-        return min(waits)
+        self._client = client
+        self._clock = clock
+        self._settle_seconds = settle_seconds
+        self._seen: dict[ObjectKey, tuple[str, float]] = {}
+        self._is_forbidden = False
 
-    def _run(self) -> None:
-        self._ended.clear()
-        pause = 0.0
+    def reconcile(self, request: Request) -> Result:
+        """Bring one CRD in order. Blocks for a write of each of its objects, if its
+        storage version has moved. Raises ApiError, TransportError.
+        """
         try:
-            while True:
-                self._clock.wait(self._wake, pause)
-                self._wake.clear()
-                if self._stopping.is_set():
-                    return
-                pause = self.migrate()
-        finally:
-            self._ended.set()
-
-    def _look_at(self, definition: Definition) -> float:
-        """Seconds until it is to be looked at again; 0 once it is in order."""
-        name = definition.name
-        try:
-            wait = self._bring_in_order(definition)
+            return self._bring_in_order(request.key)
         except NotFoundError:
-            wait = 0.0  # it has gone
+            return Result()
         except (ForbiddenError, InvalidError) as error:
             # Not worth asking again before the CRD changes; the right that is lacking
             # for one is lacking for all.
             if not (self._is_forbidden and isinstance(error, ForbiddenError)):
-                _log.warning("Stored versions stay listed", crd=name, reason=str(error))
+                crd = request.key.name
+                _log.warning("Stored versions stay listed", crd=crd, reason=str(error))
             self._is_forbidden |= isinstance(error, ForbiddenError)
-            wait = 0.0
-        except (ApiError, TransportError) as error:
-            wait = self._backoff.delay(name, error)
-            _log.info("Stored versions stay listed", crd=name, reason=str(error))
-        else:
-            self._backoff.forget(name)
-        if not wait:
-            self._done[name] = definition.version
-        return wait
+            return Result()
 
-    def _bring_in_order(self, definition: Definition) -> float:
-        """As `_look_at`. Raises ApiError, TransportError."""
-        key = ObjectKey("", definition.name)
+    def _bring_in_order(self, key: ObjectKey) -> Result:
         live = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
         listed, stored = listed_versions(live), stored_version(live)
         if listed == [stored]:
-            return 0.0
-        known, since = self._seen.get(definition.name, ("", 0.0))
-        if known != stored:
-            since = self._clock.monotonic()
-            self._seen[definition.name] = (stored, since)
-        left = since + self._settle_seconds - self._clock.monotonic()
+            self._seen.pop(key, None)
+            return Result()
+        left = self._seconds_to_settle(key, stored)
         if left > 0:
-            return left
-        rewrite = StorageRewrite(self._client, self._stopping.is_set)
+            return Result(requeue_after_seconds=left, not_before=True)
+        rewrite = StorageRewrite(self._client)
         count = rewrite.write_all(stored_resource(live, stored))
-        if self._stopping.is_set():
-            return _FIRST_RETRY_SECONDS
         now = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        if (listed_versions(now), stored_version(now)) != (listed, stored):
-            return _FIRST_RETRY_SECONDS  # it moved again meanwhile
-        if not rewrite.drop(now, stored):
-            return _FIRST_RETRY_SECONDS
+        # What was written between the two reads may be stored in a version that came
+        # and went meanwhile: only a list that stayed the same is known to be done.
+        moved = (listed_versions(now), stored_version(now)) != (listed, stored)
+        if moved or not rewrite.drop(now, stored):
+            return _AGAIN
         dropped = [version for version in listed if version != stored]
         _log.info(
             "Old stored versions dropped",
-            crd=definition.name,
+            crd=key.name,
             dropped=dropped,
             objects=count,
         )
-        return 0.0
+        return Result()
+
+    def _seconds_to_settle(self, key: ObjectKey, stored: str) -> float:
+        """An API server that does not know of the move yet would store in the old
+        version what is written through it.
+        """
+        now = self._clock.monotonic()
+        known, since = self._seen.get(key, ("", now))
+        if known != stored:
+            since = now
+            self._seen[key] = (stored, since)
+        return since + self._settle_seconds - now
+
+
+def controller_options(clock: Clock) -> ControllerOptions:
+    """Slow to try again: nobody waits for it."""
+    limiter = ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock)
+    return ControllerOptions(limiter=limiter)

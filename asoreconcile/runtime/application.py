@@ -7,9 +7,8 @@
 Every part is public and works alone: an application only saves the wiring.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -20,36 +19,28 @@ from asoreconcile.cache.unreadable import ReportUnreadable
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.config import load
 from asoreconcile.kube.events import EventApi
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.runtime.builder import ControllerBuilder
-from asoreconcile.runtime.cluster import Cluster, ClusterOptions
+from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.detached import detached
-from asoreconcile.runtime.health import ApiServerAnswers, WebhookReadiness
+from asoreconcile.runtime.detached import detached, wait_until_ready
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
-from asoreconcile.runtime.metrics_authorization import metrics_access, review_client
 from asoreconcile.runtime.options import ClientOptions, ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
-from asoreconcile.runtime.process_endpoints import ProcessEndpoints
-from asoreconcile.runtime.readiness import wait_until_ready
+from asoreconcile.runtime.process_endpoints import EndpointOptions, ProcessEndpoints
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
-from asoreconcile.runtime.runnable import Runnable, RunnableGroup
-from asoreconcile.runtime.sources import Watch
+from asoreconcile.runtime.runnable import RunnableGroup
+from asoreconcile.runtime.startup import StartUp
+from asoreconcile.runtime.webhook_servers import WebhookServers
 from asoreconcile.threads import Threads
-from asoreconcile.version import __version__
-from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
-from asoreconcile.webhooks.serving_certificates import (
-    SelfSignedCertificate,
-    ServingCertificates,
-)
+from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
 class Application(Cluster):
@@ -104,17 +95,15 @@ class Application(Cluster):
         ProcessCollector(registry=self.registry)
         metrics = RuntimeMetrics(self.registry)
         metrics.threads(self.threads)
-        config = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
-        if isinstance(leader_election, str):
-            leader_election = LeaderElectionOptions(leader_election)
+        config = config_of(cluster)
+        client = client or ClientOptions()
         self._elector = (
             None
             if leader_election is None
             else lease_elector(
                 config,
                 leader_election,
-                user_agent=(client or ClientOptions()).user_agent
-                or f"{name} asoreconcile/{__version__}",
+                user_agent=client.user_agent_of(name),
                 clock=clock,
                 metrics=metrics,
                 threads=self.threads,
@@ -124,7 +113,7 @@ class Application(Cluster):
             name,
             config,
             ClusterOptions(
-                client=client or ClientOptions(),
+                client=client,
                 cache=cache,
                 on_unreadable=on_unreadable,
                 event_api=event_api,
@@ -138,33 +127,36 @@ class Application(Cluster):
         metrics.expose_server_probe(
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
-        access = None
-        if secure_metrics:
-            reviewer = review_client(
-                config, self._user_agent, clock=clock, metrics=metrics
-            )
-            self._closing.append(reviewer)
-            shown = metrics_certificates or SelfSignedCertificate(name, clock=clock)
-            access = metrics_access(reviewer, shown, clock=clock)
         self._process = ProcessEndpoints(
-            metrics_address,
-            health_address,
-            registry=self.registry,
-            access=access,
+            name,
+            EndpointOptions(
+                metrics_address=metrics_address,
+                secure_metrics=secure_metrics,
+                metrics_certificates=metrics_certificates,
+                health_address=health_address,
+            ),
+            cluster=config,
+            user_agent=client.user_agent_of(name),
             clock=clock,
+            metrics=metrics,
             threads=self.threads,
         )
+        self.on_close(self._process.close)
         self.healthz, self.readyz = self._process.healthz, self._process.readyz
         self.endpoints = self._process.by_address
         """The servers by address; `port` says where one listens."""
         synced = self._process.synced
-        self._clusters: dict[str, Cluster] = {}
+        self._clusters: set[str] = set()
         self._shown = InformerRegistry(synced=synced, metrics=self.metrics)
         self.manager = Manager(
             clock=clock,
             elector=self._elector,
             grace_seconds=grace_seconds,
             caches_ready=lambda: synced().ok,
+        )
+        self._startup = StartUp(clock, self.manager.stopping)
+        self._webhook_servers = WebhookServers(
+            self.manager, self._process, self.registry, clock=clock
         )
         self._add_services()
 
@@ -203,7 +195,7 @@ class Application(Cluster):
         the lease of the own cluster stops writes there too. To be made before `run`.
         Raises ManagerError if the name is taken, KubeConfigError.
         """
-        config = cluster if isinstance(cluster, ClusterConfig) else load(cluster)
+        config = config_of(cluster)
         if name in self._clusters:
             raise ManagerError(f"there is a cluster {name} already")
         made = Cluster(
@@ -216,10 +208,11 @@ class Application(Cluster):
             fence=self.fence,
             show=lambda informer: self._shown.add(informer, cluster=name),
         )
-        self._clusters[name] = made
+        self._clusters.add(name)
+        self.on_close(made.close)
         for service in (made.recorder, made.informers, made.probe):
             service.name = f"{service.name} of {name}"
-        self.readyz.add(f"apiServer-{name}", ApiServerAnswers(made.probe))
+        self.readyz.add(f"apiServer-{name}", made.answers)
         self._run_cluster(made)
         return made
 
@@ -259,11 +252,12 @@ class Application(Cluster):
             options,
             kind=str(informer.resource.group_kind),
         )
-        controller.watch(Watch(informer, when=when, resync_seconds=resync_seconds))
+        builder = ControllerBuilder(controller, informer, self.informer)
+        builder.watches(informer, when=when, resync_seconds=resync_seconds)
         group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
         self.healthz.add(controller.name, controller.liveness)
-        return ControllerBuilder(controller, informer, self.informer)
+        return builder
 
     def controller(
         self,
@@ -287,10 +281,10 @@ class Application(Cluster):
             threads=self.threads,
         )
 
-    @cached_property
+    @property
     def webhook_metrics(self) -> WebhookMetrics:
         """For `FileCertificates` and the like; there are none before it is asked."""
-        return WebhookMetrics(self.registry)
+        return self._webhook_servers.metrics
 
     def webhooks(
         self,
@@ -305,31 +299,27 @@ class Application(Cluster):
         certificates: `FileCertificates`, or `ManagedCertificates`, which is started
         and stopped with it. Raises ListenError for what is no address.
         """
-        server = WebhookServer(
-            address,
-            certificates=certificates,
-            clock=self.clock,
-            metrics=self.webhook_metrics,
-            limits=limits,
-        )
-        # Before the server, in the same group: it needs a certificate to begin.
-        if isinstance(certificates, Runnable):
-            self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
-        self.manager.add(server, group=RunnableGroup.WEBHOOKS)
-        self._process.listening.watch(server)
-        pending_injections: Callable[[], Mapping[str, str]] = dict
-        if isinstance(certificates, ManagedCertificates):
-            pending_injections = certificates.pending_injections
-        ready = WebhookReadiness(server.problem, pending_injections, clock=self.clock)
-        self.readyz.add("webhooks", ready)
-        return server
+        return self._webhook_servers.add(address, certificates, limits)
+
+    def before_start(self, name: str, step: Callable[[], None]) -> None:
+        """Have a function called by `run`, on its thread, before anything is started:
+        after those that were added before it.
+
+        name: what it does, for the log. step: may block; called again for a quarter of
+        a minute while the API server does not answer, as it may be starting too. What
+        it raises else, `run` raises. For what needs the lease, add `RunnableHooks` to
+        the manager.
+        """
+        self._startup.add(name, step)
 
     def run(self, *, signals: bool = True) -> int:
         """Start everything, block until stopped, stop everything; the exit code.
 
-        signals: SIGINT and SIGTERM stop it; main thread only. Rules: MG-1, MG-4, MG-6.
+        signals: SIGINT and SIGTERM stop it; main thread only. Raises what a step of
+        `before_start` raises. Rules: MG-1, MG-4, MG-6.
         """
         try:
+            self._startup.run()
             return self.manager.run(signals=signals)
         finally:
             self.close()
@@ -354,14 +344,6 @@ class Application(Cluster):
         """Ask `run` to end. Does not wait."""
         self.manager.stop()
 
-    def close(self) -> None:
-        """Close the clients, as `run` does at its end. For an application that is never
-        run; idempotent.
-        """
-        for made in self._clusters.values():
-            made.close()
-        super().close()
-
     @property
     def fence(self) -> Fence | None:
         """What `client` asks before each piece of a write: raises NotLeadingError once
@@ -376,7 +358,7 @@ class Application(Cluster):
         return self._elector is None or self._elector.leads
 
     def _add_services(self) -> None:
-        self.readyz.add("apiServer", ApiServerAnswers(self._probe))
+        self.readyz.add("apiServer", self.answers)
         if self._elector is not None:
             self.healthz.add("leaderElection", self._elector.liveness)
             self.readyz.add("leaderElection", self._elector.readiness)

@@ -5,6 +5,7 @@ more. Rules: CA-1, CA-2, CL-3, CL-7.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 
 import attrs
@@ -19,15 +20,16 @@ from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery
 from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.impersonation import impersonating
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import JsonObject, gvk_of
+from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.threads import Threads
-from asoreconcile.version import __version__
 
 
 @attrs.frozen(kw_only=True)
@@ -38,6 +40,13 @@ class ClusterOptions:
     cache: CacheOptions | None = None
     on_unreadable: ReportUnreadable | None = None
     event_api: EventApi = "v1"
+
+
+def config_of(cluster: ClusterConfig | str | None) -> ClusterConfig:
+    """A configuration, or that of a kubeconfig's path; None looks where kubectl does,
+    and into the pod. Raises KubeConfigError if there is none.
+    """
+    return cluster if isinstance(cluster, ClusterConfig) else load(cluster)
 
 
 class Cluster:
@@ -68,9 +77,7 @@ class Cluster:
         self._show = show
         self._options = options
         self._fence = fence
-        self._user_agent = (
-            options.client.user_agent or f"{name} asoreconcile/{__version__}"
-        )
+        self._user_agent = options.client.user_agent_of(name)
         self.client = self._client(config)
         """Asks the server, and writes."""
         # By the client that is fenced: an event of a process that lost the lease is a
@@ -96,7 +103,10 @@ class Cluster:
             clock=clock,
             threads=threads,
         )
-        self._closing: list[KubeClient] = [self.client]
+        self.answers = ApiServerAnswers(self._probe)
+        """A readiness check that reports and never fails: when the server last
+        answered."""
+        self._closing: list[Callable[[], None]] = [self.client.close]
 
     @cached_property
     def discovery(self) -> Discovery:
@@ -186,13 +196,22 @@ class Cluster:
             self._config, user, groups=groups, uid=uid, extra=extra or {}
         )
         made = self._client(config)
-        self._closing.append(made)
+        self.on_close(made.close)
         return made
 
     def close(self) -> None:
-        """Close the clients; idempotent. An application does so at its end."""
-        for client in tuple(self._closing):
-            client.close()
+        """Close the clients, and call what `on_close` was given. An application does so
+        at its end. Idempotent.
+        """
+        closing, self._closing = self._closing, []
+        with ExitStack() as stack:
+            # The last first, and all of them, whatever one of them raises.
+            for close in closing:
+                stack.callback(close)
+
+    def on_close(self, close: Callable[[], None]) -> None:
+        """Have `close` call a function, before it closes the clients."""
+        self._closing.append(close)
 
     def _client(self, config: ClusterConfig) -> KubeClient:
         return self._options.client.client(

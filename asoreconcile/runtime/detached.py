@@ -1,11 +1,19 @@
-"""A manager run on a thread of its own for as long as a block lasts, as tests do."""
+"""A process of one's own as tests and scripts have it: on a thread, for a block.
+
+And waiting until it is ready.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from asoreconcile.clock import SystemClock
+from asoreconcile.errors import AsoreconcileError
+from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.worker_pool import start_daemon
+
+_PAUSE_SECONDS = 0.02
 
 
 @contextmanager
@@ -32,3 +40,29 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
         ended.wait()
     if codes != [0]:
         raise RuntimeError(f"{name} ended badly: {manager.failure!r}")
+
+
+class NotReadyError(AsoreconcileError):
+    """What was waited for stopped, or time was over; the text says what it lacks."""
+
+
+def wait_until_ready(
+    manager: Manager, checks: HealthChecks, timeout_seconds: float
+) -> None:
+    """Block until everything has been started and all checks pass.
+
+    Real seconds, also where the application has a clock of its own: what is waited for
+    are threads and answers of servers. Raises NotReadyError with the checks that fail
+    once the time is over, and at once if the manager stops.
+    """
+    clock = SystemClock()
+    deadline = clock.monotonic() + timeout_seconds
+    while not (manager.started.is_set() and checks.report().status == 200):
+        left = deadline - clock.monotonic()
+        if manager.stopping.wait(max(0.0, min(_PAUSE_SECONDS, left))):
+            why = f" because of {manager.failure!r}" if manager.failure else ""
+            raise NotReadyError(f"stopped before it was ready{why}")
+        if left <= 0:
+            text = checks.report(verbose=True).text if manager.started.is_set() else ""
+            missing = text or "not everything has been started: does it run?"
+            raise NotReadyError(f"not ready after {timeout_seconds:g} s: {missing}")

@@ -19,6 +19,7 @@ from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.worker import Throttle
+from asoreconcile.version import __version__
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +43,10 @@ class ClientOptions:
     field_manager: str = ""
     field_validation: FieldValidation = ""
     dry_run: bool = False
+
+    def user_agent_of(self, name: str) -> str:
+        """What requests of an application of that name carry."""
+        return self.user_agent or f"{name} asoreconcile/{__version__}"
 
     def client(
         self,

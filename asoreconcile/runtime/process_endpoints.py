@@ -3,9 +3,11 @@
 `/healthz` and `/readyz` begin with what every process has to show; others add theirs.
 """
 
-from prometheus_client import CollectorRegistry
+import attrs
 
 from asoreconcile.clock import Clock
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
@@ -13,8 +15,23 @@ from asoreconcile.runtime.health import (
     ThreadsAlive,
     TimersAlive,
 )
+from asoreconcile.runtime.metrics_authorization import metrics_access, review_client
 from asoreconcile.runtime.runnable import Runnable
 from asoreconcile.threads import Threads
+from asoreconcile.webhooks.serving_certificates import (
+    SelfSignedCertificate,
+    ServingCertificates,
+)
+
+
+@attrs.frozen(kw_only=True)
+class EndpointOptions:
+    """Where a process answers, and to whom. The fields are as of `Application`."""
+
+    metrics_address: str = "0"
+    secure_metrics: bool = False
+    metrics_certificates: ServingCertificates | None = None
+    health_address: str = "0"
 
 
 class ProcessEndpoints:
@@ -22,23 +39,36 @@ class ProcessEndpoints:
 
     def __init__(
         self,
-        metrics_address: str,
-        health_address: str,
+        name: str,
+        options: EndpointOptions,
         *,
-        registry: CollectorRegistry,
-        access: Access | None,
+        cluster: ClusterConfig,
+        user_agent: str,
         clock: Clock,
+        metrics: RuntimeMetrics,
         threads: Threads,
     ) -> None:
-        """The addresses are as of an `Application`; access: to the metrics, None is
-        plain HTTP. Raises ListenError.
+        """name: of the self-signed certificate, where one is needed. cluster,
+        user_agent: who is asked for those who read the metrics, and as whom. metrics:
+        their registry is what is served. Raises ListenError.
         """
+        self._reviewer = (
+            review_client(cluster, user_agent, clock=clock, metrics=metrics)
+            if options.secure_metrics
+            else None
+        )
+        access: Access | None = None
+        if self._reviewer is not None:
+            shown = options.metrics_certificates or SelfSignedCertificate(
+                name, clock=clock
+            )
+            access = metrics_access(self._reviewer, shown, clock=clock)
         self.healthz, self.readyz = HealthChecks("healthz"), HealthChecks("readyz")
         self.synced = CachesSynced(clock)
         self.by_address = endpoints_at(
-            metrics_address,
-            health_address,
-            registry=registry,
+            options.metrics_address,
+            options.health_address,
+            registry=metrics.registry,
             checks=(self.healthz, self.readyz),
             access=access,
         )
@@ -52,3 +82,8 @@ class ProcessEndpoints:
     def services(self) -> tuple[Runnable, ...]:
         """What the manager runs for them."""
         return (*self.by_address.values(), self._timers)
+
+    def close(self) -> None:
+        """Close the client that reviews who reads the metrics; idempotent."""
+        if self._reviewer is not None:
+            self._reviewer.close()

@@ -18,7 +18,7 @@ from world import virtual_network
 
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.stored_versions import Definition, StoredVersions
+from asoreconcile.controllers.stored_versions import StoredVersions
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError
@@ -33,11 +33,10 @@ from asoreconcile.objects import (
     copy_json,
     gvk_of,
     key_of,
-    resource_version,
 )
+from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.threads import Threads
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NAMESPACE = "azureserviceoperator-system"
@@ -297,16 +296,9 @@ def test_the_operator_of_the_webhooks_may_drop_what_nothing_is_stored_in(operati
         return operation.client.get(CUSTOM_RESOURCE_DEFINITIONS, at)
 
     assert stored()["status"]["storedVersions"] == [old, new]
-    clock = FakeClock()
     with closing(KubeClient(config, user_agent="tests")) as limited:
-        keeper = StoredVersions(
-            limited,
-            lambda: [Definition(name, resource_version(stored()), kind)],
-            clock=clock,
-            threads=Threads.timed_by(clock),
-            settle_seconds=0.0,
-        )
-        keeper.migrate()
+        keeper = StoredVersions(limited, clock=FakeClock(), settle_seconds=0.0)
+        keeper.reconcile(Request(ObjectKey("", name)))
         with pytest.raises(ForbiddenError):
             limited.list_page(SECRETS)
     assert stored()["status"]["storedVersions"] == [new]

@@ -1,26 +1,25 @@
 """Old stored versions are dropped when nothing is stored in them, and not before."""
 
 import threading
+import uuid
 
 import pytest
 from operation import Operation
 from world import virtual_network
 
+from asoreconcile import reconcile_context
 from asoreconcile.catalogue.crd import crd
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crd_coverage import stored_version
-from asoreconcile.controllers.stored_versions import Definition, StoredVersions
+from asoreconcile.controllers.stored_versions import StoredVersions, controller_options
+from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import ApiError, ForbiddenError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.objects import (
-    GroupKind,
-    ObjectKey,
-    copy_json,
-    key_of,
-    resource_version,
-)
+from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
+from asoreconcile.reconcile_context import Context
+from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 NAME = "virtualnetworks.network.azure.com"
@@ -67,9 +66,6 @@ class Cluster:
     def listed(self):
         return self.read()["status"]["storedVersions"]
 
-    def there(self):
-        return [Definition(NAME, resource_version(self.read()), VNET)]
-
 
 @pytest.fixture
 def cluster(make_cluster, tmp_path):
@@ -91,18 +87,27 @@ class Keeper:
     def __init__(self, cluster, client=None):
         self.clock = FakeClock()
         self.made = StoredVersions(
-            client or cluster.client,
-            cluster.there,
-            clock=self.clock,
-            threads=Threads.timed_by(self.clock),
-            settle_seconds=SETTLE,
+            client or cluster.client, clock=self.clock, settle_seconds=SETTLE
         )
+        self.stopping = StopSignal()
+
+    def look(self):
+        """One reconcile, as a worker has it run."""
+        context = Context(self.clock, str(uuid.uuid4()), stop=self.stopping)
+        with reconcile_context.running(context):
+            return self.made.reconcile(Request(ObjectKey("", NAME)))
+
+    def see(self):
+        """The first look; it settles, and no event makes that shorter."""
+        assert self.look() == Result(requeue_after_seconds=SETTLE, not_before=True)
+        self.clock.advance(SETTLE - 1)
+        assert self.look() == Result(requeue_after_seconds=1, not_before=True)
+        self.clock.advance(1)
 
     def settle(self):
         """See the CRD, and look again once all API servers know it."""
-        assert self.made.migrate() == SETTLE
-        self.clock.advance(SETTLE)
-        return self.made.migrate()
+        self.see()
+        return self.look()
 
 
 class Meddling:
@@ -125,7 +130,7 @@ class Meddling:
 def test_all_objects_are_stored_anew_and_the_old_version_can_go(cluster):
     counted = Meddling(cluster.client, lambda *_: None)
     keeper = Keeper(cluster, counted)
-    assert keeper.settle() > SETTLE
+    assert keeper.settle() == Result()
     assert cluster.listed() == [NEW]
     assert counted.patches == 4
     # The proof: what no version serves any more nobody could read.
@@ -133,18 +138,20 @@ def test_all_objects_are_stored_anew_and_the_old_version_can_go(cluster):
     names = {key_of(o).name for o in cluster.client.list_page(at(NEW)).items}
     assert names == {"a", "b", "c"}
     # In order, it is not touched again.
-    assert keeper.made.migrate() > SETTLE
+    assert keeper.look() == Result()
     assert counted.patches == 4
 
 
 def test_who_is_interrupted_drops_nothing_and_the_next_one_does(cluster):
     def stop(count, _options):
         if count == 2:
-            threading.Thread(target=keeper.made.stop, args=(0,)).start()
-            keeper.made._stopping.wait(30)
+            keeper.stopping.stop()
 
-    keeper = Keeper(cluster, Meddling(cluster.client, stop))
-    keeper.settle()
+    interrupted = Meddling(cluster.client, stop)
+    keeper = Keeper(cluster, interrupted)
+    with pytest.raises(StoppedError):
+        keeper.settle()
+    assert interrupted.patches == 2, "of three objects and the list"
     assert cluster.listed() == [OLD, NEW]
 
     Keeper(cluster).settle()
@@ -158,10 +165,9 @@ def test_of_a_storage_version_that_moves_meanwhile_nothing_is_lost(cluster):
 
     keeper = Keeper(cluster, Meddling(cluster.client, move))
     again = keeper.settle()
-    assert again < SETTLE
+    assert 0 < again.requeue_after_seconds < SETTLE
     assert cluster.listed() == [OLD, NEW]
     # It settles anew, and is brought to where it is now.
-    keeper.clock.advance(again)
     calm = Keeper(cluster)
     calm.settle()
     assert stored_version(cluster.read()) == OLD
@@ -171,9 +177,8 @@ def test_of_a_storage_version_that_moves_meanwhile_nothing_is_lost(cluster):
 def test_two_at_once_do_no_harm(cluster):
     keepers = [Keeper(cluster), Keeper(cluster)]
     for keeper in keepers:
-        keeper.made.migrate()
-        keeper.clock.advance(SETTLE)
-    threads = [threading.Thread(target=keeper.made.migrate) for keeper in keepers]
+        keeper.see()
+    threads = [threading.Thread(target=keeper.look) for keeper in keepers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -182,28 +187,30 @@ def test_two_at_once_do_no_harm(cluster):
     assert len(cluster.client.list_page(at(NEW)).items) == 3
 
 
-def test_without_the_right_it_is_said_once(cluster):
+def test_without_the_right_it_is_said_once(cluster, caplog):
     def refuse(*_):
         raise ForbiddenError("patch is not for you", status=403)
 
     refusing = Meddling(cluster.client, refuse)
     keeper = Keeper(cluster, refusing)
-    keeper.settle()
-    keeper.made.migrate()
-    assert refusing.patches == 1
+    assert keeper.settle() == Result(), "only a change of the CRD brings it back"
+    assert keeper.look() == Result()
+    said = [one for one in caplog.messages if "Stored versions stay listed" in one]
+    assert len(said) == 1
     assert cluster.listed() == [OLD, NEW]
 
 
-def test_what_fails_is_tried_again_with_back_off(cluster):
+def test_what_fails_is_left_to_the_controller_s_back_off(cluster):
     def fail(*_):
         raise ApiError("the webhook is not there", status=500)
 
     failing = Meddling(cluster.client, fail)
     keeper = Keeper(cluster, failing)
-    first = keeper.settle()
-    assert 0 < first < SETTLE
-    assert keeper.made.migrate() == first, "not before its time"
-    assert failing.patches == 1
-    keeper.clock.advance(first)
-    assert keeper.made.migrate() > first
+    with pytest.raises(ApiError):
+        keeper.settle()
+    with pytest.raises(ApiError):
+        keeper.look()
     assert failing.patches == 2
+    limiter = controller_options(keeper.clock).limiter
+    pauses = [limiter.delay(NAME) for _ in range(12)]
+    assert 5 < pauses[0] < SETTLE < pauses[-1] <= 3600

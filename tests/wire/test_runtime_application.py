@@ -25,13 +25,13 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.detached import NotReadyError
 from asoreconcile.runtime.handlers import map_to
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions, LeaseTiming
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import labelled
-from asoreconcile.runtime.readiness import NotReadyError
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup
 from asoreconcile.serving.listener import ListenError

@@ -282,16 +282,20 @@ class LeaseElector:
 
 def lease_elector(
     cluster: ClusterConfig,
-    options: LeaderElectionOptions,
+    options: LeaderElectionOptions | str,
     *,
     user_agent: str,
     clock: Clock,
     metrics: RuntimeMetrics | None = None,
     threads: Threads | None = None,
 ) -> LeaseElector:
-    """An elector with a client of its own. Without a namespace in the options, the
-    lease is in the configuration's. The others: see `LeaseElector`.
+    """An elector with a client of its own.
+
+    options: or the lease's name alone. Without a namespace in them, the lease is in the
+    configuration's. The others: see `LeaseElector`.
     """
+    if isinstance(options, str):
+        options = LeaderElectionOptions(options)
     client = KubeClient(
         cluster,
         user_agent=user_agent,
