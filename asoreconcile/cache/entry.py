@@ -43,6 +43,7 @@ _SHORT = 32
 _PARTS = 5
 _MAX_LISTS = 1000
 _LISTS: dict[tuple[str, ...], tuple[str, ...]] = {}
+_OWNERS: dict[tuple[object, ...], tuple[str | bool, ...]] = {}
 
 
 class OwnerReference(NamedTuple):
@@ -181,17 +182,27 @@ def _pairs(values: dict[str, str] | None) -> Pairs:
 def _owners(references: list[JsonObject] | None) -> tuple[str | bool, ...]:
     if not references:
         return ()
-    found: list[str | bool] = []
+    found: list[object] = []
     for one in references:
-        # An owner's children all name it, so the names are kept once.
+        read = one.get
         found += (
-            intern(str(one.get("apiVersion") or "")),
-            intern(str(one.get("kind") or "")),
-            intern(str(one.get("name") or "")),
-            intern(str(one.get("uid") or "")),
-            bool(one.get("controller")),
+            read("apiVersion"),
+            read("kind"),
+            read("name"),
+            read("uid"),
+            bool(read("controller")),
         )
-    return tuple(found)
+    made = tuple(found)
+    # An owner's children all name it, so the whole is kept once, as `_shared` does.
+    known = _OWNERS.get(made)
+    if known is not None:
+        return known
+    values = tuple(
+        one if isinstance(one, bool) else intern(str(one or "")) for one in found
+    )
+    if len(_OWNERS) >= _MAX_LISTS:
+        return values
+    return _OWNERS.setdefault(made, values)
 
 
 def _mapping(pairs: Pairs) -> Mapping[str, str]:

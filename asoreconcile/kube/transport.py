@@ -7,6 +7,7 @@ Every wait has a deadline, and ends at once when another thread closes (RF-13, T
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from urllib.parse import urlsplit
 
 from asoreconcile.call_limit import limited
@@ -30,6 +31,8 @@ HEAD_SECONDS = 30.0
 _MAX_LINE_BYTES = 16 << 20
 # A page of a list, or all definitions at once; more than that no process would survive.
 MAX_BODY_BYTES = 256 << 20
+# Pieces of 16 KB: what is searched as one must not be small, nor beyond a core's cache.
+_JOINED = 4
 
 # A peer that vanished is noticed by the kernel, even on a quiet watch.
 _KEEPALIVE = [
@@ -198,15 +201,20 @@ class Stream:
         """
         held: list[bytes] = []  # of a line that has not ended, joined once it has
         held_bytes = 0
-        for chunk in self.chunks():
-            first, *others = chunk.split(b"\n")
-            held.append(first)
-            held_bytes += len(first)
-            if others:
+        for piece in chain.from_iterable(self._pieces()):
+            # Not `split`, which looks at each byte: `find` costs a twentieth of it.
+            start, end = 0, piece.find(b"\n")
+            if end >= 0 and held:
+                held.append(piece[:end])
                 yield b"".join(held)
-                *whole, last = others
-                yield from whole
-                held, held_bytes = [last], len(last)
+                held, held_bytes = [], 0
+                start, end = end + 1, piece.find(b"\n", end + 1)
+            while end >= 0:
+                yield piece[start:end]
+                start, end = end + 1, piece.find(b"\n", end + 1)
+            if start < len(piece):
+                held.append(piece[start:])
+                held_bytes += len(piece) - start
             if held_bytes > _MAX_LINE_BYTES:
                 raise TransportError("a line of the answer is too long")
         if held_bytes and self._ended:
@@ -217,8 +225,13 @@ class Stream:
 
         Raises TransportError when the connection breaks or falls silent.
         """
+        for pieces in self._pieces():
+            for at in range(0, len(pieces), _JOINED):
+                yield b"".join(pieces[at : at + _JOINED])
+
+    def _pieces(self) -> Iterator[list[bytes]]:
         try:
-            yield from self._answer.chunks()
+            yield from self._answer.pieces()
             self._ended = not self._answer.is_closed
         except WireError as error:
             raise _failure("the stream broke", error) from error

@@ -39,9 +39,9 @@ class WireStream:
         self.is_closed = False
         """Somebody has closed it: what was read may be a part of the answer."""
 
-    def chunks(self) -> Iterator[bytes]:
-        """Its bytes as they come. Ends with the answer, or when closed. Blocks, for as
-        long as the call's limits and `Patience` allow.
+    def pieces(self) -> Iterator[list[bytes]]:
+        """Its bytes as they come, each time what was there. Ends with the answer, or
+        when closed. Blocks, for as long as the call's limits and `Patience` allow.
 
         Raises WireError.
         """
@@ -51,10 +51,10 @@ class WireStream:
             self._is_reading = True
         try:
             # What came before it broke has come.
-            yield from self._transfer.taken()
+            yield self._transfer.taken()
             while self._handle is not None and not self.is_closed:
                 self._go_on(self._handle)
-                yield from self._transfer.taken()
+                yield self._transfer.taken()
             # Whoever closed has cut the connection: not the server's doing.
             if self._broken is not None and not self.is_closed:
                 raise self._broken

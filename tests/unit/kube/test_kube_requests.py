@@ -184,10 +184,10 @@ class Endless:
         self.headers = {}
         self.read = 0
 
-    def chunks(self):
+    def pieces(self):
         while True:
             self.read += 1 << 16
-            yield bytes(1 << 16)
+            yield [bytes(1 << 16)]
 
     def close(self):
         """Nothing is open."""
@@ -210,10 +210,11 @@ class Pieces(Endless):
 
     def __init__(self, *pieces):
         super().__init__()
-        self.pieces = pieces
+        self.all = pieces
 
-    def chunks(self):
-        yield from self.pieces
+    def pieces(self):
+        for piece in self.all:
+            yield [piece]
 
 
 @pytest.mark.parametrize(
