@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from asoreconcile.resources.class_fields import ResourceError
     from asoreconcile.resources.client import TypedCachedClient, TypedClient
     from asoreconcile.resources.codec import ObjectDecodeError
+    from asoreconcile.resources.conversions import Conversions, convert_kinds
     from asoreconcile.resources.crd import crd_of
     from asoreconcile.resources.declaration import (
         HasMetadata,
@@ -122,11 +123,13 @@ if TYPE_CHECKING:
         to_dict,
     )
     from asoreconcile.resources.informer import TypedInformer
+    from asoreconcile.resources.installation import CrdNotEstablishedError
     from asoreconcile.resources.metadata import (
         Condition,
         Conditions,
         ObjectMeta,
         ObjectOwner,
+        update_condition,
     )
     from asoreconcile.resources.values import Quantity
     from asoreconcile.retry import Backoff
@@ -171,6 +174,7 @@ if TYPE_CHECKING:
         WarmUpRunnable,
     )
     from asoreconcile.runtime.sources import Watch
+    from asoreconcile.runtime.typed_reconciler import TypedReconcile, TypedReconciler
     from asoreconcile.runtime.worker import Throttle
     from asoreconcile.serving.listener import ListenError
     from asoreconcile.threads import Threads
@@ -244,7 +248,9 @@ __all__ = [
     "ControllerBuilder",
     "ControllerOptions",
     "ConversionError",
+    "Conversions",
     "Convert",
+    "CrdNotEstablishedError",
     "Deleted",
     "Denied",
     "Discovery",
@@ -321,6 +327,8 @@ __all__ = [
     "TypedCachedClient",
     "TypedClient",
     "TypedInformer",
+    "TypedReconcile",
+    "TypedReconciler",
     "UnauthorizedError",
     "UnknownKindError",
     "Unreadable",
@@ -341,6 +349,7 @@ __all__ = [
     "concerns",
     "condition_of",
     "controller_of",
+    "convert_kinds",
     "crd_of",
     "create_or_patch",
     "enqueue_owner",
@@ -366,6 +375,7 @@ __all__ = [
     "set_condition",
     "set_owner",
     "to_dict",
+    "update_condition",
     "webhook_path",
 ]
 
@@ -413,12 +423,16 @@ _HOMES = {
     "resources.class_fields": "ResourceError",
     "resources.client": "TypedCachedClient TypedClient",
     "resources.codec": "ObjectDecodeError",
+    "resources.conversions": "Conversions convert_kinds",
     "resources.crd": "crd_of",
+    "resources.installation": "CrdNotEstablishedError",
     "resources.declaration": (
         "HasMetadata evolve from_dict resource resource_of to_dict"
     ),
     "resources.informer": "TypedInformer",
-    "resources.metadata": "Condition Conditions ObjectMeta ObjectOwner",
+    "resources.metadata": (
+        "Condition Conditions ObjectMeta ObjectOwner update_condition"
+    ),
     "resources.values": "Quantity",
     "retry": "Backoff",
     "runtime.application": "Application",
@@ -440,6 +454,7 @@ _HOMES = {
         "Runnable RunnableFunc RunnableGroup RunnableHooks WarmUpRunnable"
     ),
     "runtime.sources": "Watch",
+    "runtime.typed_reconciler": "TypedReconcile TypedReconciler",
     "runtime.worker": "Throttle",
     "serving.listener": "ListenError",
     "threads": "Threads",

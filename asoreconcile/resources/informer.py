@@ -21,8 +21,9 @@ class TypedInformer(Generic[T]):
 
     def __init__(self, cls: type[T], untyped: Informer) -> None:
         """untyped: of the kind that the class stands for."""
-        self._kind = kind_of(cls)
+        self.cls = cls
         self.untyped = untyped
+        self._kind = kind_of(cls)
 
     @property
     def resource(self) -> ApiResource:

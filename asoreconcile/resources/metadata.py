@@ -1,6 +1,6 @@
 """What every typed object has: its metadata, and conditions in its status."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import attrs
@@ -80,6 +80,41 @@ class Condition:
     observed_generation: Annotated[
         int | None, "The metadata.generation it is about.", Schema(minimum=0)
     ] = None
+
+
+def update_condition(
+    conditions: list[Condition],
+    type: str,  # noqa: A002 - the field's name
+    status: Literal["True", "False", "Unknown"],
+    reason: str,
+    message: str = "",
+    *,
+    observed_generation: int | None = None,
+    now: datetime | None = None,
+) -> bool:
+    """Put a condition among others; whether that changed them.
+
+    The arguments and times are as of `set_condition`, which does it to a dict.
+    """
+    found = next((one for one in conditions if one.type == type), None)
+    since = (now or datetime.now(UTC)).replace(microsecond=0)
+    if found is not None and found.status == status:
+        since = found.last_transition_time
+    made = Condition(
+        type=type,
+        status=status,
+        last_transition_time=since,
+        reason=reason,
+        message=message,
+        observed_generation=observed_generation,
+    )
+    if made == found:
+        return False
+    if found is None:
+        conditions.append(made)
+    else:
+        conditions[conditions.index(found)] = made
+    return True
 
 
 Conditions = Annotated[list[Condition], Schema(map_keys=("type",))]

@@ -20,20 +20,16 @@ from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
-from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
-from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.controller_host import ControllerHost
 from asoreconcile.runtime.detached import detached, wait_until_ready
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
-from asoreconcile.runtime.options import ClientOptions, ControllerOptions
-from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.runtime.process_endpoints import EndpointOptions, ProcessEndpoints
-from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
@@ -43,7 +39,7 @@ from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
-class Application(Cluster):
+class Application(ControllerHost):
     """A client, informers, metrics, health checks and a manager that know each other.
 
     Make one a process. Making it sends nothing; `run` starts everything. Methods are
@@ -160,28 +156,6 @@ class Application(Cluster):
         )
         self._add_services()
 
-    def informer(
-        self,
-        resource: ApiResource | Informer,
-        *,
-        metadata_only: bool = False,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-    ) -> Informer:
-        """As a cluster's. An informer of your own making is taken in: started, stopped
-        and reported with the others; the options are of a resource.
-        """
-        if isinstance(resource, Informer):
-            if self._shown.add(resource):
-                self.manager.add(resource, group=RunnableGroup.CACHES)
-            return resource
-        return super().informer(
-            resource,
-            metadata_only=metadata_only,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
-
     def cluster(
         self,
         name: str,
@@ -215,71 +189,6 @@ class Application(Cluster):
         self.readyz.add(f"apiServer-{name}", made.answers)
         self._run_cluster(made)
         return made
-
-    def release(self, informer: Informer) -> None:
-        """Let go of an informer that you have stopped: of its check, its metrics, and
-        its place here. Who asks for its kind again gets a new one.
-        """
-        self._informers.discard(informer)
-        self._shown.remove(informer)
-
-    def reconcile(
-        self,
-        source: ApiResource | Informer,
-        reconciler: Reconciler | Reconcile,
-        *,
-        name: str | None = None,
-        when: Predicate | None = None,
-        resync_seconds: float = 0.0,
-        options: ControllerOptions | None = None,
-    ) -> ControllerBuilder:
-        """Have a reconciler called for each object of a kind, whenever one changes.
-
-        reconciler: an object with a method `reconcile`, or a plain function.
-
-        name: the controller's, unique here; default the plural and the group.
-        when, resync_seconds: which events of the kind count, and how often every object
-        is looked at though nothing changed: as of a `Watch`.
-        options: how many at once, how long, how soon again.
-        Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
-        Raises ManagerError if the name is taken, TypeError for what is no reconciler.
-        """
-        options = options or ControllerOptions()
-        informer = self.informer(source)
-        controller = self.controller(
-            name or informer.resource.full_name,
-            reconciler,
-            options,
-            kind=str(informer.resource.group_kind),
-        )
-        builder = ControllerBuilder(controller, informer, self.informer)
-        builder.watches(informer, when=when, resync_seconds=resync_seconds)
-        group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
-        self.manager.add(controller, group=group)
-        self.healthz.add(controller.name, controller.liveness)
-        return builder
-
-    def controller(
-        self,
-        name: str,
-        reconciler: Reconciler | Reconcile,
-        options: ControllerOptions | None = None,
-        *,
-        kind: str = "",
-    ) -> Controller:
-        """A controller by the application's clock, with its metrics, on its threads,
-        that you start and stop: for kinds that come and go while the process runs. The
-        arguments are those of a `Controller`.
-        """
-        return Controller(
-            name,
-            reconciler,
-            options,
-            clock=self.clock,
-            kind=kind,
-            metrics=self.metrics,
-            threads=self.threads,
-        )
 
     @property
     def webhook_metrics(self) -> WebhookMetrics:

@@ -4,14 +4,18 @@ app.reconcile(WIDGETS, Widgets(app)).owns(CONFIG_MAPS).watches(SECRETS, users_of
 """
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.handlers import Handler, enqueue_owner, enqueue_self
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.sources import Watch
+
+InformerSource = ApiResource | Informer | type | TypedInformer[Any]
+"""A kind, a class of one, or an informer of either."""
 
 
 class ControllerBuilder:
@@ -21,16 +25,14 @@ class ControllerBuilder:
         self,
         controller: Controller,
         primary: Informer,
-        informer: Callable[[ApiResource | Informer], Informer],
+        informer: Callable[[Any], Informer],
     ) -> None:
         """primary: of the kind that is reconciled. informer: finds those of others."""
         self.controller = controller
         self._primary = primary
         self._informer = informer
 
-    def owns(
-        self, source: ApiResource | Informer, *, when: Predicate | None = None
-    ) -> Self:
+    def owns(self, source: InformerSource, *, when: Predicate | None = None) -> Self:
         """Also look at objects this controller makes: a change of one concerns the
         object that its ownerReferences name as the controller. Rule: HA-2.
 
@@ -47,7 +49,7 @@ class ControllerBuilder:
 
     def watches(
         self,
-        source: ApiResource | Informer,
+        source: InformerSource,
         handler: Handler = enqueue_self,
         *,
         when: Predicate | None = None,

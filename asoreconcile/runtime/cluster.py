@@ -7,10 +7,10 @@ more. Rules: CA-1, CA-2, CL-3, CL-7.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from typing import Any, TypeVar, overload
 
 import attrs
 
-from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import CacheOptions
@@ -18,7 +18,6 @@ from asoreconcile.cache.server_probe import ServerProbe, server_probe
 from asoreconcile.cache.unreadable import ReportUnreadable, unreadable_events
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
-from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery
@@ -27,9 +26,14 @@ from asoreconcile.kube.impersonation import impersonating
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import JsonObject, gvk_of
+from asoreconcile.resources.client import TypedCachedClient, TypedClient
+from asoreconcile.resources.declaration import HasMetadata, resource_of
+from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.threads import Threads
+
+T = TypeVar("T", bound=HasMetadata)
 
 
 @attrs.frozen(kw_only=True)
@@ -92,7 +96,7 @@ class Cluster:
             report=options.on_unreadable or unreadable_events(self.recorder),
             threads=threads,
         )
-        self.cached = CachedClient(self.client, self._informers)
+        self.cached = TypedCachedClient(self.client, self._informers)
         """Reads from the informers that were asked for, writes to the server, and never
         reads anything older than it wrote."""
         self._probe = server_probe(
@@ -123,6 +127,7 @@ class Cluster:
         """Whether the server is still there, for a manager to run."""
         return self._probe
 
+    @overload
     def informer(
         self,
         resource: ApiResource,
@@ -130,12 +135,36 @@ class Cluster:
         metadata_only: bool = False,
         label_selector: str | None = None,
         field_selector: str | None = None,
-    ) -> Informer:
+    ) -> Informer: ...
+    @overload
+    def informer(
+        self,
+        resource: type[T],
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> TypedInformer[T]: ...
+    def informer(
+        self,
+        resource: Any,
+        *,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Any:
         """The cached, watched objects of a kind; one for all who ask for the same.
 
         metadata_only: leave out spec, status and data. label_selector, field_selector:
         other ones than the cluster's for the kind, in a cache of their own.
+        Of a class, it answers objects of the class.
         """
+        if isinstance(resource, type):
+            untyped = self.informer(
+                resource_of(resource),
+                label_selector=label_selector,
+                field_selector=field_selector,
+            )
+            return TypedInformer(resource, untyped)
         informer = self._informers.of(
             resource,
             metadata_only=metadata_only,
@@ -186,7 +215,7 @@ class Cluster:
         groups: Sequence[str] = (),
         uid: str = "",
         extra: Mapping[str, Sequence[str]] | None = None,
-    ) -> KubeClient:
+    ) -> TypedClient:
         """A client that acts as another user, over connections of its own.
 
         The process needs the right to `impersonate` it. Made anew at each call, and
@@ -213,11 +242,11 @@ class Cluster:
         """Have `close` call a function, before it closes the clients."""
         self._closing.append(close)
 
-    def _client(self, config: ClusterConfig) -> KubeClient:
+    def _client(self, config: ClusterConfig, *, fenced: bool = True) -> TypedClient:
         return self._options.client.client(
             config,
             user_agent=self._user_agent,
             clock=self.clock,
             metrics=self.metrics,
-            before_write=self._fence,
+            before_write=self._fence if fenced else None,
         )

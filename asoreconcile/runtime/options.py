@@ -12,12 +12,13 @@ import attrs
 from asoreconcile.backoff import RateLimiter, TokenBucket
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
-from asoreconcile.kube.client import FieldValidation, KubeClient
+from asoreconcile.kube.client import FieldValidation
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
 from asoreconcile.objects import ObjectKey
+from asoreconcile.resources.client import TypedClient
 from asoreconcile.runtime.worker import Throttle
 from asoreconcile.version import __version__
 
@@ -56,12 +57,12 @@ class ClientOptions:
         clock: Clock,
         metrics: RequestMetrics | None = None,
         before_write: Fence | None = None,
-    ) -> KubeClient:
+    ) -> TypedClient:
         """Make a client; the arguments are those of `KubeClient`."""
         bucket = None
         if self.qps is not None:
             bucket = TokenBucket(self.qps, self.burst, clock=clock)
-        return KubeClient(
+        return TypedClient(
             cluster,
             user_agent=user_agent,
             clock=clock,

@@ -1,0 +1,162 @@
+"""Conversion between the versions of a kind, by functions from class to class.
+
+websites = Conversions(Website, WebsiteV2)
+
+@websites.add
+def newer(old: Website) -> WebsiteV2: ...
+
+@websites.add
+def older(new: WebsiteV2) -> Website: ...
+
+server.convert("/convert", websites.convert)
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, get_type_hints
+
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.resources.class_fields import ResourceError
+from asoreconcile.resources.declaration import TypedKind, kind_of
+from asoreconcile.signatures import check_takes
+from asoreconcile.webhooks.conversion import ConversionError, Convert
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# The server refuses a conversion that changes anything else of the metadata.
+_CONVERTED_METADATA = ("labels", "annotations")
+
+
+class Conversions:
+    """The versions of one kind and the functions between them. Safe from any thread.
+
+    Where no function leads from one version to another at once, several do in turn: one
+    to the stored version and one back from it for each of the others are enough.
+    """
+
+    def __init__(self, *classes: type) -> None:
+        """classes: one for each version. Raises ResourceError for classes of several
+        kinds.
+        """
+        self.classes = classes
+        kinds: list[TypedKind[Any]] = [kind_of(cls) for cls in classes]
+        self._kinds = {kind.resource.api_version: kind for kind in kinds}
+        if len({kind.resource.group_kind for kind in kinds}) != 1:
+            shown = ", ".join(cls.__name__ for cls in classes)
+            raise ResourceError(f"{shown} are not versions of one kind")
+        if len(self._kinds) != len(kinds):
+            raise ResourceError(f"{kinds[0].resource.kind}: a version is there twice")
+        self.kind = kinds[0].resource.kind
+        """The name of the kind."""
+        self._steps: dict[str, dict[str, Callable[[Any], Any]]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, function: F) -> F:
+        """Take a function from one version to another, as its annotations say.
+
+        Raises ResourceError for one that does not say so, or is there already,
+        TypeError for one that does not take one object.
+        """
+        check_takes(function, "object", what="conversion")
+        name = getattr(function, "__qualname__", repr(function)[:80])
+        hints = get_type_hints(function)
+        target = self._version_of(hints.pop("return", None))
+        source = self._version_of(next(iter(hints.values()), None))
+        if source is None or target is None or source == target:
+            shown = ", ".join(cls.__name__ for cls in self.classes)
+            raise ResourceError(
+                f"{name}: annotate its parameter and its answer with two of {shown}"
+            )
+        with self._lock:
+            steps = self._steps.setdefault(source, {})
+            if target in steps:
+                raise ResourceError(f"{name}: {source} to {target} is there already")
+            steps[target] = function
+        return function
+
+    def missing(self) -> list[str]:
+        """The ways from one version to another that no functions lead."""
+        versions = list(self._kinds)
+        return [
+            f"{source} to {target}"
+            for source in versions
+            for target in versions
+            if source != target and self._path(source, target) is None
+        ]
+
+    def convert(self, obj: JsonObject, api_version: str) -> JsonObject:
+        """An object in another version; a `webhooks.Convert`.
+
+        Name, owners and what else the server knows of it stay. What the functions do
+        not take along is gone: `lost` says what that is.
+        Raises ConversionError where no functions lead there, ObjectDecodeError for an
+        object that its class cannot hold.
+        """
+        source = str(obj.get("apiVersion"))
+        path = self._path(source, api_version)
+        if path is None:
+            raise ConversionError(f"nothing converts {source} to {api_version}")
+        before = obj.get("metadata") or {}
+        typed = self._kinds[source].decode(copy_json(obj))
+        here = source
+        for step in path:
+            typed = self._steps[here][step](typed)
+            here = step
+        expected = self._kinds[api_version]
+        if not isinstance(typed, expected.cls):
+            raise ConversionError(f"{typed!r:.60} is no {expected.cls.__name__}")
+        made = expected.encode(typed)
+        converted = made.get("metadata") or {}
+        metadata = {k: v for k, v in before.items() if k not in _CONVERTED_METADATA}
+        for name in _CONVERTED_METADATA:
+            if converted.get(name):
+                metadata[name] = converted[name]
+        return {**made, "metadata": metadata}
+
+    def lost(self, obj: JsonObject, through: str) -> JsonObject:
+        """What an object lacks once it was in another version and came back, as a merge
+        patch that would mend it; {} if nothing. For tests of the functions.
+
+        through: the other `group/version`. Raises as `convert`.
+        """
+        source = str(obj.get("apiVersion"))
+        back = self.convert(self.convert(obj, through), source)
+        return merge_patch(back, obj) or {}
+
+    def _version_of(self, hint: Any) -> str | None:
+        if hint not in self.classes:
+            return None
+        kind: TypedKind[Any] = kind_of(hint)
+        return kind.resource.api_version
+
+    def _path(self, source: str, target: str) -> list[str] | None:
+        """The versions on the shortest way, without the first; None for no way."""
+        ways: dict[str, list[str]] = {source: []}
+        todo = [source]
+        for here in todo:  # grows on the way: the nearest first
+            for step in self._steps.get(here, ()):
+                if step not in ways:
+                    ways[step] = [*ways[here], step]
+                    todo.append(step)
+        return ways.get(target) if target in self._kinds else None
+
+
+def convert_kinds(*kinds: Conversions) -> Convert:
+    """One function for the conversions of several kinds, for one path of a server.
+
+    Raises ResourceError if a version of one of them cannot be reached.
+    """
+    by_kind: dict[str, Conversions] = {}
+    for one in kinds:
+        if missing := one.missing():
+            raise ResourceError(f"{one.kind}: nothing converts {'; '.join(missing)}")
+        by_kind[one.kind] = one
+
+    def convert(obj: JsonObject, api_version: str) -> JsonObject:
+        found = by_kind.get(str(obj.get("kind")))
+        if found is None:
+            raise ConversionError(f"nothing converts {obj.get('kind')}")
+        return found.convert(obj, api_version)
+
+    return convert

@@ -1,0 +1,147 @@
+"""CRDs of classes, installed: applied, and waited for until they are served."""
+
+import threading
+from contextlib import closing
+
+from asoreconcile.clock import Clock
+from asoreconcile.errors import RetryError
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.conditions import condition_of
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.kube.selection import ListOptions, Selection
+from asoreconcile.log import Logger
+from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version
+from asoreconcile.resources.class_fields import ResourceError
+from asoreconcile.resources.crd import by_kind, crd_of
+from asoreconcile.resources.declaration import kind_of
+from asoreconcile.resources.stored_data import dropped_data
+
+_log = Logger(__name__)
+_LOOK_SECONDS = 0.1
+
+
+class CrdNotEstablishedError(RetryError):
+    """A CRD was taken, and is not served: its names are taken, or it takes long."""
+
+
+def install_crds(
+    client: KubeClient,
+    *classes: type,
+    conversion: JsonObject | None = None,
+    allow_data_loss: bool = False,
+    field_manager: str,
+    clock: Clock,
+    timeout_seconds: float = 30.0,
+) -> list[JsonObject]:
+    """Have the API server know these classes; their CRDs as it has them then.
+
+    classes: all versions of each kind. conversion: the `clientConfig` of who converts
+    between the versions of those kinds that have several (`crd_of`).
+    allow_data_loss: also where stored objects would lose fields. All CRDs are looked at
+    before the first is written. field_manager: of the server-side apply.
+    timeout_seconds: for all of them to be Established and served.
+
+    Blocking. Raises ResourceError for one that cannot be made, or that would drop
+    stored data; CrdNotEstablishedError; what the client raises.
+    """
+    wanted = [
+        (versions, crd_of(*versions, conversion=conversion))
+        if len(versions) > 1
+        else (versions, crd_of(*versions))
+        for versions in by_kind(classes)
+    ]
+    if not allow_data_loss:
+        for _, crd in wanted:
+            _require_no_loss(client, crd)
+    deadline = clock.monotonic() + timeout_seconds
+    found: list[JsonObject] = []
+    for _, crd in wanted:
+        _log.info("Installing a CRD", crd=key_of(crd).name)
+        applied = client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(crd),
+            crd,
+            kind="apply",
+            field_manager=field_manager,
+            force=True,
+        )
+        found.append(applied)
+    if client.is_dry_run:
+        return found
+    for number, (versions, _) in enumerate(wanted):
+        found[number] = _established(client, found[number], clock, deadline)
+        for cls in versions:
+            if kind_of(cls).options.served:
+                _wait_served(client, kind_of(cls).resource, clock, deadline)
+    return found
+
+
+def _require_no_loss(client: KubeClient, crd: JsonObject) -> None:
+    try:
+        before = client.get(CUSTOM_RESOURCE_DEFINITIONS, key_of(crd))
+    except NotFoundError:
+        return
+    if lost := dropped_data(before, crd):
+        raise ResourceError(
+            f"{key_of(crd).name}: stored objects would lose data: {'; '.join(lost)}"
+        )
+
+
+def _established(
+    client: KubeClient, crd: JsonObject, clock: Clock, deadline: float
+) -> JsonObject:
+    """The CRD, once it is Established; events tell of it."""
+    name = key_of(crd).name
+    selection = Selection(
+        CUSTOM_RESOURCE_DEFINITIONS, field_selector=f"metadata.name={name}"
+    )
+    while not _is_established(crd):
+        left = deadline - clock.monotonic()
+        if left <= 0:
+            raise CrdNotEstablishedError(
+                f"{name} is not Established in time", after_seconds=1.0
+            )
+        watch = client.watch(
+            selection,
+            resource_version=resource_version(crd),
+            timeout_seconds=max(1.0, left),
+        )
+        with closing(watch) as events:
+            for type_, obj in events:
+                if type_ == "MODIFIED":
+                    crd = obj
+                    break
+            else:  # ended by the server, which forgets versions too
+                crd = client.get(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
+    return crd
+
+
+def _is_established(crd: JsonObject) -> bool:
+    refused = condition_of(crd, "NamesAccepted") or {}
+    if refused.get("status") == "False":
+        raise CrdNotEstablishedError(
+            f"{key_of(crd).name}: {refused.get('message')}", after_seconds=30.0
+        )
+    established = condition_of(crd, "Established") or {}
+    return bool(established.get("status") == "True")
+
+
+def _wait_served(
+    client: KubeClient, resource: ApiResource, clock: Clock, deadline: float
+) -> None:
+    """A server takes a moment from Established to its first answer; so do its
+    replicas, of which each has to see it.
+    """
+    never = threading.Event()
+    while True:
+        try:
+            client.list_page(resource, ListOptions(limit=1))
+        except NotFoundError as error:
+            if clock.monotonic() >= deadline:
+                raise CrdNotEstablishedError(
+                    f"{resource.full_name} is not served in time", after_seconds=1.0
+                ) from error
+            clock.wait(never, _LOOK_SECONDS)
+        else:
+            return

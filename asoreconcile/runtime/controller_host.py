@@ -1,0 +1,206 @@
+"""Controllers of kinds and of classes: their informers, and how they are registered.
+
+What an `Application` does with a kind, by its resource or by its class.
+"""
+
+from typing import Any, TypeVar, overload
+
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import JsonObject
+from asoreconcile.resources.declaration import HasMetadata
+from asoreconcile.resources.informer import TypedInformer
+from asoreconcile.resources.installation import install_crds
+from asoreconcile.runtime.builder import ControllerBuilder
+from asoreconcile.runtime.cluster import Cluster
+from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.health import HealthChecks
+from asoreconcile.runtime.informer_registry import InformerRegistry
+from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.reconciler import Reconcile, Reconciler
+from asoreconcile.runtime.runnable import RunnableGroup
+from asoreconcile.runtime.typed_reconciler import (
+    TypedReconcile,
+    TypedReconciler,
+    reconcile_of_class,
+)
+from asoreconcile.threads import Threads
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class ControllerHost(Cluster):
+    """A cluster with controllers. Methods are safe from any thread."""
+
+    manager: Manager
+    healthz: HealthChecks
+    threads: Threads
+    _shown: InformerRegistry
+
+    @overload
+    def informer(
+        self,
+        resource: ApiResource | Informer,
+        *,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Informer: ...
+    @overload
+    def informer(
+        self,
+        resource: type[T] | TypedInformer[T],
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> TypedInformer[T]: ...
+    def informer(
+        self,
+        resource: Any,
+        *,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Any:
+        """As a cluster's. An informer of your own making is taken in: started, stopped
+        and reported with the others; the options are of a resource.
+        """
+        if isinstance(resource, TypedInformer):
+            self.informer(resource.untyped)
+            return resource
+        if isinstance(resource, Informer):
+            if self._shown.add(resource):
+                self.manager.add(resource, group=RunnableGroup.CACHES)
+            return resource
+        return super().informer(
+            resource,
+            metadata_only=metadata_only,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+
+    def release(self, informer: Informer) -> None:
+        """Let go of an informer that you have stopped: of its check, its metrics, and
+        its place here. Who asks for its kind again gets a new one.
+        """
+        self._informers.discard(informer)
+        self._shown.remove(informer)
+
+    @overload
+    def reconcile(
+        self,
+        source: ApiResource | Informer,
+        reconciler: Reconciler | Reconcile,
+        *,
+        name: str | None = None,
+        when: Predicate | None = None,
+        resync_seconds: float = 0.0,
+        options: ControllerOptions | None = None,
+    ) -> ControllerBuilder: ...
+    @overload
+    def reconcile(
+        self,
+        source: type[T] | TypedInformer[T],
+        reconciler: TypedReconciler[T] | TypedReconcile[T] | Reconciler | Reconcile,
+        *,
+        name: str | None = None,
+        when: Predicate | None = None,
+        resync_seconds: float = 0.0,
+        options: ControllerOptions | None = None,
+    ) -> ControllerBuilder: ...
+    def reconcile(
+        self,
+        source: Any,
+        reconciler: Any,
+        *,
+        name: str | None = None,
+        when: Predicate | None = None,
+        resync_seconds: float = 0.0,
+        options: ControllerOptions | None = None,
+    ) -> ControllerBuilder:
+        """Have a reconciler called for each object of a kind, whenever one changes.
+
+        reconciler: an object with a method `reconcile`, or a plain function. It takes a
+        `Request`; of a class, it takes the object as the cache has it.
+
+        name: the controller's, unique here; default the plural and the group.
+        when, resync_seconds: which events of the kind count, and how often every object
+        is looked at though nothing changed: as of a `Watch`.
+        options: how many at once, how long, how soon again.
+        Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
+        Raises ManagerError if the name is taken, TypeError for what is no reconciler.
+        """
+        options = options or ControllerOptions()
+        informer = self.informer(source)
+        if isinstance(informer, TypedInformer):
+            reconciler = reconcile_of_class(informer.cls, informer, reconciler)
+            informer = informer.untyped
+        controller = self.controller(
+            name or informer.resource.full_name,
+            reconciler,
+            options,
+            kind=str(informer.resource.group_kind),
+        )
+        builder = ControllerBuilder(controller, informer, self._untyped_informer)
+        builder.watches(informer, when=when, resync_seconds=resync_seconds)
+        group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
+        self.manager.add(controller, group=group)
+        self.healthz.add(controller.name, controller.liveness)
+        return builder
+
+    def controller(
+        self,
+        name: str,
+        reconciler: Reconciler | Reconcile,
+        options: ControllerOptions | None = None,
+        *,
+        kind: str = "",
+    ) -> Controller:
+        """A controller by the application's clock, with its metrics, on its threads,
+        that you start and stop: for kinds that come and go while the process runs. The
+        arguments are those of a `Controller`.
+        """
+        return Controller(
+            name,
+            reconciler,
+            options,
+            clock=self.clock,
+            kind=kind,
+            metrics=self.metrics,
+            threads=self.threads,
+        )
+
+    def install_crds(
+        self,
+        *classes: type,
+        conversion: JsonObject | None = None,
+        allow_data_loss: bool = False,
+        timeout_seconds: float = 30.0,
+    ) -> list[JsonObject]:
+        """Have the API server know these classes; their CRDs, once they are served.
+
+        Call it before `run`: informers of kinds that are not there wait for them. It
+        needs no lease: what all replicas install is the same.
+        The arguments are those of `resources.installation.install_crds`. Blocks until
+        all are Established. Raises ResourceError for a CRD that cannot be made or that
+        would drop stored data, CrdNotEstablishedError, and what `client` raises.
+        """
+        client = self._client(self._config, fenced=False)
+        try:
+            return install_crds(
+                client,
+                *classes,
+                conversion=conversion,
+                allow_data_loss=allow_data_loss,
+                field_manager=self._options.client.field_manager or self.name,
+                clock=self.clock,
+                timeout_seconds=timeout_seconds,
+            )
+        finally:
+            client.close()
+
+    def _untyped_informer(self, source: Any) -> Informer:
+        informer = self.informer(source)
+        return informer.untyped if isinstance(informer, TypedInformer) else informer
