@@ -40,10 +40,11 @@ from asoreconcile.azure.drift_reads import (
     learned,
     note_of_put,
 )
-from asoreconcile.azure.duplicates import holder, require_sole
+from asoreconcile.azure.duplicate_reads import holder, require_sole
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.export import checked_expressions, export
-from asoreconcile.azure.identity import ResourceIdentity, identify, is_own
+from asoreconcile.azure.identity import ResourceIdentity
+from asoreconcile.azure.identity_reads import identify, is_own
 from asoreconcile.azure.parent_writes import ParentRead
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.precheck_reads import run_prechecks

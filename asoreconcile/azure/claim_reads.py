@@ -2,7 +2,8 @@
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.claim import ClaimFacts
-from asoreconcile.azure.identity import identify, is_from_config
+from asoreconcile.azure.identity import is_from_config
+from asoreconcile.azure.identity_reads import identify
 from asoreconcile.azure.owner import Owner, require_ready, waiting
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.validate import require_valid

@@ -15,7 +15,8 @@ from asoreconcile.azure.drift_baseline import (
     fingerprint,
     loads,
 )
-from asoreconcile.azure.identity import ResourceIdentity, identify
+from asoreconcile.azure.identity import ResourceIdentity
+from asoreconcile.azure.identity_reads import identify
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of

@@ -2,19 +2,18 @@
 
 Both follow from the spec and the owner. Once claimed they must not move: a PUT to
 another id would make a second resource and leave the first behind (write-once, R10.1).
+Pure, but for names that are drawn at random; `identity_reads` finds the facts.
 """
+
+from enum import Enum, auto
 
 import attrs
 
 from asoreconcile.arm import ids
 from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.azure.annotations import AZURE_NAME_FROM_CONFIG, RESOURCE_ID
-from asoreconcile.azure.owner import Owner, resolve_owner
-from asoreconcile.azure.reconcile_scope import ReconcileScope, SharedDependencies
+from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.names import azure_name, is_named_by_uuid
-from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.paths import arm_id as arm_id_of
 from asoreconcile.objects import JsonObject, annotations, is_deleting, spec, status
 
@@ -27,112 +26,129 @@ class ResourceIdentity:
     arm_id: str
 
 
-def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
+@attrs.frozen
+class IdentityFacts:
+    """What an object says of the resource that it stands for.
+
+    claimed: the ARM id in its annotation, "" before the claim. noted_name: what its
+    ConfigMap said at the claim, as an annotation keeps it; "" if none does.
+    """
+
+    version: KindVersion
+    obj: JsonObject
+    claimed: str
+    noted_name: str = ""
+
+
+class Proof(Enum):
+    """What has to confirm that a claimed id is the object's own."""
+
+    STATUS = auto()
+    """The status names it: no further question."""
+    CONFIG_MAP = auto()
+    """The spec makes it, with the name that the ConfigMap says now."""
+    SPEC = auto()
+    """The spec and the owner make it."""
+
+
+def stated_name(facts: IdentityFacts) -> str | None:
+    """The Azure name; None if the ConfigMap of `spec.azureNameFromConfig` has to be
+    read for it (`configured_name`).
+
+    Names made up or read at the claim stay as they were then: a UUID is drawn, or made
+    up differently by another version of the kind. Raises ConditionError `Failed`.
+    """
+    from_config = is_from_config(facts.obj)
+    if facts.claimed and (_is_made_up(facts.version, facts.obj) or from_config):
+        return _single(claimed_name(facts.claimed))
+    if from_config:
+        # A lost resource-id is written anew: the ConfigMap may say another name by now.
+        return _single(facts.noted_name) if facts.noted_name else None
+    name = azure_name(facts.version, facts.obj)
+    if not name:
+        raise _failed("the Azure name cannot be derived: set spec.azureName")
+    return _single(name)
+
+
+def configured_name(reference: JsonObject, value: str) -> str:
+    """The Azure name that a ConfigMap says. Raises ConditionError `Failed`."""
+    if not value:
+        raise _failed(
+            f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
+            f"{reference.get('key')!r}"
+        )
+    return _single(value)
+
+
+def resource_identity(
+    facts: IdentityFacts, name: str, *, owner_id: str, subscription_id: str
+) -> ResourceIdentity:
     """The resource that the spec names now.
 
-    Raises ConditionError `Failed` (Error) when it has no name, or when it names another
-    resource than the one claimed.
+    owner_id: "" without an owner. Raises ConditionError `Failed` (Error) when it is
+    another one than was claimed.
     """
-    name = _single(_name(scope))
     arm_id = arm_id_of(
-        scope.version,
-        name=name,
-        owner_id="" if owner is None else owner.arm_id,
-        subscription_id=_subscription(scope),
+        facts.version, name=name, owner_id=owner_id, subscription_id=subscription_id
     )
-    claimed = scope.arm_id
-    if claimed and not _same(claimed, arm_id):
+    if facts.claimed and not _same(facts.claimed, arm_id):
         raise _failed(
             f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
-            f"{claimed}: change it back, or delete the object and create it anew"
+            f"{facts.claimed}: change it back, or delete the object and create it anew"
         )
     # As it was claimed: Azure compares without case, and the annotation must not flap.
-    return ResourceIdentity(name, claimed or arm_id)
+    return ResourceIdentity(name, facts.claimed or arm_id)
 
 
-def is_own(scope: ReconcileScope) -> bool:
-    """Whether the claimed id is this object's own.
+def proof_of(obj: JsonObject, claimed: str) -> Proof:
+    """What tells whether a claimed id is the object's own.
 
     It is in an annotation, which whoever edits the object may write. So it must be
     what the object's owner and name make; or, where that is not known any more (the
     owner is gone, the spec was edited), what the status says, which only the operator
     writes.
-    Raises RetryError while the owner's kind is not listed yet.
     """
-    seen = status(scope.obj).get("id")
-    if isinstance(seen, str) and seen and ids.same(seen, scope.arm_id):
-        return True
-    if is_deleting(scope.obj) and is_from_config(scope.obj):
-        return _is_configured(scope)
-    try:
-        identify(scope, scope.owner())
-    except ConditionError:
-        return False
-    return True
+    if is_confirmed(obj, claimed):
+        return Proof.STATUS
+    # What the ConfigMap said once is noted where anybody may write, and a deletion is
+    # not undone.
+    if is_deleting(obj) and is_from_config(obj):
+        return Proof.CONFIG_MAP
+    return Proof.SPEC
 
 
-def _is_configured(scope: ReconcileScope) -> bool:
-    """As `is_own`, by what the ConfigMap says now: what it said once is noted where
-    anybody may write.
-    """
-    reference = spec(scope.obj)["azureNameFromConfig"]
-    try:
-        identify(scope, scope.owner())
-        return _configured(scope, reference) == scope.arm_id.rpartition("/")[2]
-    except ConditionError:
-        return False
-
-
-def id_of(operator: SharedDependencies, version: KindVersion, obj: JsonObject) -> str:
-    """The ARM id that another object stands for, claimed or not; "" if it cannot be
-    told, or if the annotation says another: such an object sends nothing.
-
-    Raises RetryError while its owner's kind is not listed yet.
-    """
-    claimed = annotations(obj).get(RESOURCE_ID) or ""
+def is_confirmed(obj: JsonObject, claimed: str) -> bool:
+    """Whether the status names the id that the annotation claims."""
     seen = status(obj).get("id")
-    if claimed and isinstance(seen, str) and seen and ids.same(seen, claimed):
-        return claimed
-    made_up = is_named_by_uuid(version.group_kind) and not spec(obj).get("azureName")
-    keeps_name = claimed and (made_up or is_from_config(obj))
-    try:
-        owner = resolve_owner(version, obj, operator.objects)
-        stated = arm_id_of(
-            version,
-            name=claimed.rpartition("/")[2] if keeps_name else azure_name(version, obj),
-            owner_id="" if owner is None else owner.arm_id,
-            subscription_id=operator.connections.for_object(obj).subscription_id
-            if version.scope == "Location"
-            else "",
-        )
-    except (ConditionError, CredentialError, PathError):
-        return ""
-    return stated if not claimed or ids.same(stated, claimed) else ""
+    return bool(claimed and isinstance(seen, str) and seen and ids.same(seen, claimed))
+
+
+def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
+    """The Azure name that another object stands for, as far as can be told without a
+    read: of a name made up or read at a claim, what was claimed; "" if it cannot.
+    """
+    keeps_name = claimed and (_is_made_up(version, obj) or is_from_config(obj))
+    return claimed_name(claimed) if keeps_name else azure_name(version, obj)
 
 
 def is_from_config(obj: JsonObject) -> bool:
-    """Whether the Azure name is what a ConfigMap said at the claim. Pure."""
+    """Whether the Azure name is what a ConfigMap said at the claim."""
     stated = spec(obj)
     return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
 
 
-def _name(scope: ReconcileScope) -> str:
-    """The Azure name; names made up or read at the claim stay as they were then.
+def claimed_name(claimed: str) -> str:
+    """The last segment of a claimed id."""
+    return claimed.rpartition("/")[2]
 
-    A UUID is drawn, or made up differently by another version of the kind.
-    """
-    stated, from_config = spec(scope.obj), is_from_config(scope.obj)
-    made_up = is_named_by_uuid(scope.version.group_kind) and not stated.get("azureName")
-    if scope.arm_id and (made_up or from_config):
-        return scope.arm_id.rpartition("/")[2]
-    if from_config:
-        # A lost resource-id is written anew: the ConfigMap may say another name by now.
-        noted = scope.patcher.annotation(AZURE_NAME_FROM_CONFIG)
-        return noted or _configured(scope, stated["azureNameFromConfig"])
-    name = azure_name(scope.version, scope.obj)
-    if not name:
-        raise _failed("the Azure name cannot be derived: set spec.azureName")
-    return name
+
+def claimed_id(obj: JsonObject) -> str:
+    """What the annotation claims; "" before the claim."""
+    return annotations(obj).get(RESOURCE_ID) or ""
+
+
+def _is_made_up(version: KindVersion, obj: JsonObject) -> bool:
+    return is_named_by_uuid(version.group_kind) and not spec(obj).get("azureName")
 
 
 def _single(name: str) -> str:
@@ -140,22 +156,6 @@ def _single(name: str) -> str:
     if problem := ids.segment_problem(name):
         raise _failed(f"no resource can be called {name!r}: the name {problem}")
     return name
-
-
-def _configured(scope: ReconcileScope, reference: JsonObject) -> str:
-    name = scope.references.config_map(reference)
-    if not name:
-        raise _failed(
-            f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
-            f"{reference.get('key')!r}"
-        )
-    return name
-
-
-def _subscription(scope: ReconcileScope) -> str:
-    """A claimed id keeps its subscription; the credential's is checked against it."""
-    stated = ids.subscription_of(scope.arm_id) if scope.arm_id else None
-    return stated or scope.connection.subscription_id
 
 
 def _same(claimed: str, arm_id: str) -> bool:

@@ -5,7 +5,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, is_resource, stated_resource
 from asoreconcile.azure.annotations import INPUTS, RESOURCE_ID
 from asoreconcile.azure.bulk_reads import note_get
-from asoreconcile.azure.identity import is_own
+from asoreconcile.azure.identity_reads import is_own
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.catalogue.status import status_of

@@ -20,7 +20,7 @@ from asoreconcile.azure.decisions import (
     Requeue,
     Succeeded,
 )
-from asoreconcile.azure.duplicates import holder, require_sole
+from asoreconcile.azure.duplicate_reads import holder, require_sole
 from asoreconcile.azure.export_plan import merged
 from asoreconcile.azure.export_writer import write
 from asoreconcile.azure.external_deletion import RECREATED
