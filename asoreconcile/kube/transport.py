@@ -50,6 +50,8 @@ _KEEPALIVE = [
     ),
 ]
 
+_PLAIN = "identity"
+
 ApiResponse = WireAnswer
 """A whole answer; header names in lower case."""
 
@@ -81,7 +83,7 @@ class Transport:
             trust=config.trust or _nobody,
             generation=config.generation,
             socket_options=_KEEPALIVE,
-            accept_encoding="identity",  # the server is near: to unpack costs more
+            accept_encoding="",
             fence=before_write,
         )
 
@@ -105,7 +107,7 @@ class Transport:
         request = self._request(method, target, headers, body)
         with limited(seconds, is_read=method == "GET") as call:
             try:
-                return self._pool.exchange(
+                answer = self._pool.exchange(
                     request,
                     call=call,
                     patience=Patience(connect=CONNECT_SECONDS, silence=seconds),
@@ -113,6 +115,8 @@ class Transport:
                 )
             except WireError as error:
                 raise _failure(f"{method} {self.host}", error) from error
+        _check_plain(f"{method} {self.host}", answer.headers)
+        return answer
 
     def stream(
         self,
@@ -142,6 +146,11 @@ class Transport:
             except WireError as error:
                 raise _failure(f"GET {self.host}", error) from error
             call.go_on_for(whole_seconds)
+        try:
+            _check_plain(f"GET {self.host}", opened.headers)
+        except BaseException:
+            opened.close()
+            raise
         return Stream(opened)
 
     def renew_credential(self) -> bool:
@@ -173,7 +182,12 @@ class Transport:
     ) -> WireRequest:
         """Raises TransportError for what would be no request."""
         self._asked_as.credential = authorization, _ = self._credential()
-        sent = [("User-Agent", self._user_agent), *headers.items()]
+        # The server is near: to unpack what it has packed costs more than its bytes.
+        sent = [
+            ("User-Agent", self._user_agent),
+            ("Accept-Encoding", _PLAIN),
+            *headers.items(),
+        ]
         if authorization:
             know(authorization.rpartition(" ")[2])
             sent.append(("Authorization", authorization))
@@ -269,6 +283,15 @@ def _destination(config: ClusterConfig) -> Destination:
         )
     except ValueError as error:
         raise KubeConfigError(f"the cluster's {what}: {error}") from None
+
+
+def _check_plain(what: str, headers: Mapping[str, str]) -> None:
+    """Raises TransportError for what somebody packed unasked: not a byte of it is
+    unpacked, as a megabyte may be a gigabyte.
+    """
+    packed = headers.get("content-encoding", _PLAIN)
+    if packed != _PLAIN:
+        raise TransportError(f"{what}: the answer is packed as {packed[:40]}, unasked")
 
 
 def _failure(what: str, error: WireError) -> TransportError:

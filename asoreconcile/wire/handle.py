@@ -59,7 +59,8 @@ class CurlHandle:
         accept_encoding: str,
     ) -> None:
         """trust: None for a destination without TLS. before_connecting: what it raises
-        is raised instead. accept_encoding: what answers are unpacked from.
+        is raised instead. accept_encoding: what answers are unpacked from; "" unpacks
+        nothing, and says nothing of it.
         """
         self.trust = trust
         self.generation: object = None  # of its connection; the pool's to compare
@@ -90,7 +91,8 @@ class CurlHandle:
         # What libcurl does with signals is for processes of one thread.
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
-        curl.setopt(pycurl.ACCEPT_ENCODING, accept_encoding)
+        if accept_encoding:  # "" would be all that libcurl knows
+            curl.setopt(pycurl.ACCEPT_ENCODING, accept_encoding)
         self._destination.apply(curl)
         if self.trust is not None:
             self.trust.apply(curl)

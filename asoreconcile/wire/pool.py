@@ -133,6 +133,9 @@ class HandlePool:
                 raise
             else:
                 self._given_back(handle)
+                # Who closes cuts, and a part of such an answer looks whole.
+                if self._is_closed and not transfer.has_length:
+                    raise closed()
                 return transfer, None, None
 
     def renew(self) -> None:

@@ -58,6 +58,12 @@ class Transfer:
         if self.is_fenced and self._fence is not None:
             self._fence()
 
+    @property
+    def has_length(self) -> bool:
+        """Whether the answer says where it ends; else the connection's end is its."""
+        names = self.headers().keys()
+        return not names.isdisjoint({"content-length", "transfer-encoding"})
+
     def taken(self) -> list[bytes]:
         """What has come of the body since the last time, in pieces of 16 KB at most.
 
