@@ -160,6 +160,7 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
             plan.field.json_name,
             plan.field.argument,
             plan.codec.read,
+            plan.codec.exact,
             plan.field.default is None,
             plan.field.nullable,
             plan.omits,
@@ -180,6 +181,7 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
             name,
             argument,
             read_one,
+            exact,
             required,
             nullable,
             omits,
@@ -203,8 +205,11 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
                     absent.append(name)
                 stated.append(name)
                 continue
-            if (omits and raw in _EMPTY) or (omits_falsy and not raw):
+            if not raw and (omits_falsy or (omits and raw in _EMPTY)):
                 stated.append(name)
+            if type(raw) is exact:
+                given[argument] = raw
+                continue
             try:
                 given[argument] = read_one(raw) if read_one else raw
             except MismatchError as error:

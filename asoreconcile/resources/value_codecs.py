@@ -56,10 +56,14 @@ class MismatchError(Exception):
 
 @attrs.frozen
 class ValueCodec:
-    """How a value that is not null is read and written; None: as it is."""
+    """How a value that is not null is read and written; None: as it is.
+
+    exact: a value of that very type is taken as it is: it need not be asked for.
+    """
 
     read: Decode | None = None
     write: Encode | None = None
+    exact: type | None = None
 
 
 Nested = Callable[[type], ValueCodec]
@@ -133,10 +137,10 @@ def _scalar(kind: type) -> ValueCodec | None:
     if issubclass(kind, timedelta):
         return ValueCodec(_text_reader(parse_duration_text), duration_text)
     return {
-        str: ValueCodec(_string),
-        bool: ValueCodec(_boolean),
-        int: ValueCodec(_integer),
-        float: ValueCodec(_number),
+        str: ValueCodec(_string, exact=str),
+        bool: ValueCodec(_boolean, exact=bool),
+        int: ValueCodec(_integer, exact=int),
+        float: ValueCodec(_number, exact=float),
         bytes: ValueCodec(_bytes, lambda value: base64.b64encode(value).decode()),
         Quantity: ValueCodec(_quantity, lambda value: value.stated),
     }.get(kind)
@@ -216,7 +220,11 @@ def _enum_reader(kind: type[enum.Enum]) -> Decode:
 
 
 def _one_of(choices: Sequence[Any]) -> Decode:
+    texts = frozenset(one for one in choices if type(one) is str)
+
     def read(value: Any) -> Any:
+        if type(value) is str and value in texts:
+            return value
         for one in choices:
             if value == one and type(value) is type(one):
                 return value
@@ -227,12 +235,12 @@ def _one_of(choices: Sequence[Any]) -> Decode:
 
 
 def _map_codec(item: ValueCodec) -> ValueCodec:
-    read_item, write_item = item.read, item.write
+    read_item, write_item, exact = item.read, item.write, item.exact
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
             raise MismatchError("is to be a map", value)
-        if read_item is None:
+        if read_item is None or all(type(one) is exact for one in value.values()):
             return value
         made = {}
         for name, one in value.items():
@@ -254,7 +262,7 @@ def _list_codec(origin: Any, arguments: Sequence[Any], nested: Nested) -> ValueC
     if origin is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis):
         raise ResourceError("a tuple of fixed length: write tuple[T, ...] or a class")
     item = _item_codec(arguments[0] if arguments else Any, nested)
-    read_item, write_item = item.read, item.write
+    read_item, write_item, exact = item.read, item.write, item.exact
     # A set forgets the order, which an object that is read again has.
     if origin in SETS:
         raise ResourceError("a set has no order: write list and Schema(unique=True)")
@@ -263,7 +271,7 @@ def _list_codec(origin: Any, arguments: Sequence[Any], nested: Nested) -> ValueC
     def read(value: Any) -> Any:
         if type(value) is not list:
             raise MismatchError("is to be a list", value)
-        if read_item is None:
+        if read_item is None or all(type(one) is exact for one in value):
             return make(value) if make else value
         made: list[Any] = []
         try:
