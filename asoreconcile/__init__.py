@@ -178,6 +178,7 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.worker import Throttle
     from asoreconcile.serving.listener import ListenError
     from asoreconcile.threads import Threads
+    from asoreconcile.tracing import Tracing
     from asoreconcile.version import __version__
     from asoreconcile.webhooks.admission import (
         AdmissionRequest,
@@ -187,6 +188,7 @@ if TYPE_CHECKING:
         Validate,
     )
     from asoreconcile.webhooks.ca_bundles import WebhookTarget
+    from asoreconcile.webhooks.configurations import WebhookRules
     from asoreconcile.webhooks.conversion import ConversionError, Convert
     from asoreconcile.webhooks.managed import ManagedCertificates
     from asoreconcile.webhooks.metrics import WebhookMetrics
@@ -323,6 +325,7 @@ __all__ = [
     "TlsTrust",
     "TokenBucket",
     "TooManyRequestsError",
+    "Tracing",
     "TransportError",
     "TypedCachedClient",
     "TypedClient",
@@ -339,6 +342,7 @@ __all__ = [
     "WebhookError",
     "WebhookLimits",
     "WebhookMetrics",
+    "WebhookRules",
     "WebhookServer",
     "WebhookTarget",
     "WorkQueue",
@@ -458,10 +462,12 @@ _HOMES = {
     "runtime.worker": "Throttle",
     "serving.listener": "ListenError",
     "threads": "Threads",
+    "tracing": "Tracing",
     "version": "__version__",
     "webhooks.admission": "AdmissionRequest Allowed Denied Mutate Validate",
     "webhooks.ca_bundles": "WebhookTarget",
     "webhooks.serving_certificates": "FileCertificates",
+    "webhooks.configurations": "WebhookRules",
     "webhooks.conversion": "ConversionError Convert",
     "webhooks.managed": "ManagedCertificates",
     "webhooks.metrics": "WebhookMetrics",

@@ -16,6 +16,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.log import bound
 from asoreconcile.stop_signal import StopSignal, wait_for_any
+from asoreconcile.tracing import ReconcileTrace
 
 
 class DeadlineError(AsoreconcileError):
@@ -34,6 +35,7 @@ class Context:
     None without a limit. stop: set when its controller stops; what still runs has until
     the signal's own deadline. priority: as the queue had it. log_fields: on each of its
     log records. heeds_stop: a stop ends waits at once; else they have until its end.
+    trace: its span, where there are any.
     """
 
     clock: Clock
@@ -43,6 +45,7 @@ class Context:
     priority: int = 0
     log_fields: Mapping[str, Any] = attrs.field(factory=_nothing)
     heeds_stop: bool = True
+    trace: ReconcileTrace | None = None
 
     @property
     def is_stopping(self) -> bool:
@@ -114,6 +117,14 @@ def reconcile_id() -> str:
     """
     context = _CURRENT.get()
     return context.reconcile_id if context else ""
+
+
+def trace() -> ReconcileTrace | None:
+    """The span of this reconcile, for the requests it makes; None where nobody traces,
+    and outside a reconcile.
+    """
+    context = _CURRENT.get()
+    return context.trace if context else None
 
 
 def priority() -> int:

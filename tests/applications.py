@@ -42,7 +42,7 @@ class Applications:
     def close(self):
         for app in self._made:
             app.stop()
-            app.client.close()
+            app.close()
         for thread in self._threads:
             thread.join(30)
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from azure.core.exceptions import (
     AzureError,
@@ -22,7 +22,7 @@ from azure.core.exceptions import (
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
 from azure.core.utils import CaseInsensitiveDict
 
-from asoreconcile import call_limit
+from asoreconcile import call_limit, reconcile_context
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.errors import Sent
 from asoreconcile.call_limit import Call
@@ -101,8 +101,18 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         around a WireError. Raises StoppedError once closed: whoever asks then is being
         stopped, and has nothing to report.
         """
-        self._check_open()
+        trace = reconcile_context.trace()
         parts = urlsplit(request.url)
+        if trace is None:
+            return self._send(request, parts)
+        host = parts.netloc.rpartition("@")[2]
+        with trace.request(request.method, host, parts.path) as span:
+            answer = self._send(request, parts)
+            span.answered(answer.status_code or 0)
+            return answer
+
+    def _send(self, request: HttpRequest, parts: SplitResult) -> HttpResponse:
+        self._check_open()
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
         is_read = request.method in READS
         outer = call_limit.current()

@@ -174,6 +174,16 @@ class RestClient:
         return stream
 
     def _send(self, request: _Request) -> ApiResponse:
+        trace = reconcile_context.trace()
+        if trace is None:
+            return self._exchange(request)
+        with trace.request(request.method, self._transport.host, request.path) as span:
+            headers = {**request.headers, **span.headers}
+            answer = self._exchange(attrs.evolve(request, headers=headers))
+            span.answered(answer.status)
+            return answer
+
+    def _exchange(self, request: _Request) -> ApiResponse:
         began = self._clock.monotonic()
         try:
             answer = self._transport.send(

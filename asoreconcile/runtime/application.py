@@ -7,7 +7,7 @@
 Every part is public and works alone: an application only saves the wiring.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Self
 
@@ -23,6 +23,7 @@ from asoreconcile.kube.events import EventApi
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_host import ControllerHost
+from asoreconcile.runtime.debug import DebugPages
 from asoreconcile.runtime.detached import detached, wait_until_ready
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import lease_elector
@@ -34,6 +35,7 @@ from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
 from asoreconcile.threads import Threads
+from asoreconcile.tracing import Tracing
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
@@ -61,6 +63,7 @@ class Application(ControllerHost):
         secure_metrics: bool = False,
         metrics_certificates: ServingCertificates | None = None,
         health_address: str = "0",
+        tracing: Tracing | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         """name: the user agent, and the source of events.
@@ -78,16 +81,17 @@ class Application(ControllerHost):
         may serve both, unless the probes would have to log in. Raises ListenError.
         secure_metrics: serve them over HTTPS, to users whose roles allow it (MG-8);
         metrics_certificates: what with; None makes a self-signed pair.
+        tracing: spans of reconciles and of their requests, by OpenTelemetry.
         grace_seconds: the whole budget of a stop.
         """
+        self._tracing = tracing
         self.threads = Threads.timed_by(clock) if clock else Threads()
         """Where all that runs for as long as the process does is started, and started
         again if it dies."""
         clock = clock or SystemClock(start_thread=self.threads.start)
         self.registry = CollectorRegistry()
-        """What `/metrics` shows: register metrics of your own in it."""
-        # One of its own: two applications of one process, as in tests, would collide
-        # in the library's global one.
+        """What `/metrics` shows: register metrics of your own in it. Not the library's
+        global one, in which two applications of one process would collide."""
         ProcessCollector(registry=self.registry)
         metrics = RuntimeMetrics(self.registry)
         metrics.threads(self.threads)
@@ -123,6 +127,7 @@ class Application(ControllerHost):
         metrics.expose_server_probe(
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
+        self._debug = DebugPages(self._informers_shown, clock=clock)
         self._process = ProcessEndpoints(
             name,
             EndpointOptions(
@@ -136,6 +141,7 @@ class Application(ControllerHost):
             clock=clock,
             metrics=metrics,
             threads=self.threads,
+            debug=self._debug,
         )
         self.on_close(self._process.close)
         self.healthz, self.readyz = self._process.healthz, self._process.readyz
@@ -283,3 +289,6 @@ class Application(ControllerHost):
 
     def _show_informer(self, informer: Informer) -> bool:
         return self._shown.add(informer)
+
+    def _informers_shown(self) -> Mapping[str, Informer]:
+        return self._shown.by_label()

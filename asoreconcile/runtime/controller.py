@@ -8,6 +8,7 @@ threads. Rules: CT-*.
 
 import threading
 from collections.abc import Hashable
+from typing import Any
 
 from asoreconcile.clock import Clock
 from asoreconcile.metrics import RuntimeMetrics
@@ -20,6 +21,7 @@ from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
 from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
 from asoreconcile.threads import Threads
+from asoreconcile.tracing import Tracing
 
 # Slow calls may rightly take minutes, and a restart would only make them again.
 _NO_PROGRESS_SECONDS = 900.0
@@ -42,12 +44,14 @@ class Controller:
         metrics: RuntimeMetrics | None = None,
         threads: Threads | None = None,
         start_thread: StartThread = start_daemon,
+        tracing: Tracing | None = None,
     ) -> None:
         """name: unique in a process; the `controller` label and log field.
         reconciler: an object with `reconcile`, or a plain function of a Request. Raises
         TypeError for anything else.
         kind: the `controllerKind` log field; default the name.
         threads: shared by a process that shows what died of it.
+        tracing: makes a span of each reconcile.
         """
         options = options or ControllerOptions()
         self.name = name
@@ -73,6 +77,7 @@ class Controller:
             metrics=self._metrics,
             deadline_seconds=options.deadline_seconds,
             throttle=options.throttle,
+            tracing=tracing,
         )
         self._in_flight = self._worker.in_flight
         self._pool = WorkerPool(
@@ -167,6 +172,25 @@ class Controller:
     def workers(self) -> int:
         """The number of threads now, busy or idle."""
         return self._pool.workers
+
+    def in_flight(self) -> list[dict[str, Any]]:
+        """What is reconciled now, as JSON has it, the longest first."""
+        return self._in_flight.states()
+
+    def queue_state(self) -> dict[str, Any]:
+        """The queue and its workers in numbers, as JSON has them."""
+        snapshot = self._queue.snapshot()
+        return {
+            "ready": sum(snapshot.depth.values()),
+            "readyByPriority": dict(snapshot.depth),
+            "unclaimed": self._queue.unclaimed(),
+            "adds": snapshot.adds,
+            "retries": snapshot.retries,
+            "longestSeconds": round(snapshot.longest_seconds, 3),
+            "workers": self.workers,
+            "maxConcurrent": self._max_concurrent,
+            "synced": self.has_synced,
+        }
 
     def liveness(self) -> CheckResult:
         """A liveness check: fails when every worker has been on one object for a

@@ -14,6 +14,7 @@ from asoreconcile.resources.installation import install_crds
 from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.cluster import Cluster
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.debug import DebugPages
 from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.manager import Manager
@@ -27,6 +28,7 @@ from asoreconcile.runtime.typed_reconciler import (
     reconcile_of_class,
 )
 from asoreconcile.threads import Threads
+from asoreconcile.tracing import Tracing
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -38,6 +40,8 @@ class ControllerHost(Cluster):
     healthz: HealthChecks
     threads: Threads
     _shown: InformerRegistry
+    _debug: DebugPages
+    _tracing: Tracing | None
 
     @overload
     def informer(
@@ -162,7 +166,7 @@ class ControllerHost(Cluster):
         that you start and stop: for kinds that come and go while the process runs. The
         arguments are those of a `Controller`.
         """
-        return Controller(
+        controller = Controller(
             name,
             reconciler,
             options,
@@ -170,7 +174,10 @@ class ControllerHost(Cluster):
             kind=kind,
             metrics=self.metrics,
             threads=self.threads,
+            tracing=self._tracing,
         )
+        self._debug.watch(controller)
+        return controller
 
     def install_crds(
         self,

@@ -5,7 +5,7 @@ Plain HTTP for probes and scrapers, by default. Rules: MG-7, MG-8.
 
 import ssl
 import urllib.parse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import attrs
@@ -31,6 +31,18 @@ class Access:
     guard: Callable[[ServerRequest], ServerResponse | None] = attrs.field(repr=False)
 
 
+class DebugAnswers(Protocol):
+    """The pages of `/debug` (`runtime.debug.DebugPages`)."""
+
+    def answer(
+        self, path: str, query: Mapping[str, list[str]]
+    ) -> ServerResponse | None:
+        """The page at a path, None where there is none. May block."""
+
+    def stop(self) -> None:
+        """End what blocks."""
+
+
 class Endpoints:
     """A service that answers on one address. Rule: MG-8."""
 
@@ -41,13 +53,16 @@ class Endpoints:
         registry: CollectorRegistry | None = None,
         checks: tuple[HealthChecks, ...] = (),
         access: Access | None = None,
+        debug: DebugAnswers | None = None,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and ""
         are off. Raises ListenError if it is none of these.
         registry: served as /metrics. checks: each under its own name.
-        access: None is plain HTTP, for all who come.
+        access: None is plain HTTP, for all who come. debug: the pages of `/debug`,
+        which are shown to nobody without it.
         """
+        self._debug = debug if access else None
         self.name = f"endpoints {address}"
         self._registry = registry
         self._checks = {item.name: item for item in checks}
@@ -78,6 +93,8 @@ class Endpoints:
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop listening, and let answers under way go out."""
+        if self._debug is not None:
+            self._debug.stop()
         left = self._listener.stop(timeout_seconds) if self._listener else 0
         return [f"{self.name} ({left} answers)"] if left else []
 
@@ -92,6 +109,8 @@ class Endpoints:
         if path == "/metrics" and self._registry is not None:
             encode, content_type = choose_encoder(request.headers.get("accept", ""))
             return ServerResponse(200, encode(self._registry), content_type)
+        if self._debug is not None and (page := self._debug.answer(path, query)):
+            return page
         report = self._report(path.removeprefix("/"), query)
         if report is None:
             return ServerResponse(404, b"not found\n")
@@ -146,11 +165,12 @@ def endpoints_at(
     registry: CollectorRegistry,
     checks: tuple[HealthChecks, ...],
     access: Access | None = None,
+    debug: DebugAnswers | None = None,
 ) -> dict[str, Endpoints]:
     """The endpoints of a process by address; one address may serve both.
 
-    access: to the metrics. Raises ListenError for what is no address, and where probes,
-    which cannot log in, would have to.
+    access: to the metrics, and to the pages of `debug`. Raises ListenError for what is
+    no address, and where probes, which cannot log in, would have to.
     """
     if access is not None and metrics == health and metrics not in OFF:
         raise ListenError("probes cannot log in: give them an address of their own")
@@ -160,6 +180,7 @@ def endpoints_at(
             registry=registry if address == metrics else None,
             checks=checks if address == health else (),
             access=access if address == metrics else None,
+            debug=debug if address == metrics else None,
         )
         for address in (metrics, health)
         if address not in OFF

@@ -32,6 +32,11 @@ class InformerRegistry:
         )
         return True
 
+    def by_label(self) -> dict[str, Informer]:
+        """Those that are shown, by their labels."""
+        with self._lock:
+            return {label: informer for informer, label in self._labels.items()}
+
     def remove(self, informer: Informer) -> None:
         """Show an informer no more. Idempotent."""
         with self._lock:

@@ -8,7 +8,12 @@ import attrs
 from asoreconcile.clock import Clock
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
+from asoreconcile.runtime.endpoints import (
+    Access,
+    DebugAnswers,
+    ListenersAlive,
+    endpoints_at,
+)
 from asoreconcile.runtime.health import (
     CachesSynced,
     HealthChecks,
@@ -47,10 +52,12 @@ class ProcessEndpoints:
         clock: Clock,
         metrics: RuntimeMetrics,
         threads: Threads,
+        debug: DebugAnswers | None = None,
     ) -> None:
         """name: of the self-signed certificate, where one is needed. cluster,
         user_agent: who is asked for those who read the metrics, and as whom. metrics:
-        their registry is what is served. Raises ListenError.
+        their registry is what is served. debug: shown where the metrics are secure.
+        Raises ListenError.
         """
         self._reviewer = (
             review_client(cluster, user_agent, clock=clock, metrics=metrics)
@@ -71,6 +78,7 @@ class ProcessEndpoints:
             registry=metrics.registry,
             checks=(self.healthz, self.readyz),
             access=access,
+            debug=debug,
         )
         self.listening = ListenersAlive(self.by_address.values())
         self._timers = TimersAlive(clock)

@@ -12,6 +12,9 @@ import sys
 import threading
 import traceback
 import uuid
+from typing import Any
+
+import attrs
 
 from asoreconcile.backoff import TokenBucket
 from asoreconcile.clock import Clock
@@ -33,6 +36,7 @@ from asoreconcile.runtime.reconciler import (
     label_of,
 )
 from asoreconcile.stop_signal import StopSignal
+from asoreconcile.tracing import Tracing
 
 _log = Logger(__name__)
 _STUCK_AFTER_SECONDS = 300.0
@@ -99,6 +103,20 @@ class InFlightReconciles:
             for one in self._by_age()
         ]
 
+    def states(self) -> list[dict[str, Any]]:
+        """Each as JSON has it, the longest first."""
+        now = self._clock.monotonic()
+        return [
+            {
+                "namespace": one.key.namespace,
+                "name": one.key.name,
+                "reconcileID": one.reconcile_id,
+                "seconds": round(now - one.since, 3),
+                "thread": one.thread,
+            }
+            for one in self._by_age()
+        ]
+
     def longer_than(self, seconds: float) -> int:
         """How many have been running for longer than that."""
         now = self._clock.monotonic()
@@ -146,8 +164,10 @@ class Worker:
         metrics: ControllerMetrics | None,
         deadline_seconds: float | None,
         throttle: Throttle | None,
+        tracing: Tracing | None = None,
     ) -> None:
         """The arguments are as of `Controller`."""
+        self._tracing = tracing
         self._name = name
         self._kind = kind
         self._call = reconcile
@@ -182,14 +202,34 @@ class Worker:
         if self._metrics:
             self._metrics.active_workers.inc()
         try:
-            with running(self._context(item, reconcile_id, deadline)):
-                outcome = self._reconcile(item.key)
-                self._finish(item, outcome)
+            context = self._context(item, reconcile_id, deadline)
+            if self._tracing is None:
+                outcome = self._run(item, context)
+            else:
+                outcome = self._trace(self._tracing, item, context)
         finally:
             self.in_flight.end(in_flight)
             if self._metrics:
                 self._metrics.active_workers.dec()
         self._measure(outcome, in_flight.since, deadline)
+
+    def _run(self, item: Item[ObjectKey], context: Context) -> Outcome:
+        with running(context):
+            outcome = self._reconcile(item.key)
+            self._finish(item, outcome)
+        return outcome
+
+    def _trace(
+        self, tracing: Tracing, item: Item[ObjectKey], context: Context
+    ) -> Outcome:
+        """As `_run`, within a span."""
+        with tracing.reconcile(self._name, context.log_fields) as trace:
+            fields = {**context.log_fields, **trace.log_fields}
+            context = attrs.evolve(context, log_fields=fields, trace=trace)
+            outcome = self._run(item, context)
+            error = getattr(outcome, "error", None)
+            trace.ended(label_of(outcome) or "stopped", error)
+        return outcome
 
     def _context(
         self, item: Item[ObjectKey], reconcile_id: str, deadline: float | None

@@ -22,7 +22,7 @@ import attrs
 
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
-from asoreconcile.objects import GroupVersionKind
+from asoreconcile.objects import GroupVersionKind, JsonObject, ObjectKey
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
 from asoreconcile.signatures import check_takes
@@ -32,6 +32,12 @@ from asoreconcile.webhooks.admission import (
     Validate,
     mutating,
     validating,
+)
+from asoreconcile.webhooks.configurations import (
+    AdmissionVerb,
+    RegisteredWebhook,
+    WebhookRules,
+    configurations,
 )
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
@@ -93,6 +99,7 @@ class WebhookServer:
         self._clock = clock
         self._metrics = metrics
         self._routes: dict[str, Route] = {}
+        self._registered: dict[str, RegisteredWebhook | None] = {}
         self._lock = threading.Lock()
         # Conversions compute: more of them at once would only take longer each.
         slots = limits.max_conversions or os.cpu_count() or 1
@@ -109,22 +116,25 @@ class WebhookServer:
                 max_connections=_CONNECTIONS,
             )
 
-    def validate(self, path: str, *chain: Validate) -> None:
+    def validate(
+        self, path: str, *chain: Validate, on: WebhookRules | None = None
+    ) -> None:
         """Ask these functions, in order, whether a write may be. Rule: WH-5.
 
+        on: which writes, for `configurations`; None where those are written by hand.
         Raises WebhookError if the path is taken, or is none; TypeError for a function
         that does not take one AdmissionRequest.
         """
         _check_chain(chain, "validating webhook")
-        self._admit(path, validating(chain))
+        self._admit(path, validating(chain), "validate", on)
 
-    def mutate(self, path: str, *chain: Mutate) -> None:
+    def mutate(self, path: str, *chain: Mutate, on: WebhookRules | None = None) -> None:
         """Let these functions, in order, fill in what is written. Rule: WH-5.
 
-        Raises as `validate`.
+        on: as of `validate`. Raises as `validate`.
         """
         _check_chain(chain, "mutating webhook")
-        self._admit(path, mutating(chain))
+        self._admit(path, mutating(chain), "mutate", on)
 
     def convert(self, path: str, convert: Convert) -> None:
         """Have objects converted, one by one, by this function. Rule: WH-6.
@@ -140,6 +150,33 @@ class WebhookServer:
             metrics=self._path_metrics(path, converts=True),
         )
         self._add(path, route)
+
+    def configurations(
+        self,
+        name: str,
+        *,
+        service: ObjectKey | None = None,
+        port: int = 443,
+        url: str = "",
+        authorities: bytes = b"",
+    ) -> list[JsonObject]:
+        """The webhook configurations of what was registered, to be applied. Rule: WH-9.
+
+        The arguments are as of `webhooks.configurations`. Raises WebhookError for
+        registrations that do not say `on` what, or none at all; ValueError without
+        exactly one place.
+        """
+        with self._lock:
+            registered = dict(self._registered)
+        unsaid = [path for path, one in registered.items() if one is None]
+        if unsaid:
+            raise WebhookError(f"say `on` what is asked: {', '.join(sorted(unsaid))}")
+        found = [one for one in registered.values() if one is not None]
+        if not found:
+            raise WebhookError("no webhook says what it is asked about")
+        return configurations(
+            name, found, service=service, port=port, url=url, authorities=authorities
+        )
 
     @property
     def port(self) -> int:
@@ -184,13 +221,18 @@ class WebhookServer:
             body = reviewed(route, request, deadline=deadline)
             return ServerResponse(200, body, "application/json")
 
-    def _admit(self, path: str, decide: Decide) -> None:
+    def _admit(
+        self, path: str, decide: Decide, verb: AdmissionVerb, on: WebhookRules | None
+    ) -> None:
         route = admission_route(
             decide,
             max_bytes=self._limits.max_admission_bytes,
             metrics=self._path_metrics(path),
         )
         self._add(path, route)
+        with self._lock:
+            asked = None if on is None else RegisteredWebhook(verb, path, on)
+            self._registered[path] = asked
 
     def _add(self, path: str, route: Route) -> None:
         # A request's path has neither: such a one would be registered and never asked.

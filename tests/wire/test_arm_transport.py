@@ -16,7 +16,11 @@ from azure.core.credentials import AccessToken
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from asoreconcile import reconcile_context
 from asoreconcile.arm import transport
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.client import ArmClient
@@ -27,6 +31,7 @@ from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.arm.transport import CertificateBundleError, ca_bundle
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
+from asoreconcile.tracing import Tracing
 
 ID = "/subscriptions/s/resourceGroups/g"
 
@@ -452,3 +457,25 @@ def test_closing_under_requests_stops_them_all(azure, server):
     finally:
         sys.setswitchinterval(before)
     assert [type(error) for error in ends] == [StoppedError] * 8
+
+
+def test_a_request_of_a_traced_reconcile_is_its_child(azure, server):
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    with Tracing(provider).reconcile("accounts", {}) as trace:
+        context = reconcile_context.Context(SystemClock(), trace=trace)
+        with reconcile_context.running(context):
+            azure[1].get(ID, "2024-01-01")
+    request, whole = spans.get_finished_spans()
+    assert request.parent.span_id == whole.context.span_id
+    host = azure[0].removeprefix("https://")
+    assert dict(request.attributes) == {
+        "http.request.method": "GET",
+        "server.address": host,
+        "url.path": ID,
+        "http.response.status_code": 200,
+    }
+    # Azure has no use for it: who we are inside is none of its business.
+    assert "traceparent" not in {name.lower() for name in server.seen[0][1]}
+    provider.shutdown()

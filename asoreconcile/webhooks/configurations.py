@@ -1,0 +1,148 @@
+"""Webhook configurations from what a server was told to answer. Pure.
+
+    server.validate("/validate-widgets", check, on=WebhookRules(WIDGETS))
+    for document in server.configurations("widgets", service=ObjectKey("ns", "svc")):
+        app.apply(None, document)
+
+Rule: WH-9.
+"""
+
+import base64
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+import attrs
+
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.objects import JsonObject, ObjectKey
+
+AdmissionOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]
+AdmissionVerb = Literal["mutate", "validate"]
+
+_KINDS: dict[AdmissionVerb, str] = {
+    "mutate": "MutatingWebhookConfiguration",
+    "validate": "ValidatingWebhookConfiguration",
+}
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
+
+
+def _resources(value: ApiResource | Iterable[ApiResource]) -> tuple[ApiResource, ...]:
+    return (value,) if isinstance(value, ApiResource) else tuple(value)
+
+
+@attrs.frozen
+class WebhookRules:
+    """Which writes a webhook is asked about, and what becomes of those unanswered.
+
+    resources: a kind, or several. operations: of them. subresource: of theirs, "" for
+    the objects themselves. failure_policy: Ignore lets a write pass while nobody
+    answers. namespace_selector, object_selector: LabelSelectors, None for all.
+    match_conditions: CEL by name. match_policy: Exact asks for these versions alone.
+    timeout_seconds: how long the API server waits. name: of the webhook, a domain of
+    three parts at least; "" is made of the path.
+    """
+
+    resources: tuple[ApiResource, ...] = attrs.field(converter=_resources)
+    operations: tuple[AdmissionOperation, ...] = attrs.field(
+        default=("CREATE", "UPDATE"), kw_only=True, converter=tuple
+    )
+    subresource: str = attrs.field(default="", kw_only=True)
+    failure_policy: Literal["Fail", "Ignore"] = attrs.field(
+        default="Fail", kw_only=True
+    )
+    match_policy: Literal["Equivalent", "Exact"] = attrs.field(
+        default="Equivalent", kw_only=True
+    )
+    timeout_seconds: int = attrs.field(default=10, kw_only=True)
+    namespace_selector: JsonObject | None = attrs.field(default=None, kw_only=True)
+    object_selector: JsonObject | None = attrs.field(default=None, kw_only=True)
+    match_conditions: dict[str, str] = attrs.field(factory=dict, kw_only=True)
+    name: str = attrs.field(default="", kw_only=True)
+
+
+@attrs.frozen
+class RegisteredWebhook:
+    """A path, who answers there, and what is to be asked."""
+
+    verb: AdmissionVerb
+    path: str
+    rules: WebhookRules
+
+
+def configurations(
+    name: str,
+    registrations: Iterable[RegisteredWebhook],
+    *,
+    service: ObjectKey | None = None,
+    port: int = 443,
+    url: str = "",
+    authorities: bytes = b"",
+) -> list[JsonObject]:
+    """A mutating and a validating configuration, of those that there are webhooks for.
+
+    name: of both. service, port: where the API server finds the server; or url,
+    `https://host:port`. authorities: PEM; b"" leaves the `caBundle` to whoever injects
+    it (`ManagedCertificates`). Raises ValueError without exactly one place.
+    """
+    if bool(url) is (service is not None):
+        raise ValueError("say where the webhooks are: a service or a url")
+    found: dict[AdmissionVerb, list[JsonObject]] = {}
+    for one in registrations:
+        client = _client(one.path, service, port, url)
+        if authorities:
+            client["caBundle"] = base64.b64encode(authorities).decode()
+        found.setdefault(one.verb, []).append(_webhook(name, one, client))
+    return [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": _KINDS[verb],
+            "metadata": {"name": name},
+            "webhooks": webhooks,
+        }
+        for verb, webhooks in sorted(found.items())
+    ]
+
+
+def _client(path: str, service: ObjectKey | None, port: int, url: str) -> JsonObject:
+    if service is None:
+        return {"url": url.rstrip("/") + path}
+    place = {"namespace": service.namespace, "name": service.name}
+    return {"service": {**place, "path": path, "port": port}}
+
+
+def _webhook(name: str, one: RegisteredWebhook, client: JsonObject) -> JsonObject:
+    rules = one.rules
+    slug = _NOT_IN_NAMES.sub("-", one.path.lower()).strip("-")
+    webhook: JsonObject = {
+        "name": rules.name or f"{slug}.{name}.webhooks",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client,
+        "failurePolicy": rules.failure_policy,
+        "matchPolicy": rules.match_policy,
+        # Else the API server refuses dry runs.
+        "sideEffects": "None",
+        "timeoutSeconds": rules.timeout_seconds,
+        "rules": [_rule(resource, rules) for resource in rules.resources],
+    }
+    if rules.namespace_selector is not None:
+        webhook["namespaceSelector"] = rules.namespace_selector
+    if rules.object_selector is not None:
+        webhook["objectSelector"] = rules.object_selector
+    if rules.match_conditions:
+        webhook["matchConditions"] = [
+            {"name": condition, "expression": expression}
+            for condition, expression in rules.match_conditions.items()
+        ]
+    return webhook
+
+
+def _rule(resource: ApiResource, rules: WebhookRules) -> JsonObject:
+    part = f"/{rules.subresource}" if rules.subresource else ""
+    return {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "resources": [f"{resource.plural}{part}"],
+        "operations": list(rules.operations),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+    }
