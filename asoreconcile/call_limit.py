@@ -92,6 +92,7 @@ class Call:
         with self._lock:
             self._socket = connected
             is_cut = self._is_cut
+        # It was cut off while the socket was being opened.
         if is_cut and connected is not None:
             cut(connected)
 
@@ -167,6 +168,7 @@ def _cut_by_stop(
     clock, timers, lock = context.clock, list[Timer](), threading.Lock()
 
     def set_timer() -> None:
+        # Asked again may give more time: the timer is set anew with each call.
         ends = [] if stop.deadline is None else [stop.deadline]
         if is_read:
             ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
@@ -202,6 +204,7 @@ def open_socket(
     addresses = _addresses(host, port, connecting)
     failure = OSError("the name has no address")
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
+        # The first is tried even so: one with no time left must fail by its own error.
         if number and connecting.is_over:
             raise TimeoutError
         connected = socket.socket(family, kind, protocol)
@@ -243,6 +246,7 @@ def _addresses(host: str, port: int, connecting: Call) -> Sequence[_Address]:
     def resolve() -> Sequence[_Address]:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
+    # An address needs no resolver, and so no thread.
     host = host.strip("[]")
     try:
         ipaddress.ip_address(host)

@@ -167,6 +167,7 @@ def _builder(
 
 
 def _name(common_name: str) -> x509.Name:
+    # X.520's bound; clients go by the alternative names, which have none.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 
@@ -185,5 +186,6 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
+        # Kept in Secrets, whose readers would have the passphrase too.
         serialization.NoEncryption(),
     )

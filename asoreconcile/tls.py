@@ -36,6 +36,7 @@ def client_context(
     # made by hand have no authority key identifier, companies' proxies neither. The
     # chain, the dates and the host's name are verified all the same.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    # As Go's default for clients; older ones need not be spoken to.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 

@@ -92,12 +92,14 @@ def _folded(value: Any) -> dict[str, Any]:
 
 def _code(members: dict[str, Any]) -> str:
     value = members.get("code")
+    # Some providers state a number; in Python True is one as well.
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return ""
     return str(value).strip()[:_MAX_CODE_LENGTH]
 
 
 def _message(members: dict[str, Any]) -> str:
+    # The last two are problem+json's (RFC 9457).
     for name in ("message", "detail", "title"):
         text = _text(members.get(name))
         if text:
@@ -120,6 +122,7 @@ def _inner(members: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict):
             yield _folded(detail)
+    # OData's, and of providers that pass another one's answer on whole.
     for name in ("innererror", "error"):
         if isinstance(members.get(name), dict):
             yield _folded(members[name])

@@ -39,7 +39,9 @@ _BUSY = frozenset(
         "ServerIsBusy",
     }
 )
+# 408 is a gateway's that gave up waiting: Azure itself has said nothing.
 _TRANSIENT = frozenset({408, 429})
+# A transport's error quotes the URL, and who has a monitor's query may ask it.
 _SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
 
 

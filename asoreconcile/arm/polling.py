@@ -100,6 +100,7 @@ class _Poll:
             return self._gone()
         if status >= 400:
             return self._read("monitor refused", error=self._fault())
+        # Not followed: the bearer token would go wherever it leads.
         if status >= 300:
             return self._unreadable("Azure redirects the monitor")
         try:

@@ -177,6 +177,7 @@ def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
         ),
     )
     effects: list[Effect] = [
+        # First of all: a write that fails after it must not lead to a second PUT (D15).
         UpdateMemory(precondition_failures=0, accepted=accepted),
         EmitEvent(
             "Normal",

@@ -107,6 +107,8 @@ def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
         RESOURCE_ID: facts.arm_id,
         LATEST_RECONCILED_GENERATION: str(facts.generation),
     }
+    # The ConfigMap may say another name by the time that a lost resource-id is
+    # written anew: it has to be this one again.
     if facts.name_is_from_config:
         noted[AZURE_NAME_FROM_CONFIG] = facts.name
     labels = {
@@ -115,6 +117,7 @@ def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
     }
     references = with_owner_reference([*facts.owner_references], facts.owner)
     meta = {
+        # A merge patch replaces lists: all of it, on the resource version.
         "finalizers": [*facts.finalizers, FINALIZER],
         "annotations": noted,
         "labels": labels,

@@ -75,6 +75,7 @@ def before_delete(facts: DeleteFacts) -> Decision:
     The id comes from an annotation: a slip in it must not delete something else, nor
     pass for a resource that is gone.
     """
+    # A slip can be corrected; to let go for it would leave the resource for ever.
     if not is_of_type(facts.arm_id, facts.arm_type):
         return Decision((), Fail(_of_another_type(facts)))
     if not facts.is_own:
@@ -120,6 +121,7 @@ def after_delete(
     """
     match answer:
         case ArmError():
+            # A PUT's operation may still be recorded: not to be polled as this one.
             return Decision(forgotten(stored), Refused(answer, "Delete"))
         case ResourceDeleted():
             return Decision((), RemoveFinalizer())
@@ -152,12 +154,15 @@ def released(finalizers: Sequence[str], *, arm_id: str, seen: str) -> Decision:
 
     seen: the id that the status shows, or "".
     """
+    # Somebody took it away by hand: the object may be gone before a write comes.
     if FINALIZER not in finalizers:
         return Decision((), Stop())
     effects: list[Effect] = []
     if seen and not arm_id:
         text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
         effects.append(EmitEvent("Warning", _LEFT, text))
+    # The whole list, on the version that was read: a merge patch replaces lists, and
+    # another finalizer added meanwhile must not be lost.
     rest = [name for name in finalizers if name != FINALIZER]
     effects += [
         Log("info", "Removing finalizer"),

@@ -46,6 +46,7 @@ def merged(resource: ApiResource, exports: Iterable[Export]) -> list[ExportTarge
     for one in exports:
         by_name[one.name].append(one)
     targets = []
+    # Sorted: of two that cannot be written, each reconcile shows the same one.
     for name, group in sorted(by_name.items()):
         data: dict[str, str] = {}
         for one in group:
@@ -88,6 +89,7 @@ def manifest(
 ) -> JsonObject:
     """The target as an object. owner: of it; gvk: the owner's."""
     data = dict(target.data)
+    # Not as `stringData`: the server answers `data`, which `holds` compares.
     if resource is SECRETS:
         data = {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}
     meta: JsonObject = {
@@ -116,6 +118,7 @@ def manifest(
 
 def is_owned(target: JsonObject, owner: JsonObject) -> bool:
     """Whether an object carries the owner's uid in its ownerReferences."""
+    # Not by name: what an owner of the name left behind is about to be collected.
     uid = uid_of(owner)
     return any(r.get("uid") == uid for r in owner_references(target))
 

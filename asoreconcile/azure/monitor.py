@@ -86,6 +86,8 @@ def before_poll(facts: Watched) -> Decision | None:
         facts.token()
     except TokenError as error:
         return _unreadable(facts, error)
+    # Memory alone knows when: after a restart the first poll is at once, and Azure
+    # says anew how long to wait.
     early = facts.poll.due - facts.now
     return Decision((), Requeue(early)) if early > 0 else None
 

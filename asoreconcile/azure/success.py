@@ -61,6 +61,8 @@ def after_read(facts: ReadFacts) -> Decision:
         return _absent(facts)
     effects: list[Effect] = []
     said = facts.accepted is not None and facts.accepted.recreated
+    # Where nothing was sent (policy skip), another resource at the id is no work of
+    # ours to report.
     asked = facts.follows is not Follows.NOTHING
     if asked and not said and is_another(facts.before, facts.after):
         effects.append(EmitEvent("Warning", RECREATED, what_to_do(facts.arm_id)))
@@ -128,6 +130,8 @@ def after_export(facts: EndFacts) -> Decision:
     """
     if facts.follows is Follows.NOTHING:
         return Decision((), Succeeded())
+    # What the PUT was made from, not what the spec is now: an edit during the
+    # operation has not been sent yet.
     put = facts.stored.get(LATEST_RECONCILED_GENERATION)
     is_latest = put == str(facts.generation) and not facts.inputs_changed
     over = over_for(facts.follows, facts.stored)

@@ -227,6 +227,7 @@ class Informer:
         With several watches, the lowest of them. Rule: IN-11.
         """
         return min(
+            # The lowest: for what it does not cover yet, a reader has to wait.
             (thread.version for thread in self._reflector_threads),
             key=version_number,
         )

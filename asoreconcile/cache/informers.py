@@ -70,6 +70,7 @@ class Informers:
             informer = self._informers.get(wanted)
             if informer is None:
                 informer = self._informers[wanted] = self._made(wanted)
+                # Under the lock: `start` may run beside it, and one of the two has to.
                 if self._started:
                     informer.start()
             return informer
@@ -106,6 +107,7 @@ class Informers:
     def discard(self, informer: Informer) -> None:
         """Forget an informer that was stopped; the next `of` makes a new one."""
         with self._lock:
+            # By identity: a new one of the kind may have taken its place already.
             self._informers = {
                 key: one for key, one in self._informers.items() if one is not informer
             }

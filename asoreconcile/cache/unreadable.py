@@ -59,6 +59,7 @@ class Unreadable:
 
 def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
     """What any object says of itself at places that every object has."""
+    # No spec: it may be what is broken, and its values are not for events.
     conditions = status(obj).get("conditions")
     return {
         "apiVersion": resource.api_version,
@@ -137,6 +138,7 @@ class EntryReader:
 
     def _replace_one(self, key: ObjectKey, found: Unreadable | None) -> None:
         """Show what is known of one object now, and no longer what was known of it."""
+        # A copy: other threads read the one that is shown, without a lock.
         bad = dict(self.bad)
         bad.pop(key, None)
         if found is not None:

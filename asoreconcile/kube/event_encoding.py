@@ -74,9 +74,11 @@ class EventsV1Encoding:
             "apiVersion": EVENT_SERIES.api_version,
             "kind": "Event",
             "metadata": _metadata(record, series),
+            # Required here, where core/v1's two times are refused.
             "eventTime": _precise(series.first),
             "reportingController": record.source,
             "reportingInstance": self._instance,
+            # The server takes no event with an empty one.
             "action": record.action or record.reason,
             "reason": record.reason,
             "regarding": _reference(record.obj),
@@ -89,6 +91,7 @@ class EventsV1Encoding:
     def change(self, series: Series) -> JsonObject:
         """The merge patch for one more of the same; the note stays the first one's."""
         return {
+            # All else of an event is immutable in this API.
             "series": {
                 "count": series.count,
                 "lastObservedTime": _precise(series.last),

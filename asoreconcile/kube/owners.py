@@ -33,6 +33,8 @@ def owner_reference(
         raise ValueError("an owner needs kind, name and uid: is it from the server?")
     if controller:
         reference["controller"] = True
+    # Only where asked for: the server wants the right to update the owner's
+    # finalizers of who sets it.
     if block_deletion:
         reference["blockOwnerDeletion"] = True
     return reference
@@ -54,6 +56,7 @@ def set_owner(
     another namespace: the server would delete the object as an orphan.
     """
     owner_namespace, namespace = key_of(owner).namespace, key_of(obj).namespace
+    # An owner without a namespace may own objects in any.
     if owner_namespace and owner_namespace != namespace:
         raise ValueError(f"{key_of(owner)} cannot own an object in {namespace!r}")
     reference = owner_reference(
@@ -62,11 +65,13 @@ def set_owner(
     present = owner_references(obj)
     others = [one for one in present if not _same(one, reference)]
     manager = next((one for one in others if one.get("controller")), None)
+    # The server refuses a second one too, without a word on who is the first.
     if controller and manager is not None:
         raise AlreadyOwnedError(
             f"{key_of(obj)} is controlled by {manager.get('kind')} "
             f"{manager.get('name')} already"
         )
+    # In its place: a list in another order would be a write for nothing.
     wanted = [reference if _same(one, reference) else one for one in present]
     if len(others) == len(present):
         wanted.append(reference)
@@ -100,6 +105,7 @@ def is_controlled_by(obj: JsonObject, owner: JsonObject) -> bool:
 
 def _same(one: JsonObject, other: JsonObject) -> bool:
     """Whether two references name one object; the version does not matter."""
+    # Not by uid: of an owner that was made again the old reference is to be replaced.
     return all(
         (
             gvk_of(one).group_kind == gvk_of(other).group_kind,

@@ -70,6 +70,8 @@ class Writes(ABC):
         obj: of the resource's apiVersion and kind where it states none.
         """
         key = key_of(obj)
+        # A POST goes to the collection; an object's own path takes one for a
+        # subresource only.
         if not subresource:
             key = ObjectKey(key.namespace, "")
             obj = _of_kind(resource, obj)
@@ -98,6 +100,7 @@ class Writes(ABC):
 
         obj: as `create`.
         """
+        # Others, such as scale, are of kinds of their own.
         if subresource in ("", "status"):
             obj = _of_kind(resource, obj)
         return self.send(
@@ -162,6 +165,7 @@ class Writes(ABC):
         """
         stated = _of_kind(resource, obj)
         if owner is not None:
+            # A copy down to what `set_owner` changes: callers apply one manifest often.
             stated = {**stated, "metadata": dict(stated.get("metadata") or {})}
             set_owner(stated, owner, controller=controller)
         return self.patch(
@@ -205,6 +209,7 @@ class Writes(ABC):
         propagation: Background, Foreground or Orphan. grace_seconds: before a pod is
         killed. Answers a Status, or the object while something holds it.
         """
+        # Without one the path is the collection's, and the server would delete it all.
         if not key.name:
             raise ValueError("a deletion needs a name; `delete_all` is for the rest")
         options = delete_options(propagation)
@@ -218,6 +223,7 @@ class Writes(ABC):
 
 def _of_kind(resource: ApiResource, obj: JsonObject) -> JsonObject:
     """The object, of the resource's kind where it states none. Changes nothing."""
+    # The server leaves both out of a list's items, and takes no object without them.
     if obj.get("apiVersion") and obj.get("kind"):
         return obj
     return {

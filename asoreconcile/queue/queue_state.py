@@ -114,15 +114,19 @@ class QueueState(Generic[Key]):
     ) -> int:
         was = entry.state
         if was is _READY:
+            # Most often: many events of one key before a worker comes.
             if priority <= entry.priority and not_before <= now:
                 return 0
             ready_at = now
         elif was is _WAITING:
             ready_at = min(ready_at, entry.ready_at)
+            # A hold is a server's answer: no later call may shorten it.
             not_before = max(not_before, entry.not_before)
         ready_at = max(ready_at, not_before)
         if was is not _UNQUEUED:
             entry = self._dequeue(entry)
+        # Its place in line else stays: a key that events keep asking for would never
+        # come to the front.
         if was is _UNQUEUED or priority > entry.priority:
             entry.priority = priority
             entry.order = self._next_order()
@@ -154,6 +158,7 @@ class QueueState(Generic[Key]):
         if entry.taken_at is None:
             self.ready.push_in_place(entry)
             return 1
+        # A worker has it: `finish` queues it, so that nobody else works on it now.
         entry.state = _READY
         self.locked += 1
         self.ready.track_priority(entry.priority)
