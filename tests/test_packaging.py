@@ -206,6 +206,7 @@ def test_the_wheel_holds_the_kinds_and_the_licence(wheel):
     assert (wheel / "asoreconcile" / "controllers" / "kinds" / "index.json").exists()
     assert (wheel / "asoreconcile" / "py.typed").exists()
     assert list(wheel.glob("*.dist-info/licenses/LICENSE"))
+    assert not (wheel / "asoreconcile" / "docs").exists()
     samples = {path.name for path in (wheel / "asoreconcile" / "samples").iterdir()}
     assert samples == {path.name for path in (ROOT / "deploy" / "samples").iterdir()}
 

@@ -1,0 +1,39 @@
+"""The code that the documentation's own pages show."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / "asoreconcile" / "docs"
+_BLOCK = re.compile(
+    r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+def pages():
+    return sorted(HOME.rglob("*.md"))
+
+
+def blocks(page, language):
+    """Of one language: its line on the page, its title or "", and the text."""
+    text = page.read_text()
+    return [
+        (text[: found.start(3)].count("\n"), found[2] or "", found[3])
+        for found in _BLOCK.finditer(text)
+        if found[1] == language
+    ]
+
+
+def written(folder, *, page=None):
+    """Each Python block as a file, on the lines that it has on its page.
+
+    Blocks that have a title keep it as their name: they import one another.
+    """
+    for path in pages() if page is None else [page]:
+        name = path.relative_to(HOME).as_posix().removesuffix(".md")
+        place = folder / re.sub(r"\W", "_", name)
+        place.mkdir()
+        for number, (line, title, text) in enumerate(blocks(path, "python")):
+            file = place / (title or f"test_{place.name}_{number}.py")
+            file.write_text("\n" * line + text)
+    return folder

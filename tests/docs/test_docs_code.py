@@ -1,0 +1,64 @@
+"""Each block of code of the documentation is run, and typed."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+from blocks import HOME, ROOT, blocks, pages, written
+
+SHELL_PAGES = {"tutorial"}  # its commands are in test_docs_tutorial.py
+
+
+@pytest.mark.timeout(300)
+def test_what_the_pages_show_runs(tmp_path):
+    """The tests that they show pass, in processes of their own."""
+    written(tmp_path)
+    count = 0
+    for folder in sorted(tmp_path.iterdir()):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "."],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        shown = list(folder.glob("*.py"))
+        if any("def test_" in one.read_text() for one in shown):
+            assert done.returncode == 0, f"{folder.name}\n{done.stdout}"
+            count += int(re.search(r"(\d+) passed", done.stdout)[1])
+        else:
+            # Nothing to collect; each is imported as it is.
+            assert done.returncode == 5, f"{folder.name}\n{done.stdout}"
+    assert count >= 12
+
+
+@pytest.mark.timeout(300)  # a cold mypy reads the whole dependency tree
+def test_what_the_pages_show_is_typed(tmp_path, monkeypatch):
+    api = pytest.importorskip("mypy.api")
+    monkeypatch.chdir(ROOT)
+    written(tmp_path)
+    titled = [path for path in tmp_path.iterdir() if any(path.glob("controller.py"))]
+    monkeypatch.setenv("MYPYPATH", os.pathsep.join(map(str, titled)))
+    files = [str(path) for path in sorted(tmp_path.rglob("*.py"))]
+    assert len(files) > 12
+    out, err, status = api.run(["--strict", "--follow-imports=silent", *files])
+    assert (status, err) == (0, ""), out
+
+
+def test_pages_with_code_have_a_test_that_runs_it():
+    for page in pages():
+        shown = [text for _, _, text in blocks(page, "python")]
+        if shown and page != HOME / "index.md":
+            assert any("def test_" in text for text in shown), page
+
+
+def test_manifests_that_are_shown_are_yaml():
+    found = [text for page in pages() for _, _, text in blocks(page, "yaml")]
+    assert len(found) >= 2
+    for text in found:
+        for document in yaml.safe_load_all(text):
+            assert {"apiVersion", "kind", "metadata"} <= document.keys()

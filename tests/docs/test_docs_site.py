@@ -1,0 +1,102 @@
+"""How the documentation's site is laid out: pages, links, and the reference."""
+
+import importlib.machinery
+import importlib.util
+import re
+
+import pytest
+import yaml
+from blocks import HOME, ROOT
+
+import asoreconcile
+
+
+@pytest.fixture(scope="module")
+def docs():
+    loader = importlib.machinery.SourceFileLoader("docs", str(ROOT / "hack" / "docs"))
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("docs", loader)
+    )
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def staged(docs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs") / "pages"
+    docs.stage(folder)
+    return folder
+
+
+def named_in(nav):
+    for entry in nav:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for below in entry.values():
+                yield from [below] if isinstance(below, str) else named_in(below)
+
+
+def test_each_page_has_its_place_in_the_menu(staged):
+    _, _, text = (HOME / "mkdocs.yml").read_text().partition("\nnav:\n")
+    nav = yaml.safe_load(text)
+    laid_out = {p.relative_to(staged).as_posix() for p in staged.rglob("*.md")}
+    named = list(named_in(nav))
+    assert laid_out == set(named)
+    assert len(named) == len(laid_out)
+
+
+def test_links_lead_to_pages_that_are_there(staged):
+    count = 0
+    for page in staged.rglob("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page}: {target}"
+                count += 1
+    assert count > 40
+
+
+def test_links_are_those_of_the_site(docs):
+    places = {"a/one.md": "one.md", "b/README.md": "deep/two.md"}
+
+    def text(link):
+        return docs.rewritten(f"see [two]({link})", "a/one.md", places)
+
+    assert text("../b/README.md#part") == "see [two](deep/two.md#part)"
+    assert text("../b") == "see [two](deep/two.md)"
+    assert text("https://example.com/a") == "see [two](https://example.com/a)"
+    assert text("../README.md") == "see two (`README.md`)"
+    with pytest.raises(SystemExit, match=r"a/one.md: there is no nothing.md"):
+        text("nothing.md")
+    code = "```\n[x](nothing.md)\n```\n"
+    assert docs.rewritten(code, "a/one.md", places) == code
+
+
+def test_the_reference_has_each_public_name_once(staged):
+    named = []
+    for page in (staged / "reference").glob("*.md"):
+        named += re.findall(
+            r"^::: asoreconcile\.(\w+)$", page.read_text(), re.MULTILINE
+        )
+    assert sorted(named) == sorted(set(asoreconcile.__all__) - {"__version__"})
+
+
+def test_drawings_are_in_the_page_and_fetch_nothing(staged):
+    text = (staged / "concepts" / "data-flow.md").read_text()
+    assert text.count("<svg ") == 1
+    assert 'aria-label="How an event becomes a call of your code"' in text
+    for drawing in (HOME / "diagrams").glob("*.svg"):
+        found = re.findall(r"https?://\S+", drawing.read_text())
+        assert found == ['http://www.w3.org/2000/svg"'], drawing
+
+
+def test_what_a_page_would_fetch_is_found(docs, tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<script src="https://cdn.example.com/x.js"></script><a href="https://b.c/">b</a>'
+    )
+    (tmp_path / "a.css").write_text("@font-face{src:url(https://f.example.com/f.woff)}")
+    assert docs.fetches(tmp_path) == [
+        "https://cdn.example.com/x.js",
+        "https://f.example.com/f.woff",
+    ]
