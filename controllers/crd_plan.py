@@ -54,16 +54,22 @@ class DesiredCrds:
     authority: str = ""
     rules: bool = True
 
-    def manifest(self, kind: Kind, versions: tuple[str, ...] = ()) -> JsonObject:
+    def manifest(
+        self, kind: Kind, versions: tuple[str, ...] = (), *, complete: bool = False
+    ) -> JsonObject:
         """A kind's CRD as we install it, with the hash of its spec.
 
         versions: the ones to serve; by default the newest, or all where somebody
-        converts.
+        converts. complete: as `crd` has it, to compare and not to install.
         """
         if not versions and self.conversion is not None:
             versions = tuple(kind.versions)
         document = crd(
-            kind, versions=versions, conversion=self.conversion, rules=self.rules
+            kind,
+            versions=versions,
+            conversion=self.conversion,
+            rules=self.rules,
+            complete=complete,
         )
         notes = {SPEC_HASH: _digest(document["spec"])}
         if self.authority and self.conversion is not None:
@@ -114,13 +120,17 @@ def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     lack = missing(document, live)
     if lack:
         return CrdPlan(why=f"it has what ours lacks: {lack}")
-    if not _adds(kind, document, live, wanted):
+    if not _adds(kind, versions, document, live, wanted):
         return CrdPlan()
     return CrdPlan(_onto(live, document))
 
 
 def _adds(
-    kind: Kind, document: JsonObject, live: JsonObject, wanted: DesiredCrds
+    kind: Kind,
+    versions: tuple[str, ...],
+    document: JsonObject,
+    live: JsonObject,
+    wanted: DesiredCrds,
 ) -> bool:
     """Whether ours has something that the one that is there lacks."""
     if SPEC_HASH in annotations(live) and _BUILD.fullmatch(
@@ -128,9 +138,12 @@ def _adds(
     ):
         return not wanted.is_met_by(live, document)  # of our making: by its hash
     moved = wanted.conversion is not None and stored_version(live) != stored_name(kind)
+    # Ours keeps whatever the operator writes. Another's that names each field of it is
+    # no worse: it lacks something only if it lacks one of these fields.
+    needed = wanted.manifest(kind, versions, complete=True)
     return (
         moved
-        or bool(missing(live, document))
+        or bool(missing(live, needed))
         or called(live) != called(document)
         or _distrusts(live, document)
         or not _holds(labels(live), wanted.labels)

@@ -23,6 +23,7 @@ def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
         versions=[*versions, *(f"{v}storage" for v in versions)],
         storage=f"{(released or versions)[-1]}storage",
         conversion=client,
+        complete=True,
     )
     document = described(copy_json(document))
     document["metadata"] |= {

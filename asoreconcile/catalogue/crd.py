@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from asoreconcile.catalogue.conversion import Form, form, stored_name
 from asoreconcile.catalogue.descriptions import described, explained_version
 from asoreconcile.catalogue.kinds import Kind, newest, version_order
+from asoreconcile.catalogue.operator_parts import open_status, open_stored
 from asoreconcile.catalogue.rules import ruled_schema
 from asoreconcile.catalogue.stored import stored_schema
 from asoreconcile.catalogue.webhookclient import CONVERT_PATH, WebhookClient
@@ -25,6 +26,7 @@ def crd(
     storage: str = "",
     conversion: WebhookClient | None = None,
     rules: bool = False,
+    complete: bool = False,
 ) -> JsonObject:
     """A CustomResourceDefinition (apiextensions.k8s.io/v1) serving some versions.
 
@@ -37,6 +39,10 @@ def crd(
     their schemas keep each other's fields.
     rules: with what the schema's keywords cannot say as CEL rules, for API servers that
     evaluate them (Kubernetes 1.25 and newer).
+    complete: with schemas of what the operator alone writes where objects are
+    converted: the stored form, and the statuses of all versions. Without it only the
+    version that `kubectl explain` shows has one of its status (`operator_parts`): it is
+    for a look at another's CRD, whether that keeps all that is to be kept.
     Fields are described for `kubectl explain` (`descriptions`).
     Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
     change the answer in place.
@@ -75,7 +81,11 @@ def crd(
             **({"conversion": _conversion(conversion)} if conversion else {}),
             "versions": [
                 _version(
-                    f, stored=f.name == storage, rules=rules, whole=f.name == explained
+                    f,
+                    stored=f.name == storage,
+                    rules=rules,
+                    whole=f.name == explained,
+                    complete=complete or conversion is None,
                 )
                 for f in served
             ],
@@ -93,12 +103,18 @@ def _conversion(client: WebhookClient) -> JsonObject:
     }
 
 
-def _version(served: Form, *, stored: bool, rules: bool, whole: bool) -> JsonObject:
+def _version(
+    served: Form, *, stored: bool, rules: bool, whole: bool, complete: bool
+) -> JsonObject:
     if served.stored:
         schema = stored_schema(served.version)
+        if not complete:
+            schema = open_stored(schema)
     else:
         schema = ruled_schema(served.version) if rules else served.version.schema
         schema = described(served.version, schema, whole=whole)
+        if not (whole or complete):
+            schema = open_status(schema)
     return {
         "name": served.name,
         "served": True,

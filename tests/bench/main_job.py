@@ -150,7 +150,7 @@ def definition(kind, conversion):
     if conversion is None:
         return crds.manifest(kind)
     forms = [*kind.versions, *(f"{name}storage" for name in kind.versions)]
-    return crd(kind, versions=forms, conversion=conversion)
+    return crd(kind, versions=forms, conversion=conversion, complete=True)
 
 
 def install(client, kinds, conversion=None):

@@ -1,8 +1,12 @@
 """CustomResourceDefinitions."""
 
+import re
+
 import pytest
 
+from asoreconcile.catalogue.conversion import stored_name
 from asoreconcile.catalogue.crd import crd
+from asoreconcile.catalogue.descriptions import explained_version
 from asoreconcile.catalogue.kinds import UnknownVersionError
 from asoreconcile.catalogue.stored import stored_schema
 from asoreconcile.catalogue.webhookclient import WebhookClient
@@ -116,7 +120,7 @@ def test_every_kind_has_a_structural_schema():
 
 
 def test_a_stored_form_has_room_for_what_any_version_says():
-    made = crd(REDIS, conversion=WebhookClient(url="https://h"))
+    made = crd(REDIS, conversion=WebhookClient(url="https://h"), complete=True)
 
     served = {v["name"]: v for v in made["spec"]["versions"]}
     assert [*served] == ["v20241101", "v20241101storage"]
@@ -133,6 +137,52 @@ def test_a_stored_form_has_room_for_what_any_version_says():
     }
     assert stored["properties"]["status"]["properties"]["$propertyBag"] == bag
     assert "originalVersion" not in stored["properties"]["status"]["properties"]
+
+
+def test_parts_that_the_operator_writes_keep_whatever_they_are_given():
+    whole, lean = (
+        {v["name"]: v["schema"]["openAPIV3Schema"]["properties"] for v in served}
+        for served in (
+            crd(
+                REDIS,
+                versions=REDIS.versions,
+                conversion=WebhookClient(url="https://h"),
+                complete=complete,
+            )["spec"]["versions"]
+            for complete in (True, False)
+        )
+    )
+    explained, stored = explained_version(REDIS.versions), stored_name(REDIS)
+    keeps = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+    assert lean.keys() == whole.keys() == {*REDIS.versions, stored}
+    assert lean[stored]["status"] == keeps
+    author = {"originalVersion": {"type": "string"}}
+    assert lean[stored]["spec"] == {**keeps, "properties": author}
+    assert lean[explained] == whole[explained]
+    for name in {*REDIS.versions} - {explained}:
+        named = {"id": whole[name]["status"]["properties"]["id"]}
+        assert lean[name]["status"] == {**keeps, "properties": named}
+        assert lean[name]["spec"] == whole[name]["spec"]
+
+
+def test_rules_name_no_field_that_is_left_out():
+    """An API server refuses a CRD with a rule about a field that its schema lacks."""
+    hook = WebhookClient(url="https://h")
+    for kind in builtin().kinds():
+        made = crd(kind, versions=kind.versions, conversion=hook, rules=True)
+        for version in made["spec"]["versions"]:
+            schema = version["schema"]["openAPIV3Schema"]
+            rules = schema.get("x-kubernetes-validations", [])
+            asked = re.findall(r"elf\.status\.(\w+)", str(rules))
+            assert {*asked} <= {*schema["properties"]["status"].get("properties", ())}
+
+
+def test_without_a_conversion_every_status_has_its_schema():
+    """Nobody fills in then what another version's schema would prune."""
+    for version in crd(REDIS, versions=REDIS.versions)["spec"]["versions"]:
+        status = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+        assert "provisioningState" in status["properties"]
 
 
 def test_the_stored_form_of_every_kind_knows_all_its_newest_version_knows():
