@@ -18,8 +18,9 @@ from asoreconcile.middleware.discovery import load_sets
 from asoreconcile.runtime.application import Application
 from asoreconcile.version import __version__
 
-# A list that syncs go by is no older than a part of their period.
-_LISTS_A_PERIOD = 4
+# Delays are spread over half a period, so that one list may do for all.
+# Its age counts as part of the period that begins then.
+_LIST_PERIODS = 0.5
 
 
 def shared_dependencies(
@@ -67,4 +68,4 @@ def _collection_reads(app: Application, settings: Settings) -> CollectionReads |
     period = settings.sync_period_seconds
     if settings.bulk_reads is BulkReads.OFF or period is None:
         return None
-    return CollectionReads(app.clock, max_age_seconds=period / _LISTS_A_PERIOD)
+    return CollectionReads(app.clock, max_age_seconds=period * _LIST_PERIODS)

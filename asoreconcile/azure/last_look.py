@@ -1,5 +1,7 @@
 """What is kept of the last GET of a resource, to tell that nothing changed. Pure."""
 
+from zlib import crc32
+
 import attrs
 
 from asoreconcile.arm.body_digest import digest_of
@@ -26,7 +28,7 @@ class LastLook:
     @classmethod
     def by_get(cls, body: JsonObject, at: float, arm_id: str) -> "LastLook":
         """arm_id: spreads the GETs of many over the periods."""
-        return cls(at, digest_of(body), sum(arm_id.encode()) % _LISTED_IN_A_ROW)
+        return cls(at, digest_of(body), crc32(arm_id.encode()) % _LISTED_IN_A_ROW)
 
     def is_listable(self, now: float, period_seconds: float) -> bool:
         """Whether the next look may go by a list: it is the period's, and not the one

@@ -24,7 +24,7 @@ def world(tmp_path):
             running.operator,
             sync_mode=SyncMode.COMPARE,
             collection_reads=CollectionReads(
-                running.clock, max_age_seconds=SYNC_SECONDS / 4
+                running.clock, max_age_seconds=SYNC_SECONDS / 2
             ),
         )
         running.settled(resource_group())
