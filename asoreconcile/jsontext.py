@@ -144,23 +144,38 @@ _MARKED = re.compile(b'"' + _MARK.encode() + rb'(\d+)"')
 def shallow_text(value: Any) -> bytes | None:
     """The text of a value that `loads` would leave plain; None for any other.
 
-    As quick as orjson, which checks the depth on its way: it gives up at a depth of
-    its own, so the value is written inside as many lists as make up the difference.
+    Most objects have fewer brackets than LEVELS, and so no such depth. For the others
+    orjson checks it on its way: it gives up at a depth of its own, so the value is
+    written inside as many lists as make up the difference. Objects alike come one
+    after the other: what the last one was says what is tried first.
     """
     nest = _NEST
-    nest.inner[0] = value
     try:
-        return orjson.dumps(nest.outer)[_ROOM:-_ROOM]
+        if nest.has_few_brackets:
+            text = orjson.dumps(value)
+            if _brackets(text) <= LEVELS:
+                # orjson's result keeps three times its size as a growth buffer.
+                return bytes(memoryview(text))
+        nest.inner[0] = value
+        text = orjson.dumps(nest.outer)[_ROOM:-_ROOM]
     except TypeError:
         return None
     finally:
         nest.inner[0] = None
+    nest.has_few_brackets = _brackets(text) <= LEVELS
+    return text
+
+
+def _brackets(text: bytes) -> int:
+    """How many open, those in strings too. `count` would look at each byte."""
+    return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
 
 
 class _Nest(threading.local):
     """Lists within lists, and a place inside; one a thread, made once."""
 
     def __init__(self) -> None:
+        self.has_few_brackets = True
         self.inner: list[Any] = [None]
         self.outer = self.inner
         for _ in range(_ROOM - 1):

@@ -1,5 +1,6 @@
 """JSON of any depth: plain at the top, sealed below, and whole again when written."""
 
+import itertools
 import json
 import threading
 
@@ -66,6 +67,17 @@ def test_a_value_has_shallow_text_exactly_where_it_stays_plain(levels):
     shallow = jsontext.shallow_text(value)
     assert (shallow is not None) == (levels <= LEVELS)
     assert shallow in (None, nested(levels))
+
+
+def test_what_is_shallow_does_not_hang_on_what_came_before():
+    """How it is found out does: by a count of brackets, or by orjson's own limit."""
+    wide = {str(n): [{}] for n in range(LEVELS)}
+    few = {"a": "{[" * (LEVELS // 2 - 1)}
+    known = [(wide, True), (few, True), (jsontext.loads_plain(nested(101)), False)]
+    for first, second in itertools.product(known, repeat=2):
+        for value, is_shallow in (first, second):
+            text = orjson.dumps(value) if is_shallow else None
+            assert jsontext.shallow_text(value) == text
 
 
 @pytest.mark.parametrize("levels", AROUND_EVERY_LIMIT)
