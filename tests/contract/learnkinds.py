@@ -57,6 +57,16 @@ _NUMBERS = re.compile(
     r"must be (between \d+ and \d+, inclusive|in the range \d+-\d+|"
     r"(greater|less) than (or equal to )?(\d+|zero))$"
 )
+AS_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+SHOWN = (
+    *("Pod", "Service", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "Node"),
+    *("StatefulSet", "DaemonSet", "Job", "CronJob", "Ingress", "NetworkPolicy"),
+    "PodDisruptionBudget",
+)
+_NODES_WIDE = (
+    *("Internal-IP", "External-IP", "OS-Image", "Kernel-Version"),
+    "Container-Runtime",
+)
 _WRONG = "?wrong?"
 _LOW = -1
 
@@ -180,6 +190,10 @@ class Learner:
         answer = self._send(obj).expect(201).json
         name = f"{obj['kind']} {obj['metadata']['name']}"
         self.answers[name] = filled_in(obj, answer)
+        if obj["kind"] in SHOWN:
+            path = self._path(obj)
+            table = self.server.call("POST", path, obj, headers=AS_TABLE).expect(201)
+            self.answers[f"{name} shown"] = shown(table.json)
         kind = self.kinds[f"{obj['apiVersion']}/{obj['kind']}"]
         meta = answer["metadata"]
         kind["generation"] = "generation" in meta
@@ -345,12 +359,22 @@ def filled_in(sent, got, at=""):
     return [] if sent == got else [f"~ {at} {_alike(got)}"]
 
 
+def shown(table):
+    """The columns of a Table and the cells of its one row, but for a Node's wide ones."""
+    (row,) = table["rows"]
+    return [
+        f"{column['name']} ({column['type']}, {column['priority']}) {_alike(cell)}"
+        for column, cell in zip(table["columnDefinitions"], row["cells"], strict=True)
+        if column["name"] != "Age" and column["name"] not in _NODES_WIDE
+    ]
+
+
 def _alike(value):
     text = json.dumps(value, sort_keys=True)
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "TIME", text)
     text = re.sub(r"10\.\d+\.\d+\.\d+", "ADDRESS", text) if "/" not in text else text
-    return re.sub(r"^3\d{4}$", "PORT", text)
+    return re.sub(r"(?<=^)3\d{4}$|(?<=:)3\d{4}(?=/)", "PORT", text)
 
 
 def _zero(inner):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from contractclient import STRATEGIC
-from learnkinds import filled_in, samples
+from learnkinds import AS_TABLE, filled_in, samples, shown
 
 from asoreconcile.testing.kube.kinds import workloads
 
@@ -440,3 +440,11 @@ def test_a_wrong_type_cannot_be_read(server, namespace):
     answer = server.post(path_of(obj, namespace), obj)
     answer.refused(400, "BadRequest")
     assert "cannot unmarshal string into Go struct field" in answer.json["message"]
+
+
+@pytest.mark.parametrize("name", [n for n in EVERY if f"{n} shown" in RECORDED])
+def test_kubectl_shows_what_a_person_wants_to_know(server, namespace, name):
+    obj = EVERY[name]
+    path = path_of(obj, namespace)
+    answer = server.call("POST", path, obj, headers=AS_TABLE, dryRun="All").expect(201)
+    assert shown(answer.json) == RECORDED[f"{name} shown"]

@@ -101,6 +101,17 @@ def selects(selector: JsonObject, labels: Mapping[str, str]) -> bool:
     return True
 
 
+def selector_text(selector: JsonObject) -> str:
+    """A LabelSelector as lists take it; "" for one that chooses all."""
+    parts = [f"{n}={v}" for n, v in (selector.get("matchLabels") or {}).items()]
+    forms = {"Exists": "{key}", "DoesNotExist": "!{key}"}
+    forms |= {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
+    for one in selector.get("matchExpressions") or ():
+        values = ",".join(sorted(one.get("values") or ()))
+        parts.append(forms[str(one["operator"])].format(key=one["key"], values=values))
+    return ",".join(sorted(parts, key=lambda part: part.removeprefix("!")))
+
+
 def _pod_places(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     paths = {"Pod": "spec", "CronJob": "spec.jobTemplate.spec.template.spec"}
     at = paths.get(str(obj.get("kind")), "spec.template.spec")

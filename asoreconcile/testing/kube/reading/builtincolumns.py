@@ -1,54 +1,23 @@
 """The columns that kubectl shows of built-in kinds. Pure."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
-
-import attrs
 
 from asoreconcile.objects import JsonObject, dig, metadata
+from asoreconcile.testing.kube.reading import workloadcolumns
 from asoreconcile.testing.kube.reading.ages import age
-
-_Show = Callable[[JsonObject, datetime], Any]
-
-
-@attrs.frozen
-class Column:
-    """show: the cell of an object at a time. is_wide: shown by `-o wide` alone."""
-
-    name: str
-    show: _Show
-    type: str = "string"
-    is_wide: bool = False
-    format: str = ""
-
-    def definition(self) -> JsonObject:
-        """The column as a Table's `columnDefinitions` has it; wide ones have priority
-        1.
-        """
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": "",
-            "priority": int(self.is_wide),
-        }
+from asoreconcile.testing.kube.reading.columns import AGE, Column, Show
 
 
 def columns_of(kind: str) -> tuple[Column, ...]:
     """A kind's columns, the name apart."""
-    return _COLUMNS.get(kind, (_AGE,))
+    return _COLUMNS.get(kind) or workloadcolumns.COLUMNS.get(kind, (AGE,))
 
 
-def _age_of(path: str) -> _Show:
-    return lambda obj, now: age(dig(obj, path), now)
-
-
-def _at(path: str) -> _Show:
+def _at(path: str) -> Show:
     return lambda obj, _: dig(obj, path) or ""
 
 
-def _size(*fields: str) -> _Show:
+def _size(*fields: str) -> Show:
     return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
 
 
@@ -87,7 +56,7 @@ def _role(obj: JsonObject, _: datetime) -> str:
     return f"{dig(obj, 'roleRef.kind')}/{dig(obj, 'roleRef.name')}"
 
 
-def _subjects(kind: str) -> _Show:
+def _subjects(kind: str) -> Show:
     def shown(obj: JsonObject, _: datetime) -> str:
         chosen = [s for s in obj.get("subjects") or () if s.get("kind") == kind]
         if kind == "ServiceAccount":
@@ -97,21 +66,20 @@ def _subjects(kind: str) -> _Show:
     return shown
 
 
-_AGE = Column("Age", _age_of("metadata.creationTimestamp"))
 _CREATED = Column("Created At", _at("metadata.creationTimestamp"), "date")
 _BINDING = (
     Column("Role", _role),
-    _AGE,
+    AGE,
     Column("Users", _subjects("User"), is_wide=True),
     Column("Groups", _subjects("Group"), is_wide=True),
     Column("ServiceAccounts", _subjects("ServiceAccount"), is_wide=True),
 )
-_WEBHOOKS = (Column("Webhooks", _size("webhooks"), "integer"), _AGE)
+_WEBHOOKS = (Column("Webhooks", _size("webhooks"), "integer"), AGE)
 _COLUMNS: dict[str, tuple[Column, ...]] = {
-    "ConfigMap": (Column("Data", _size("data", "binaryData")), _AGE),
-    "Secret": (Column("Type", _at("type")), Column("Data", _size("data")), _AGE),
-    "Namespace": (Column("Status", _at("status.phase")), _AGE),
-    "Lease": (Column("Holder", _at("spec.holderIdentity")), _AGE),
+    "ConfigMap": (Column("Data", _size("data", "binaryData")), AGE),
+    "Secret": (Column("Type", _at("type")), Column("Data", _size("data")), AGE),
+    "Namespace": (Column("Status", _at("status.phase")), AGE),
+    "Lease": (Column("Holder", _at("spec.holderIdentity")), AGE),
     "Role": (_CREATED,),
     "ClusterRole": (_CREATED,),
     "CustomResourceDefinition": (_CREATED,),
@@ -122,12 +90,12 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
     "ValidatingAdmissionPolicy": (
         Column("Validations", _validations, "integer"),
         Column("ParamKind", _at("spec.paramKind.kind")),
-        _AGE,
+        AGE,
     ),
     "ValidatingAdmissionPolicyBinding": (
         Column("PolicyName", _at("spec.policyName")),
         Column("ParamRef", _at("spec.paramRef.name")),
-        _AGE,
+        AGE,
     ),
     "Event": (
         Column("Last Seen", _last_seen),

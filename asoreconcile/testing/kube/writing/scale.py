@@ -7,6 +7,7 @@ from typing import Any
 
 from asoreconcile.objects import JsonObject, copy_json, dig, metadata
 from asoreconcile.testing.kube.kinds.resources import RestResource
+from asoreconcile.testing.kube.kinds.workloadrules import selector_text
 from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
 
 _KIND, _API_VERSION = "Scale", "autoscaling/v1"
@@ -21,7 +22,7 @@ def read(resource: RestResource, obj: JsonObject) -> JsonObject:
     status: JsonObject = {"replicas": _at(obj, paths.get("statusReplicasPath")) or 0}
     if selector := _at(obj, paths.get("labelSelectorPath")):
         is_text = isinstance(selector, str)
-        status["selector"] = selector if is_text else _as_text(selector)
+        status["selector"] = selector if is_text else selector_text(selector)
     return {
         "kind": _KIND,
         "apiVersion": _API_VERSION,
@@ -53,18 +54,6 @@ def written(resource: RestResource, obj: JsonObject, scale: JsonObject) -> JsonO
     if version := metadata(scale).get("resourceVersion"):
         metadata(result)["resourceVersion"] = version
     return result
-
-
-def _as_text(selector: JsonObject) -> str:
-    """A LabelSelector as lists take it."""
-    parts = [f"{n}={v}" for n, v in (selector.get("matchLabels") or {}).items()]
-    words = {"Exists": "{key}", "DoesNotExist": "!{key}"}
-    words |= {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
-    for one in selector.get("matchExpressions") or ():
-        values = ",".join(sorted(one.get("values") or ()))
-        form = words[str(one["operator"])]
-        parts.append(form.format(key=one["key"], values=values))
-    return ",".join(sorted(parts, key=lambda part: part.removeprefix("!")))
 
 
 def _at(obj: JsonObject, path: Any) -> Any:
