@@ -3,6 +3,7 @@
 from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.azure.default_delete import delete_resource
 from asoreconcile.azure.reconcile_scope import ConnectionResolver, SharedDependencies
+from asoreconcile.azure.sync_metrics import SyncMetrics
 from asoreconcile.azure.sync_mode import BulkReads
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.catalogue.kinds import Catalogue
@@ -56,6 +57,9 @@ def shared_dependencies(
         namespace=settings.pod_namespace,
         default_policy=settings.default_policy,
         sync_mode=settings.sync_mode,
+        undeclared=settings.undeclared,
+        force_put_seconds=settings.force_put_seconds,
+        count_sync=SyncMetrics(app.registry).count,
         is_credential=NamedCredentials(kinds),
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,

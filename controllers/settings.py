@@ -20,7 +20,7 @@ from asoreconcile.arm.credentials_secret import (
     application_id,
 )
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import BulkReads, SyncMode
+from asoreconcile.azure.sync_mode import BulkReads, SyncMode, Undeclared
 from asoreconcile.controllers.environment import (
     Environment,
     flag,
@@ -46,7 +46,9 @@ KNOWN = frozenset(
         "ASORECONCILE_BULK_READS",
         "ASORECONCILE_EXTENSIONS",
         "ASORECONCILE_GRAPH_ENDPOINT",
+        "ASORECONCILE_FORCE_PUT_PERIOD",
         "ASORECONCILE_SYNC_MODE",
+        "ASORECONCILE_UNDECLARED",
         "AUTH_MODE",
         "AZURE_ADDITIONAL_TENANTS",
         "AZURE_CLIENT_CERTIFICATE",
@@ -116,6 +118,8 @@ class Settings:
     credential: the global one; None leaves objects to narrower scopes.
     credentials: the rules for those in Secrets.
     sync_period_seconds: how often an object in order is looked at again; None is never.
+    force_put_seconds: how often one of which Azure does not show all is put whatever
+    it shows; None is never.
     pod_namespace: the operator's own namespace, its mark on objects.
     rate_limit: None does not limit.
     target_namespaces: the only ones to look at; None is every one.
@@ -137,7 +141,9 @@ class Settings:
     max_concurrent_reconciles: int = _DEFAULT_WORKERS
     default_policy: Policy = Policy.MANAGE
     rate_limit: RateLimit | None = None
-    sync_mode: SyncMode = SyncMode.PUT
+    sync_mode: SyncMode = SyncMode.COMPARE
+    undeclared: Undeclared = Undeclared.PUT
+    force_put_seconds: float | None = None
     bulk_reads: BulkReads = BulkReads.LIST
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
@@ -176,9 +182,15 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "DEFAULT_RECONCILE_POLICY", _policy, Policy.MANAGE
         ),
         rate_limit=_rate_limit(reader),
-        sync_mode=reader.parsed("ASORECONCILE_SYNC_MODE", _sync_mode, SyncMode.PUT),
+        sync_mode=reader.parsed("ASORECONCILE_SYNC_MODE", _sync_mode, SyncMode.COMPARE),
         bulk_reads=reader.parsed(
             "ASORECONCILE_BULK_READS", _bulk_reads, BulkReads.LIST
+        ),
+        undeclared=reader.parsed(
+            "ASORECONCILE_UNDECLARED", _undeclared, Undeclared.PUT
+        ),
+        force_put_seconds=reader.parsed(
+            "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
         ),
         user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
@@ -249,6 +261,14 @@ def _sync_period(text: str) -> float | None:
     if seconds <= 0:
         raise ValueError(f"{text!r} is not positive: to switch it off write never")
     return seconds
+
+
+def _undeclared(text: str) -> Undeclared:
+    try:
+        return Undeclared(text.lower())
+    except ValueError:
+        names = ", ".join(one.value for one in Undeclared)
+        raise ValueError(f"{text!r} is not one of {names}") from None
 
 
 def _policy(text: str) -> Policy:

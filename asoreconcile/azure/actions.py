@@ -39,6 +39,8 @@ from asoreconcile.azure.drift_reads import (
     facts_of_sync,
     learned,
     note_of_put,
+    resumed_period,
+    seconds_until_next_sync,
 )
 from asoreconcile.azure.duplicate_reads import holder, require_sole
 from asoreconcile.azure.effects import apply
@@ -84,6 +86,7 @@ class Actions:
         self._scope = scope
         self._stack = stack
         self._reading: ParentRead | None = None
+        self._sent: JsonObject | None = None  # the body that was PUT
 
     def do(self, action: Action) -> Decision:
         """Do one action; what is decided then. Raises as `execute`."""
@@ -157,6 +160,8 @@ class Actions:
         references = owner_references(obj)
         if decided := claim.restored_owner(labels(obj), references, owner):
             return decided
+        if accepted is None and (resumed := resumed_period(scope, owner)):
+            return resumed
         if decided := run_prechecks(scope, owner):
             return decided
         identity = identify(scope, owner)
@@ -238,6 +243,7 @@ class Actions:
             scope.memory.last_look = None
             scope.listed_at = None
             stack.callback(self._wrote)
+            self._sent = put.body
             return scope.connection.client.put(
                 put.arm_id, scope.version.api_version, put.body, headers=headers
             )
@@ -341,7 +347,7 @@ class Actions:
             result,
             follows=follows,
             stored=annotations(scope.obj),
-            learned=learned(scope) if usable and follows is not Follows.NOTHING else (),
+            learned=learned(scope, follows, self._sent) if usable else (),
         )
 
     def _export(self, follows: Follows) -> Decision:
@@ -359,6 +365,7 @@ class Actions:
             stored=annotations(scope.obj),
             generation=generation(scope.obj),
             inputs_changed=was_running and inputs_changed(scope),
+            resync_seconds=seconds_until_next_sync(scope, was_synced=True),
         )
         return success.after_export(facts)
 

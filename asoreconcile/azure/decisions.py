@@ -32,6 +32,17 @@ IN_PROGRESS_PRIORITY = 1
 # Before a lost operation is begun again: Azure may lose the next one too.
 LOST_SECONDS = 5.0
 
+SyncCause = Literal[
+    "unchanged",  # nothing differs
+    "resumed",  # nothing was read: another process has looked within the period
+    "moving",  # the resource is in transition
+    "changed",  # a Secret, ConfigMap or reference is another than at the last PUT
+    "gone",  # Azure does not have the resource
+    "drift",  # a declared value differs
+    "undeclared",  # a value was changed that nobody declared
+    "confirm",  # Azure accepted a value and has another
+    "forced",  # the last PUT is too long ago
+]
 AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
 
@@ -131,6 +142,14 @@ class Log:
     arm_id: str = ""
 
 
+@attrs.frozen
+class CountSync:
+    """A sync that was decided, for the metrics. is_put: whether it PUTs."""
+
+    cause: SyncCause
+    is_put: bool = False
+
+
 class Keep(Enum):
     """No change."""
 
@@ -167,6 +186,7 @@ Effect = (
     | EmitEvent
     | EmitUnreadableEvent
     | Log
+    | CountSync
     | UpdateMemory
 )
 
@@ -293,7 +313,12 @@ Action = (
 
 @attrs.frozen
 class Succeeded:
-    """The object is as wanted: Ready becomes True, the next look is the resync."""
+    """The object is as wanted: Ready becomes True, the next look is the resync.
+
+    resync_seconds: until that, None for never; without it the period decides.
+    """
+
+    resync_seconds: float | Keep | None = Keep.KEEP
 
 
 @attrs.frozen

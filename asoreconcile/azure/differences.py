@@ -5,6 +5,7 @@ lists and free maps, where an addition changes the meaning. Children that other 
 manage are compared and may have company.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
@@ -34,6 +35,7 @@ _IDENTITIES = (
     *("service", "category", "type", "port", "destinationPort", "locationName"),
     "location",
 )
+_ELEMENT = re.compile(r"\[[^\]]*\]")
 # Longer lists without an identity are paired by position: comparing all with all would
 # take its square.
 _MAX_PAIRS = 2500
@@ -50,30 +52,62 @@ class Difference:
 
 
 def differences(
-    want: JsonObject, have: JsonObject, *, children: frozenset[str] = frozenset()
+    want: JsonObject,
+    have: JsonObject,
+    *,
+    children: frozenset[str] = frozenset(),
+    free_maps: frozenset[str] = frozenset(),
 ) -> list[Difference]:
     """What a PUT of `want` might mend. Changes neither.
 
     children: names in `properties` of collections whose elements are resources of their
-    own, in lower case.
+    own, in lower case. free_maps: paths of maps of which an entry without a value says
+    something, as in `catalogue.body_shape`.
     """
     inside = {name: value for name, value in want.items() if name not in _ENVELOPE}
-    walk = _Walk(frozenset(f"properties/{name}" for name in children))
+    collections = frozenset(f"properties/{name}" for name in children)
+    walk = _Walk(collections, free_maps)
     return list(walk.objects("", inside, have))
 
 
 @attrs.frozen
 class _Walk:
-    """children: paths of lists that other objects add to. roughly: pair by position."""
+    """children: paths of lists that other objects add to. free_maps: see `differences`.
+    roughly: pair by position.
+    """
 
     children: frozenset[str]
+    free_maps: frozenset[str] = frozenset()
     roughly: bool = False
+
+    def is_free(self, path: str) -> bool:
+        """Whether the names in the map at a path are its author's."""
+        return path.rpartition("/")[2].casefold() in _FREE_MAPS or (
+            bool(self.free_maps) and _ELEMENT.sub("", path).casefold() in self.free_maps
+        )
+
+    def absent(self, path: str, value: Any) -> Iterator[Difference]:
+        """A wanted value that Azure does not show; each of its leaves is judged. Of a
+        free map that is gone as a whole each entry is, even one without a value.
+        """
+        if value == HIDDEN or value is None:
+            return
+        if isinstance(value, dict) and value:
+            is_free = self.is_free(path)
+            for name, inner in value.items():
+                if is_free and inner is not None and is_empty(inner):
+                    yield Difference(f"{path}/{name}", "absent", want=inner)
+                else:
+                    yield from self.absent(f"{path}/{name}", inner)
+        elif not is_empty(value):
+            yield Difference(path, "absent", want=value)
 
     def objects(
         self, path: str, want: JsonObject, have: JsonObject
     ) -> Iterator[Difference]:
         spelled = {name.casefold(): name for name in have}
-        is_free = path.rpartition("/")[2].casefold() in _FREE_MAPS
+        is_closed = path.rpartition("/")[2].casefold() in _FREE_MAPS
+        is_free = is_closed or self.is_free(path)
         seen = set()
         for name, value in want.items():
             at = f"{path}/{name}" if path else name
@@ -84,10 +118,15 @@ class _Walk:
             # In a free map an empty value says something: a tag without one is still a
             # tag.
             if found is None:
-                yield from _absent(at, value, is_free=is_free and theirs is None)
+                if is_free and theirs is None and value is not None and is_empty(value):
+                    yield Difference(at, "absent", want=value)
+                else:
+                    yield from self.absent(at, value)
             else:
                 yield from self.values(at, value, found)
-        if is_free:
+        # Into other free maps Azure writes entries of its own, which the snapshot
+        # watches.
+        if is_closed:
             for name in have.keys() - seen:
                 yield Difference(f"{path}/{name}", "map-extra", have=have[name])
 
@@ -180,17 +219,6 @@ _Paired = tuple[
     list[tuple[str, JsonObject]],
     list[tuple[str, JsonObject]],
 ]
-
-
-def _absent(path: str, value: Any, *, is_free: bool) -> Iterator[Difference]:
-    """A wanted value that Azure does not show; each of its leaves is judged."""
-    if value == HIDDEN or value is None or (is_empty(value) and not is_free):
-        return
-    if isinstance(value, dict) and value:
-        for name, inner in value.items():
-            yield from _absent(f"{path}/{name}", inner, is_free=False)
-    else:
-        yield Difference(path, "absent", want=value)
 
 
 def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:

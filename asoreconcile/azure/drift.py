@@ -1,16 +1,17 @@
 """Whether a resource that is in order needs a PUT at its sync (D11). Pure.
 
-ASO puts every resource at every sync, and so do we by default (`SyncMode`).
-Told so, the sync reads: what Azure has is compared with what would be put, and a PUT
-goes out only for differences that no PUT has failed to mend before.
+ASO puts every resource at every sync. By default we read: what Azure has is compared
+with what would be put and with a snapshot of what it had, and a PUT goes out only for
+differences that no PUT has failed to mend before (`SyncMode`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.decisions import (
+    CountSync,
     Decision,
     Effect,
     EmitEvent,
@@ -23,16 +24,32 @@ from asoreconcile.azure.decisions import (
     UpdateMemory,
 )
 from asoreconcile.azure.differences import Difference
-from asoreconcile.azure.drift_baseline import OBSERVED, DriftBaseline, marks
+from asoreconcile.azure.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    confirmed,
+    extras,
+    mark_of,
+    marks,
+    unconfirmed,
+)
 from asoreconcile.azure.repair_attempts import RepairAttempts
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.snapshot import is_comparable
+from asoreconcile.azure.sync_mode import SyncMode, Undeclared
 from asoreconcile.objects import JsonObject, dig
 
 PERSISTENT = "PersistentDrift"
 # More would be a fight: a PUT with each sync, and each time somebody undoes it.
 _MOST_REPAIRS = 3
 _SHOWN_PATHS = 10
-_AT_REST = frozenset({"succeeded", "failed", "canceled", "cancelled"})
+# A snapshot that is like no other, of a resource that never was as declared.
+_UNSETTLED = "-"
+# Stands in the repair attempts for all that nobody declared.
+_UNDECLARED = "undeclared"
+# A provider's words for an operation that runs; any other, such as Ready or Enabled, is
+# one that a resource may rest in.
+_MOVING = frozenset({"accepted", "inprogress", "pending", "queued", "notstarted"})
+_RESTING = frozenset({"running"})
 
 
 @attrs.frozen
@@ -41,7 +58,9 @@ class SyncFacts:
 
     mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: what is kept of
     the last one. have: the resource; None where it is not there, or another PUT was the
-    last. found: how it differs. repair_attempts: what was put for before.
+    last. found: how it differs. rest: its snapshot. spec: the fingerprint of what the
+    PUT is made of. is_forced: a PUT is due whatever is found.
+    repair_attempts: what was put for before.
     """
 
     mode: SyncMode
@@ -50,6 +69,10 @@ class SyncFacts:
     have: JsonObject | None = attrs.field(repr=False)
     found: Sequence[Difference]
     repair_attempts: RepairAttempts
+    rest: str = ""
+    spec: str = ""
+    is_forced: bool = False
+    undeclared: Undeclared = Undeclared.PUT
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -60,69 +83,158 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
     observed, have = facts.observed, facts.have
     # Another body than the one put last: an edit, which needs no comparison.
     if observed is not None and observed.put != facts.put:
-        return Decision((UpdateMemory(repair_attempts=RepairAttempts()),), put)
+        forgotten = UpdateMemory(repair_attempts=RepairAttempts())
+        return Decision((forgotten, CountSync("changed", is_put=True)), put)
     if have is None:
-        return Decision((), put)
+        return Decision((CountSync("gone", is_put=True),), put)
     read = Read(Follows.PUT, have)
-    state = dig(have, "properties.provisioningState")
-    if state and str(state).lower() not in _AT_REST:
+    if is_moving(have):
         # In transition: nothing can be said, the next sync looks again.
-        return Decision((), read)
-    known = frozenset() if observed is None else observed.known
-    unknown = [one for one in facts.found if not marks([one]) <= known]
-    if observed is None and all(one.kind == "absent" for one in unknown):
-        # A value that is never shown: ours went there with the PUT that made us Ready.
-        known, unknown = marks(unknown), []
-    if unknown and facts.mode is SyncMode.COMPARE:
-        return _repair(facts, unknown, put)
-    if unknown:
-        text = f"Azure differs {_at(unknown)}; left as it is"
-        return Decision((EmitEvent("Warning", "Drift", text),), read)
-    note = SetMetadata({OBSERVED: DriftBaseline(facts.put, known).dumps()})
-    return Decision((UpdateMemory(repair_attempts=RepairAttempts()), note), read)
+        return Decision((CountSync("moving"),), read)
+    if facts.is_forced and facts.mode is SyncMode.COMPARE:
+        return Decision((CountSync("forced", is_put=True),), put)
+    before = observed or DriftBaseline(facts.put)
+    known = before.known
+    if not before.rest:
+        # Values that are never shown: ours went there with the PUT that made us Ready.
+        # Once it was looked at, one that is not shown any more has gone.
+        known |= marks(one for one in facts.found if one.kind == "absent")
+    open_ = [one for one in facts.found if mark_of(one) not in known]
+    # What Azure had added, and has no more: only that it was there is known.
+    vanished = extras(confirmed(known)) - marks(facts.found)
+    learnt = attrs.evolve(before, known=known, spec=facts.spec)
+    if open_ or vanished:
+        if facts.mode is SyncMode.COMPARE:
+            return _repair(facts, learnt, open_, vanished, put)
+        return Decision(_report(facts, learnt, open_, vanished), read)
+    if is_comparable(before.rest, facts.rest) and before.rest != facts.rest:
+        return _undeclared(facts, learnt, put, read)
+    return Decision((*_in_order(facts, learnt), CountSync("unchanged")), read)
 
 
-def _repair(facts: SyncFacts, unknown: Sequence[Difference], put: Put) -> Decision:
-    attempts = facts.repair_attempts.started(marks(unknown))
+def is_moving(have: JsonObject) -> bool:
+    """Whether a resource is in transition, so that nothing can be said of it."""
+    state = str(dig(have, "properties.provisioningState") or "").lower()
+    return state in _MOVING or (state.endswith("ing") and state not in _RESTING)
+
+
+def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
+    # What the PUT left has settled by itself, if it is gone; else it is in `found`.
+    note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
+    return (
+        UpdateMemory(repair_attempts=RepairAttempts()),
+        SetMetadata({OBSERVED: note.dumps()}),
+    )
+
+
+def _repair(
+    facts: SyncFacts,
+    learnt: DriftBaseline,
+    open_: Sequence[Difference],
+    vanished: frozenset[str],
+    put: Put,
+) -> Decision:
+    attempts = facts.repair_attempts.started(marks(open_) | vanished)
     counted = UpdateMemory(repair_attempts=attempts)
+    where = _at(open_)
     if attempts.max_attempts() > _MOST_REPAIRS:
         error = ConditionError(
-            f"somebody changes the resource back after each sync {_at(unknown)}: it is "
+            f"somebody changes the resource back after each sync {where}: it is "
             "left as it is until the spec says the same, or the other one stops",
             reason=PERSISTENT,
             retry=RetryClass.VERY_SLOW,
         )
-        return Decision((counted,), Fail(error))
-    where = _at(unknown)
+        return Decision((counted, CountSync("drift")), Fail(error))
+    if not vanished and all(learnt.is_unconfirmed(mark_of(one)) for one in open_):
+        log = Log("info", "Putting again what Azure has accepted and not kept", where)
+        return Decision((counted, log, CountSync("confirm", is_put=True)), put)
     log = Log("warning", "Azure differs from the spec; putting again", where)
     event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
-    return Decision((counted, log, event), put)
+    return Decision((counted, log, event, CountSync("drift", is_put=True)), put)
 
 
-def after_repair(
+def _report(
+    facts: SyncFacts,
+    learnt: DriftBaseline,
+    open_: Sequence[Difference],
+    vanished: frozenset[str],
+) -> tuple[Effect, ...]:
+    left = [one for one in open_ if learnt.is_unconfirmed(mark_of(one))]
+    others = [one for one in open_ if one not in left]
+    known = confirmed(learnt.known) | marks(left)
+    # No snapshot is taken of what differs.
+    rest = learnt.rest or (_UNSETTLED if others else facts.rest)
+    note = attrs.evolve(learnt, known=known, rest=rest)
+    effects: list[Effect] = [SetMetadata({OBSERVED: note.dumps()})]
+    if left:
+        effects.append(_not_honoured(left))
+    if others or vanished:
+        text = f"Azure differs {_at(others)}; left as it is"
+        effects += [EmitEvent("Warning", "Drift", text), CountSync("drift")]
+    return tuple(effects)
+
+
+def _undeclared(
+    facts: SyncFacts, learnt: DriftBaseline, put: Put, read: Read
+) -> Decision:
+    """A value changed that nobody declared, or one that Azure keeps otherwise."""
+    noted = _in_order(facts, learnt)[1:]
+    if facts.undeclared is Undeclared.IGNORE:
+        return Decision((*noted, CountSync("unchanged")), read)
+    text = "a value that the spec does not declare was changed in Azure; see the status"
+    attempts = facts.repair_attempts.started(frozenset({_UNDECLARED}))
+    if attempts.max_attempts() > _MOST_REPAIRS:
+        # It changes by itself: neither a PUT nor one more event says anything new.
+        log = Log("info", "Undeclared values change with each sync")
+        counted = UpdateMemory(repair_attempts=attempts)
+        return Decision((counted, *noted, log, CountSync("undeclared")), read)
+    counted = UpdateMemory(repair_attempts=attempts)
+    is_put = facts.undeclared is Undeclared.PUT and facts.mode is SyncMode.COMPARE
+    said = f"{text}; it is put again" if is_put else f"{text}; left as it is"
+    event = EmitEvent("Warning", "UndeclaredChange", said)
+    if is_put:
+        return Decision((counted, event, CountSync("undeclared", is_put=True)), put)
+    return Decision((counted, *noted, event, CountSync("undeclared")), read)
+
+
+def after_own_put(
     repair_attempts: RepairAttempts,
     observed: DriftBaseline,
-    found: Iterable[Difference],
+    found: Sequence[Difference],
+    rest: str,
 ) -> tuple[Effect, ...]:
-    """After a PUT that was to mend differences: remember those that it left.
+    """After a PUT of ours: remember what it left, and what Azure has now.
 
-    They are not put for again, until the spec changes or they do. found: how the
-    resource differs now.
+    A value that is not shown is known at once. One that Azure has otherwise is known
+    once a PUT was sent for it alone: some PUTs are accepted and not applied at first.
+    found: how the resource differs now. rest: its snapshot.
     """
-    left = [one for one in found if marks([one]) <= repair_attempts.pending]
-    finished = UpdateMemory(repair_attempts=repair_attempts.finished(marks(left)))
-    if not left:
-        return (finished,)
-    known = DriftBaseline(observed.put, observed.known | marks(left))
+    pending = repair_attempts.pending
+    left = [one for one in found if mark_of(one) in pending]
+    kept = confirmed(observed.known) - (pending - marks(found))
+    silent = marks(one for one in found if one.kind == "absent")
+    known = kept | marks(left) | silent
+    open_ = marks(found) - known
+    note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
+    told = (_not_honoured(left),) if left else ()
+    return (
+        UpdateMemory(repair_attempts=repair_attempts.finished(marks(left))),
+        SetMetadata({OBSERVED: note.dumps()}),
+        *told,
+    )
+
+
+def _not_honoured(left: Sequence[Difference]) -> EmitEvent:
     text = (
         f"Azure accepts the spec and keeps other values {_at(left)}: they are not put "
         "again"
     )
-    event = EmitEvent("Warning", "ValueNotHonoured", text)
-    return finished, SetMetadata({OBSERVED: known.dumps()}), event
+    return EmitEvent("Warning", "ValueNotHonoured", text)
 
 
-def _at(found: Iterable[Difference]) -> str:
+def _at(found: Sequence[Difference]) -> str:
+    if not found:
+        return "in a list or map that Azure had added to"
     paths = [one.path for one in found]
     more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
     return f"at {', '.join(paths[:_SHOWN_PATHS])}{more}"

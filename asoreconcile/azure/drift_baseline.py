@@ -1,13 +1,16 @@
 """What is known of a resource beside its spec, kept in an annotation.
 
-`{"known":["..."],"put":"..."}`: the fingerprint of the PUT that it belongs to, and the
-differences that this PUT could not mend: values that Azure overrules, or never shows.
+A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT that it
+belongs to (`put`), what that was made of (`spec`), when it was sent (`at`), differences
+that it could not mend: values that Azure overrules, or never shows (`known`), and a
+snapshot of what Azure had when it had settled (`rest`).
 Hashes only, and no secret goes into any.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
@@ -17,38 +20,83 @@ from asoreconcile.azure.differences import Difference
 from asoreconcile.objects import JsonObject
 
 OBSERVED = OWN_PREFIX + "observed"
+# One without a version is of the first: `put` and `known`, which mean what they did.
+_VERSION = 2
 # Cut, as the annotation is stored and watched with every object; two that collide would
 # cost one PUT too few, until the spec or Azure changes again.
 _PUT_DIGITS = 32
 _DIFFERENCE_DIGITS = 12
 # Elements without an identity are named by their position, which means nothing.
 _POSITION = re.compile(r"\[\d+\]")
+# Marks of what Azure has beside what is declared: that it goes is drift, too.
+_EXTRA = "+"
+# Marks of what a PUT left and another one may mend: not all of them apply what they
+# accept.
+_UNCONFIRMED = "?"
 
 
 @attrs.frozen
 class DriftBaseline:
-    """put: of the last PUT. known: marks of differences that it left."""
+    """put: of the last PUT; spec: of what it was made of; at: when it was sent, in UTC.
+
+    known: marks of differences that it left; rest: the snapshot. "" is not known.
+    """
 
     put: str
     known: frozenset[str] = frozenset()
+    rest: str = ""
+    spec: str = ""
+    at: str = ""
 
     def dumps(self) -> str:
         """The annotation's text; equal baselines have equal texts."""
-        return jsontext.dumps({"known": sorted(self.known), "put": self.put}).decode()
+        texts = {"at": self.at, "rest": self.rest, "spec": self.spec}
+        content: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        content |= {"known": sorted(self.known), "put": self.put, "v": _VERSION}
+        return jsontext.dumps(content, sort_keys=True).decode()
+
+    def is_unconfirmed(self, mark: str) -> bool:
+        """Whether the PUT left this difference, and none was sent for it since."""
+        return _UNCONFIRMED + mark in self.known
+
+
+def unconfirmed(found: Iterable[str]) -> frozenset[str]:
+    """Marks as those of differences that the PUT left."""
+    return frozenset(_UNCONFIRMED + mark for mark in found)
+
+
+def extras(known: Iterable[str]) -> frozenset[str]:
+    """The marks of what Azure had beside what is declared."""
+    return frozenset(mark for mark in known if mark.startswith(_EXTRA))
+
+
+def confirmed(known: Iterable[str]) -> frozenset[str]:
+    """The marks that are no longer open."""
+    return frozenset(mark for mark in known if not mark.startswith(_UNCONFIRMED))
 
 
 def loads(text: str) -> DriftBaseline | None:
-    """None for no annotation, and for one that somebody spoiled: it counts as lost."""
+    """None for no annotation, for one that somebody spoiled, and for one of a version
+    that is not known here: it counts as lost.
+    """
     try:
         found = jsontext.loads(text) if text else None
     except jsontext.JSONDecodeError:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("put"), str):
         return None
+    if found.get("v", 1) not in (1, _VERSION):
+        return None
     known = found.get("known")
     known = known if isinstance(known, list) else []
     return DriftBaseline(
-        found["put"], frozenset(k for k in known if isinstance(k, str))
+        put=found["put"],
+        known=frozenset(k for k in known if isinstance(k, str)),
+        **{
+            name: value
+            for name in ("rest", "spec", "at")
+            if isinstance(value := found.get(name), str)
+        },
     )
 
 
@@ -60,11 +108,13 @@ def fingerprint(arm_id: str, api_version: str, body: JsonObject, inputs: str) ->
 
 def marks(found: Iterable[Difference]) -> frozenset[str]:
     """Each difference as a short hash of where it is, and of both values."""
-    return frozenset(_mark(one) for one in found)
+    return frozenset(mark_of(one) for one in found)
 
 
-def _mark(one: Difference) -> str:
+def mark_of(one: Difference) -> str:
+    """As `marks`, of one."""
     path = _POSITION.sub("[]", one.path)
     content = [path, one.kind, one.want, one.have]
     text = jsontext.dumps(content, sort_keys=True, default=str)
-    return hashlib.sha256(text).hexdigest()[:_DIFFERENCE_DIGITS]
+    mark = hashlib.sha256(text).hexdigest()[:_DIFFERENCE_DIGITS]
+    return _EXTRA + mark if one.kind in ("list-extra", "map-extra") else mark

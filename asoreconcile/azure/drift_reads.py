@@ -3,26 +3,54 @@
 Blocking: reads of Azure and of Secrets.
 """
 
-from asoreconcile.azure.annotations import LATEST_RECONCILED_GENERATION
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from asoreconcile.azure.annotations import (
+    CREDENTIAL_FROM,
+    LATEST_RECONCILED_GENERATION,
+)
 from asoreconcile.azure.bulk_reads import look_at_list, looked
 from asoreconcile.azure.conditions import find_ready
-from asoreconcile.azure.decisions import Effect
+from asoreconcile.azure.decisions import (
+    CountSync,
+    Decision,
+    Effect,
+    Follows,
+    Keep,
+    Succeeded,
+)
 from asoreconcile.azure.differences import Difference, differences
-from asoreconcile.azure.drift import PERSISTENT, SyncFacts, after_repair
+from asoreconcile.azure.drift import (
+    PERSISTENT,
+    SyncFacts,
+    after_own_put,
+    is_moving,
+)
 from asoreconcile.azure.drift_baseline import (
     OBSERVED,
     DriftBaseline,
     fingerprint,
     loads,
 )
+from asoreconcile.azure.export_cache import ROTATE
 from asoreconcile.azure.identity import ResourceIdentity
 from asoreconcile.azure.identity_reads import identify
+from asoreconcile.azure.owner import Owner
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.reconcile_scope import ReconcileScope
+from asoreconcile.azure.snapshot import snapshot
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.azure.sync_schedule import is_put_due, seconds_until_sync
+from asoreconcile.azure.type_rules import not_kept
+from asoreconcile.catalogue.body_shape import body_shape
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.payload import to_arm
 from asoreconcile.errors import AsoreconcileError, StoppedError
-from asoreconcile.objects import JsonObject, annotations, status
+from asoreconcile.objects import JsonObject, annotations, spec, status, uid_of
+
+_ORIGIN_DIGITS = 16
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def mode_of(scope: ReconcileScope) -> SyncMode:
@@ -36,6 +64,49 @@ def mode_of(scope: ReconcileScope) -> SyncMode:
     )
 
 
+def seconds_until_next_sync(
+    scope: ReconcileScope, *, was_synced: bool
+) -> float | Keep | None:
+    """Until this object's place in the sync period; None where there is none. KEEP
+    where each sync PUTs.
+
+    was_synced: it was looked at now.
+    """
+    if mode_of(scope) is SyncMode.PUT:
+        return Keep.KEEP
+    period = scope.kind.requeue_backoff.sync_period_seconds
+    if period is None:
+        return None
+    return seconds_until_sync(
+        uid_of(scope.obj),
+        period_seconds=period,
+        now=_now(scope),
+        was_synced=was_synced,
+    )
+
+
+def resumed_period(scope: ReconcileScope, owner: Owner | None) -> Decision | None:
+    """At the first look of a process: nothing but to wait, where another process has
+    left the object in order and nothing that its PUT was made of has changed. None
+    where there is more to do.
+
+    Asks Azure nothing. Raises ConditionError for inputs that are not there.
+    """
+    first, scope.memory.was_looked_at = not scope.memory.was_looked_at, True
+    if not first or mode_of(scope) is SyncMode.PUT or not _is_in_order(scope):
+        return None
+    observed = loads(scope.patcher.annotation(OBSERVED))
+    # Without a snapshot the last PUT was not looked at to its end.
+    if observed is None or not (observed.spec and observed.rest):
+        return None
+    if observed.spec != _origin(scope, identify(scope, owner)):
+        return None
+    return Decision(
+        (CountSync("resumed"),),
+        Succeeded(seconds_until_next_sync(scope, was_synced=False)),
+    )
+
+
 def note_of_put(
     scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> dict[str, str]:
@@ -45,7 +116,10 @@ def note_of_put(
     put = _fingerprint(scope, identity, body)
     before = loads(scope.patcher.annotation(OBSERVED))
     known = before.known if before is not None and before.put == put else frozenset()
-    return {OBSERVED: DriftBaseline(put, known).dumps()}
+    at = scope.operator.clock.now().astimezone(UTC).strftime(_TIME)
+    # No snapshot: it is taken once the PUT has settled.
+    note = DriftBaseline(put, known, spec=_origin(scope, identity), at=at)
+    return {OBSERVED: note.dumps()}
 
 
 def before_body(scope: ReconcileScope) -> None:
@@ -70,35 +144,62 @@ def facts_of_sync(
     have = None if is_another else scope.context.raw_get()
     if have is not None:
         looked(scope, have)
+    found = [] if have is None else _compared(scope, body, have)
     return SyncFacts(
         mode=mode,
         put=put,
         observed=observed,
         have=have,
-        found=() if have is None else _compared(scope, body, have),
+        found=found,
         repair_attempts=scope.memory.repair_attempts,
+        rest="" if have is None else _snapshot(scope, body, have),
+        spec=_origin(scope, identity),
+        is_forced=_is_forced(scope, observed, body, found),
+        undeclared=scope.operator.undeclared,
     )
 
 
-def learned(scope: ReconcileScope) -> tuple[Effect, ...]:
-    """What to remember of differences that a PUT was to mend, if there are any.
+def learned(
+    scope: ReconcileScope, follows: Follows, sent: JsonObject | None
+) -> tuple[Effect, ...]:
+    """What to remember of what a PUT left, if the resource was read after one.
 
-    Raises StoppedError.
+    sent: the body, if it went out in this reconcile. Raises StoppedError.
     """
-    repair_attempts = scope.memory.repair_attempts
+    is_after_put = scope.memory.accepted is not None or follows is Follows.OPERATION
     observed = loads(scope.patcher.annotation(OBSERVED))
-    if not repair_attempts.pending or observed is None:
+    if not is_after_put or observed is None or mode_of(scope) is SyncMode.PUT:
+        return ()
+    if "Get" not in scope.version.operations:
         return ()
     try:
-        body = payload_of(scope, identify(scope, scope.owner()))
-        have = scope.context.raw_get()
+        body = sent or payload_of(scope, identify(scope, scope.owner()))
+        have = scope.context.raw_get() or {}
     # It is an AsoreconcileError, too, but nothing that went wrong.
     except StoppedError:
         raise
     except AsoreconcileError as error:
-        scope.log.info("Cannot tell what the PUT mended", reason=str(error))
+        scope.log.info("Cannot tell what the PUT left", reason=str(error))
         return ()
-    return after_repair(repair_attempts, observed, _compared(scope, body, have or {}))
+    if is_moving(have):
+        return ()
+    return after_own_put(
+        scope.memory.repair_attempts,
+        observed,
+        _compared(scope, body, have),
+        _snapshot(scope, body, have),
+    )
+
+
+def _is_in_order(scope: ReconcileScope) -> bool:
+    """Whether this spec was put to its end."""
+    ready = find_ready(status(scope.obj).get("conditions")) or {}
+    generation = scope.patcher.generation
+    return (
+        ready.get("status") == "True"
+        and ready.get("observedGeneration") == generation
+        and scope.patcher.annotation(LATEST_RECONCILED_GENERATION) == str(generation)
+    )
 
 
 def _is_sync(scope: ReconcileScope) -> bool:
@@ -112,6 +213,47 @@ def _is_sync(scope: ReconcileScope) -> bool:
         and ready.get("observedGeneration") == generation
         and scope.patcher.annotation(LATEST_RECONCILED_GENERATION) == str(generation)
     )
+
+
+def _is_forced(
+    scope: ReconcileScope,
+    observed: DriftBaseline | None,
+    body: JsonObject,
+    found: Iterable[Difference],
+) -> bool:
+    """Whether a resource of which Azure does not show all was put too long ago."""
+    period = scope.operator.force_put_seconds
+    if period is None:
+        return False
+    own = scope.references.without_secrets(body)
+    if own == body and not any(one.kind == "absent" for one in found):
+        return False
+    try:
+        text = "" if observed is None else observed.at
+        last_put = datetime.strptime(text, _TIME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return True  # by another operator, or before times were written
+    return is_put_due(
+        uid_of(scope.obj), last_put=last_put, period_seconds=period, now=_now(scope)
+    )
+
+
+def _now(scope: ReconcileScope) -> float:
+    return scope.operator.clock.now().timestamp()
+
+
+def _origin(scope: ReconcileScope, identity: ResourceIdentity) -> str:
+    """The fingerprint of what a PUT is made of, before extensions look at Azure: the
+    spec, what it names, and what the object says of how to write it.
+    """
+    body = to_arm(
+        scope.version, spec(scope.obj), name=identity.name, inputs=scope.references
+    )
+    notes = {n: scope.patcher.annotation(n) for n in (CREDENTIAL_FROM, ROTATE)}
+    own = {"body": scope.references.without_secrets(body), "notes": notes}
+    return fingerprint(
+        identity.arm_id, scope.version.api_version, own, scope.references.mark()
+    )[:_ORIGIN_DIGITS]
 
 
 def _fingerprint(
@@ -132,10 +274,23 @@ def _fingerprint(
 def _compared(
     scope: ReconcileScope, body: JsonObject, have: JsonObject
 ) -> list[Difference]:
-    return differences(
+    version = scope.version
+    found = differences(
         scope.references.without_secrets(body),
         have,
-        children=child_collections(scope.version, scope.operator.catalogue),
+        children=child_collections(version, scope.operator.catalogue),
+        free_maps=body_shape(version).free_maps,
+    )
+    return not_kept(version.arm_type, found)
+
+
+def _snapshot(scope: ReconcileScope, body: JsonObject, have: JsonObject) -> str:
+    version = scope.version
+    return snapshot(
+        body_shape(version),
+        body,
+        scope.references.without_secrets(have),
+        children=child_collections(version, scope.operator.catalogue),
     )
 
 

@@ -7,6 +7,7 @@ rest is kept for the end of the reconcile, or handed to threads of their own.
 from asoreconcile.azure.arm_errors import monitor_refused
 from asoreconcile.azure.decisions import (
     AppendToMessages,
+    CountSync,
     Effect,
     EmitEvent,
     EmitUnreadableEvent,
@@ -58,6 +59,8 @@ def apply(scope: ReconcileScope, effect: Effect) -> None:
             scope.event("Warning", "OperationUnreadable", message)
         case Log():
             _log(scope, effect)
+        case CountSync(cause, is_put=is_put):
+            scope.operator.count_sync(cause, is_put)
         case UpdateMemory():
             _remember(scope, effect)
 

@@ -58,6 +58,7 @@ class ObjectMemory:
     since it was read.
     credential: `namespace/name` of the Secret whose credential was used last.
     unknown_values: values of annotations that are not known, reported already.
+    was_looked_at: whether this process has looked at it before.
     content: a hash of that Secret's content; "" while none is used.
     last_look: at the resource, for syncs by lists; None after a PUT, until it is read.
     """
@@ -74,6 +75,7 @@ class ObjectMemory:
     _failed_operation_generation: int = 0
     failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
     credential: str = ""
+    was_looked_at: bool = False
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
     last_look: LastLook | None = None

@@ -16,6 +16,7 @@ from asoreconcile.azure.conditions import find_ready, succeeded
 from asoreconcile.azure.decisions import (
     AT_ONCE_SECONDS,
     IN_PROGRESS_PRIORITY,
+    Keep,
     ReconcileOutcome,
     Requeue,
     Stop,
@@ -185,11 +186,12 @@ class ObjectReconciler:
             case Requeue(after_seconds=after_seconds, priority=priority):
                 result = Result(requeue_after_seconds=after_seconds, priority=priority)
                 return self._commit(scope, result)
-            case Succeeded():
+            case Succeeded(resync_seconds=resync):
                 scope.patcher.set_ready(succeeded(scope.patcher.generation))
-                resync = self._kind.requeue_backoff.resync(
-                    age_seconds=scope.age_seconds
-                )
+                if isinstance(resync, Keep):
+                    resync = self._kind.requeue_backoff.resync(
+                        age_seconds=scope.age_seconds
+                    )
                 result = self._commit(
                     scope, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 )

@@ -17,6 +17,7 @@ from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.decisions import SyncCause
 from asoreconcile.azure.extension_operations import AnnotationLroStore
 from asoreconcile.azure.last_look import LastLook
 from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
@@ -29,7 +30,7 @@ from asoreconcile.azure.policy import Policy, policy_of
 from asoreconcile.azure.read_set import InFlightReads, ReadSet, TrackingReader
 from asoreconcile.azure.references import ReferenceResolver
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
@@ -130,7 +131,10 @@ class SharedDependencies:
     may stand for it, each with its version: those claimed for it, and those unclaimed
     that are called so. Raises RetryError while some are not listed yet. waiting:
     objects that wait for an older one of the same id. collection_reads: None reads
-    each resource by a GET of its own.
+    each resource by a GET of its own. force_put_seconds: after so long
+    a resource of which Azure does not show all is put, whatever it shows; None is
+    never. count_sync: called at each sync that looks first, with what it came to and
+    whether it PUTs.
     """
 
     clock: Clock
@@ -145,6 +149,9 @@ class SharedDependencies:
     default_policy: Policy
     build: str
     sync_mode: SyncMode = SyncMode.PUT
+    undeclared: Undeclared = Undeclared.PUT
+    force_put_seconds: float | None = None
+    count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)

@@ -18,6 +18,7 @@ from asoreconcile.azure.decisions import (
     EmitEvent,
     Fail,
     Follows,
+    Keep,
     PatchStatus,
     PostCheck,
     Read,
@@ -99,7 +100,7 @@ def after_check(
 ) -> Decision:
     """Export, unless an extension says that the resource is not usable yet.
 
-    learned: what to remember of what the PUT was to mend (`drift.after_repair`).
+    learned: what to remember of what a PUT left (`drift.after_own_put`).
     """
     match result:
         case NotReady(message=message):
@@ -116,12 +117,14 @@ class EndFacts:
 
     stored: the object's annotations. generation: of the spec, now. inputs_changed:
     whether a Secret or ConfigMap is another than when the operation was begun.
+    resync_seconds: see `Succeeded`.
     """
 
     follows: Follows
     stored: Mapping[str, str]
     generation: int
     inputs_changed: bool
+    resync_seconds: float | Keep | None = Keep.KEEP
 
 
 def after_export(facts: EndFacts) -> Decision:
@@ -129,13 +132,13 @@ def after_export(facts: EndFacts) -> Decision:
     or what it takes from Secrets and ConfigMaps was.
     """
     if facts.follows is Follows.NOTHING:
-        return Decision((), Succeeded())
+        return Decision((), Succeeded(facts.resync_seconds))
     # What the PUT was made from, not what the spec is now: an edit during the
     # operation has not been sent yet.
     put = facts.stored.get(LATEST_RECONCILED_GENERATION)
     is_latest = put == str(facts.generation) and not facts.inputs_changed
     over = over_for(facts.follows, facts.stored)
-    return Decision(over, Succeeded() if is_latest else Requeue())
+    return Decision(over, Succeeded(facts.resync_seconds) if is_latest else Requeue())
 
 
 def after_error(

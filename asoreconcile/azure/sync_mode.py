@@ -26,6 +26,17 @@ class BulkReads(Enum):
     LIST = "list"  # by a list for many, where there are many
 
 
+class Undeclared(Enum):
+    """What a sync does that finds a value changed which no spec declares.
+
+    ASORECONCILE_UNDECLARED says it. Whatever was found counts from then on.
+    """
+
+    IGNORE = "ignore"  # nothing is said
+    REPORT = "report"  # an event
+    PUT = "put"  # an event and one PUT, which may bring it back
+
+
 def sync_mode_of(
     annotations: Mapping[str, str],
     namespace_annotations: Mapping[str, str],

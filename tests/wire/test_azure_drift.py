@@ -1,13 +1,15 @@
 """Syncs that look before they put: D11's other way, pass by pass."""
 
+from datetime import datetime
+
 import attrs
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.drift import PERSISTENT
-from asoreconcile.azure.drift_baseline import OBSERVED
-from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode, sync_mode_of
+from asoreconcile.azure.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode, Undeclared, sync_mode_of
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.objects import ObjectKey, annotations, generation, key_of
 
@@ -72,8 +74,8 @@ class Stubborn:
 
 
 def test_d11_a_sync_without_a_difference_is_one_get(world, group):
-    assert sync(world, group) == ["GET"]
     before = world.read(group)
+    assert sync(world, group) == ["GET"]
     assert sync(world, group) == ["GET"]
     assert world.read(group) == before
     assert reasons(world) == []
@@ -172,12 +174,6 @@ def test_a_resource_in_transition_is_left_in_peace(world, group):
     assert "PUT" in sync(world, group)
 
 
-def test_a_restart_puts_nothing_that_is_in_order(world, group):
-    sync(world, group)
-    world.restart()
-    assert sync(world, group) == ["GET"]
-
-
 def test_a_resource_of_another_operator_s_time_is_looked_at_first(world, group):
     """No note yet: after a takeover there is nothing but what ASO wrote."""
     edit = {"metadata": {"annotations": {OBSERVED: None}}}
@@ -253,3 +249,128 @@ def test_the_object_s_mode_comes_before_its_namespace_s(own, inherited, expected
         {} if value is None else {SYNC_MODE: value} for value in (own, inherited)
     )
     assert sync_mode_of(notes, others, SyncMode.PUT) is expected
+
+
+def note_of(world, obj):
+    return loads(annotations(world.read(obj)).get(OBSERVED, ""))
+
+
+def test_a_put_leaves_a_note_of_what_it_came_to(world, group):
+    note = note_of(world, group)
+    assert note.rest
+    assert note.spec
+    assert datetime.fromisoformat(note.at) == world.clock.now().replace(microsecond=0)
+    assert note.known == frozenset()
+    assert len(annotations(world.read(group))[OBSERVED]) < 400
+
+
+def hide(world, obj, name):
+    """Azure takes a member, and shows it no more."""
+    put = world.arm.put
+
+    def hiding(*arguments, **options):
+        outcome = put(*arguments, **options)
+        body = {k: v for k, v in in_azure(world, obj).items() if k != name}
+        world.azure.seed(arm_id(world, obj), body)
+        return outcome
+
+    world.arm.put = hiding
+
+
+def test_what_azure_never_shows_is_learnt_from_the_first_put(world, group):
+    hide(world, group, "tags")
+    edited = resource_group(tags={**TAGS, "tier": "gold"})
+    world.apply(edited)
+    world.run(edited)
+    assert len(note_of(world, group).known) == 2
+    for _ in range(2):
+        assert sync(world, group) == ["GET"]
+    assert reasons(world) == []
+
+
+def test_what_azure_never_shows_is_learnt_in_a_report_too(world, group):
+    world.operator = attrs.evolve(world.operator, sync_mode=SyncMode.REPORT)
+    hide(world, group, "tags")
+    edited = resource_group(tags={**TAGS, "tier": "gold"})
+    world.apply(edited)
+    world.run(edited)
+    assert len(note_of(world, group).known) == 2
+    assert sync(world, group) == ["GET"]
+    assert reasons(world) == []
+
+
+def test_what_a_put_did_not_apply_is_put_once_more(world, group):
+    """As a Key Vault that is recovered: it takes its policies with the next PUT."""
+    put, lazy = world.arm.put, []
+
+    def slow_to_apply(*arguments, **options):
+        outcome = put(*arguments, **options)
+        if not lazy:
+            lazy.append(1)
+            body = {**in_azure(world, group), "tags": {"team": "azure's"}}
+            world.azure.seed(arm_id(world, group), body)
+        return outcome
+
+    world.arm.put = slow_to_apply
+    world.apply(resource_group(tags={"team": "green"}))
+    world.run(group)
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+    assert in_azure(world, group)["tags"] == {"team": "green"}
+    assert reasons(world) == []
+    assert sync(world, group) == ["GET"]
+
+
+@pytest.fixture
+def network(world, group):
+    return world.settled(virtual_network())
+
+
+def fill_in(world, obj, **members):
+    """A value changes that no spec declares."""
+    properties = {**in_azure(world, obj)["properties"], **members}
+    by_hand(world, obj, properties=properties)
+
+
+@pytest.mark.parametrize(
+    ("undeclared", "asked", "told"),
+    [
+        (Undeclared.PUT, True, ["UndeclaredChange"]),
+        (Undeclared.REPORT, False, ["UndeclaredChange"]),
+        (Undeclared.IGNORE, False, []),
+    ],
+)
+def test_a_change_that_nobody_declared_is_noticed_once(
+    world, network, undeclared, asked, told
+):
+    world.operator = attrs.evolve(world.operator, undeclared=undeclared)
+    assert "PUT" not in sync(world, network)
+    fill_in(world, network, enableDdosProtection=True)
+    assert ("PUT" in sync(world, network, passes=12)) is asked
+    assert reasons(world) == told
+    assert "PUT" not in sync(world, network)
+    assert reasons(world) == told
+
+
+def test_a_password_is_put_again_once_its_period_is_over(world, server):
+    day = 86400.0
+    world.operator = attrs.evolve(world.operator, force_put_seconds=day)
+    assert sync(world, server) == ["GET"]
+    world.clock.advance(1.25 * day)
+    assert "PUT" in sync(world, server, passes=12)
+    assert sync(world, server) == ["GET"]
+
+
+def test_a_resource_that_shows_all_is_never_forced(world, group):
+    world.operator = attrs.evolve(world.operator, force_put_seconds=1.0)
+    assert sync(world, group) == ["GET"]
+
+
+def test_syncs_are_counted_by_what_they_came_to(world, group):
+    counted = []
+    world.operator = attrs.evolve(
+        world.operator, count_sync=lambda *given: counted.append(given)
+    )
+    sync(world, group)
+    by_hand(world, group, tags={})
+    sync(world, group)
+    assert counted == [("unchanged", False), ("drift", True)]

@@ -8,7 +8,7 @@ from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.sync_mode import SyncMode, Undeclared
 from asoreconcile.controllers.settings import (
     KNOWN,
     RateLimit,
@@ -34,14 +34,16 @@ def problems(**environment):
     return caught.value.problems
 
 
-def test_defaults_are_aso_s():
+def test_defaults_are_aso_s_but_for_syncs_which_read_first():
     settings = from_environment({"POD_NAMESPACE": "ops"})
     assert settings.credential is None
     assert settings.sync_period_seconds == 3600.0
     assert settings.max_concurrent_reconciles == 4
     assert settings.default_policy is Policy.MANAGE
     assert settings.rate_limit is None
-    assert settings.sync_mode is SyncMode.PUT
+    assert settings.sync_mode is SyncMode.COMPARE
+    assert settings.undeclared is Undeclared.PUT
+    assert settings.force_put_seconds is None
     assert settings.cloud.endpoint == "https://management.azure.com"
     assert not settings.credentials.allow_clouds
     assert settings.credentials.token_file == ("/var/run/secrets/tokens/azure-identity")
@@ -60,7 +62,9 @@ def test_values_are_read():
             "RATE_LIMIT_MODE": "bucket",
             "RATE_LIMIT_QPS": "2.5",
             "RATE_LIMIT_BUCKET_SIZE": "7",
-            "ASORECONCILE_SYNC_MODE": "Compare",
+            "ASORECONCILE_SYNC_MODE": "Put",
+            "ASORECONCILE_UNDECLARED": "Report",
+            "ASORECONCILE_FORCE_PUT_PERIOD": "24h",
             "ASORECONCILE_EXTENSIONS": "freeze, audit,",
         }
     )
@@ -72,7 +76,9 @@ def test_values_are_read():
     assert settings.credentials.cloud == settings.cloud
     assert settings.credentials.token_file == "/token"
     assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
-    assert settings.sync_mode is SyncMode.COMPARE
+    assert settings.sync_mode is SyncMode.PUT
+    assert settings.undeclared is Undeclared.REPORT
+    assert settings.force_put_seconds == 86400.0
     assert settings.extensions == ("freeze", "audit")
 
 

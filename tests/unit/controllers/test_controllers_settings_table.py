@@ -9,7 +9,7 @@ from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import BulkReads, SyncMode
+from asoreconcile.azure.sync_mode import BulkReads, SyncMode, Undeclared
 from asoreconcile.controllers.settings import (
     KNOWN,
     OperatorMode,
@@ -117,7 +117,9 @@ OWN = {
     ),
     "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
     "ASORECONCILE_BULK_READS": ("Off", get("bulk_reads"), BulkReads.OFF),
-    "ASORECONCILE_SYNC_MODE": ("compare", get("sync_mode"), SyncMode.COMPARE),
+    "ASORECONCILE_FORCE_PUT_PERIOD": ("24h", get("force_put_seconds"), 86400.0),
+    "ASORECONCILE_SYNC_MODE": ("put", get("sync_mode"), SyncMode.PUT),
+    "ASORECONCILE_UNDECLARED": ("ignore", get("undeclared"), Undeclared.IGNORE),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),
 }
 

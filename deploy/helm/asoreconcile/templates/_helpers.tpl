@@ -93,6 +93,8 @@ control-plane: controller-manager
   "ALLOW_MULTI_ENV_MANAGEMENT" (ternary "true" "" .Values.allowMultiEnvManagement)
   "DEFAULT_RECONCILE_POLICY" .Values.defaultReconcilePolicy
   "ASORECONCILE_SYNC_MODE" .Values.syncMode
+  "ASORECONCILE_UNDECLARED" .Values.undeclared
+  "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
   "ASORECONCILE_GRAPH_ENDPOINT" .Values.graphEndpoint
   "ENTRA_APP_ID" .Values.entraAppID
   "ASORECONCILE_EXTENSIONS" (join "," .Values.extensions)

@@ -1,0 +1,39 @@
+"""When a resource in order is looked at: at its own place in each period. Pure.
+
+The place follows from the object's uid, so that nothing has to be written at a sync,
+another process goes on where the last one was, and any number of objects is spread
+evenly however they came about.
+"""
+
+import hashlib
+import math
+
+_DIGEST_BYTES = 8
+
+
+def place_in_period(uid: str) -> float:
+    """Where in a period an object is looked at, as a part of it: [0, 1)."""
+    digest = hashlib.sha256(uid.encode()).digest()[:_DIGEST_BYTES]
+    return int.from_bytes(digest) / 2.0 ** (8 * _DIGEST_BYTES)
+
+
+def seconds_until_sync(
+    uid: str, *, period_seconds: float, now: float, was_synced: bool
+) -> float:
+    """Seconds until an object's next place.
+
+    now: seconds of the wall clock, since the epoch. was_synced: it was looked at now,
+    so that a place in the next half of a period is let pass.
+    """
+    place = place_in_period(uid) * period_seconds
+    earliest = now + period_seconds / 2 if was_synced else now
+    periods = math.ceil((earliest - place) / period_seconds)
+    return max(0.0, place + periods * period_seconds - now)
+
+
+def is_put_due(uid: str, *, last_put: float, period_seconds: float, now: float) -> bool:
+    """Whether the last PUT is so long ago that another one is due.
+
+    Objects that were put together become due over a quarter of the period.
+    """
+    return now - last_put >= period_seconds * (1 + place_in_period(uid) / 4)

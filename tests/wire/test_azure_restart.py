@@ -1,0 +1,207 @@
+"""A restart or a new leader: what is in order goes on where it was (D11)."""
+
+from collections import Counter
+
+import attrs
+import pytest
+from world import SYNC_SECONDS, World, postgres_server, resource_group
+
+from asoreconcile.azure.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconciler import ArmReconciler
+from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, annotations, copy_json
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request
+
+GROUPS = "resources.azure.com/ResourceGroup"
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+OBJECTS = 30_000
+# Azure's, of reads for one principal and subscription.
+READS_PER_SECOND = 25
+TAGS = {"team": "red"}
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=5.0, retry_after=1) as running:
+        running.install(GROUPS, SERVERS)
+        running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
+        yield running
+
+
+@pytest.fixture
+def group(world):
+    return world.settled(resource_group(tags=TAGS))
+
+
+def after_restart(world, obj, passes=1):
+    """What is asked of Azure by the first reconcile of another process, and its end."""
+    world.restart()
+    return passes_of(world, obj, passes)
+
+
+def passes_of(world, obj, passes=1):
+    world.azure.journal.clear()
+    for _ in range(passes):
+        result = world.run(obj)
+        asked = [request.method for request in world.azure.journal]
+        if passes > 1:
+            world.clock.advance(result.requeue_after_seconds)
+    return asked, result
+
+
+def test_d11_an_object_in_order_goes_on_where_it_was(world, group):
+    place = passes_of(world, group)[1].requeue_after_seconds + world.clock.monotonic()
+    before = world.read(group)
+    for _ in range(3):
+        world.clock.advance(60.0)
+        asked, result = after_restart(world, group)
+        assert asked == []
+        assert result.priority == LOW_PRIORITY
+        due = result.requeue_after_seconds + world.clock.monotonic()
+        assert (place - due) % SYNC_SECONDS == pytest.approx(0.0, abs=1e-3)
+        assert 0.0 <= result.requeue_after_seconds <= SYNC_SECONDS
+    assert world.read(group) == before
+    world.clock.advance(result.requeue_after_seconds)
+    asked, result = passes_of(world, group)
+    assert asked == ["GET"]
+    assert result.requeue_after_seconds == pytest.approx(SYNC_SECONDS, abs=1.0)
+    assert world.read(group) == before
+
+
+def test_the_second_reconcile_of_a_process_looks(world, group):
+    assert after_restart(world, group)[0] == []
+    assert passes_of(world, group)[0] == ["GET"]
+
+
+def test_without_a_period_nothing_is_looked_at_again(world, group):
+    world.restart()
+    kind = world.kind_of(group)
+    kind.requeue_backoff.sync_period_seconds = None
+    assert passes_of(world, group)[1].requeue_after_seconds is None
+
+
+def test_an_edit_made_while_nobody_ran_is_put(world, group):
+    edited = resource_group(tags={"team": "blue"})
+    world.apply(edited)
+    assert after_restart(world, edited)[0] == ["PUT", "GET"]
+
+
+def test_a_secret_rotated_while_nobody_ran_is_put(world, group):
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db-admin"},
+        "stringData": {"password": "Sesame-1"},
+    }
+    server = postgres_server()
+    world.apply(secret)
+    world.settled(server)
+    assert after_restart(world, server)[0] == []
+    body = {"stringData": {"password": "Sesame-2"}}
+    world.client.patch(SECRETS, ObjectKey("default", "db-admin"), body)
+    assert "PUT" in after_restart(world, server, passes=12)[0]
+    world.settle(server)
+    assert after_restart(world, server)[0] == []
+
+
+def test_another_credential_named_while_nobody_ran_is_looked_through(world, group):
+    world.annotate(group, **{CREDENTIAL_FROM: "another"})
+    assert after_restart(world, group)[0] == ["GET"]
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["", "{", '{"put":"x","v":9}', '{"put":"x","known":[]}'],
+    ids=["none, as after ASO", "spoiled", "of a later version", "of an older one"],
+)
+def test_an_object_without_a_note_is_looked_at(world, group, note):
+    world.annotate(group, **{OBSERVED: note or None})
+    asked, _ = after_restart(world, group)
+    # Of the older one the PUT is another.
+    assert asked == (["PUT", "GET"] if "known" in note else ["GET"])
+    assert after_restart(world, group)[0] == []
+
+
+def test_a_put_that_was_not_looked_at_to_its_end_is_looked_at(world, group):
+    """The process died between the note of the PUT and that of what it came to."""
+    note = loads_of(world, group)
+    world.annotate(group, **{OBSERVED: attrs.evolve(note, rest="").dumps()})
+    assert after_restart(world, group)[0] == ["GET"]
+
+
+def loads_of(world, obj):
+    return loads(annotations(world.read(obj))[OBSERVED])
+
+
+def test_a_put_whose_answer_was_lost_is_sent_again(world, group):
+    edited = resource_group(tags={"team": "blue"})
+    world.apply(edited)
+    world.azure.faults.time_out("PUT", "resourceGroups/rg", applied=True)
+    world.run(edited)
+    asked, _ = after_restart(world, edited)
+    assert "PUT" in asked
+    world.settle(edited)
+    assert after_restart(world, edited)[0] == []
+
+
+def test_an_object_that_is_not_in_order_is_not_left_to_its_period(world, group):
+    world.azure.faults.answer("PUT", "resourceGroups/rg", 409, code="Conflict")
+    edited = resource_group(tags={"team": "blue"})
+    world.apply(edited)
+    world.run(edited)
+    assert world.ready(edited)["reason"] == "Conflict"
+    assert after_restart(world, edited)[0] == ["PUT", "GET"]
+
+
+def test_a_restart_puts_where_each_sync_puts(world, group):
+    world.annotate(group, **{SYNC_MODE: "put"})
+    assert after_restart(world, group)[0] == ["PUT", "GET"]
+
+
+def test_two_processes_look_at_the_same_time_and_write_nothing(world, group):
+    before = world.read(group)
+    first = world.run(group)
+    world.restart()
+    second = world.run(group)
+    assert world.read(group) == before
+    both = first.requeue_after_seconds - second.requeue_after_seconds
+    assert both % SYNC_SECONDS == pytest.approx(0.0, abs=1e-3)
+
+
+class _Many:
+    """As many objects as that, alike but for namespace and uid."""
+
+    def __init__(self, obj):
+        self._obj = obj
+
+    def get(self, key):
+        obj = copy_json(self._obj)
+        obj["metadata"] |= {"namespace": key.namespace, "uid": f"uid-{key.namespace}"}
+        return obj
+
+
+def test_thirty_thousand_objects_after_a_restart_ask_nothing_and_spread(world, group):
+    """No PUT, no read, no write to the cluster; then as many reads in each minute."""
+    kind = world.kind_of(group)
+    reconciler = ArmReconciler(
+        attrs.evolve(world.operator, namespace_annotations=lambda _: {}),
+        world.fresh_kind(group),
+        _Many(world.read(group)),
+    )
+    assert kind.version.is_arm
+    world.azure.journal.clear()
+    world.writes.clear()
+    minutes = Counter()
+    for index in range(OBJECTS):
+        result = reconciler.reconcile(Request(ObjectKey(f"ns{index}", "rg")))
+        assert result.priority == LOW_PRIORITY
+        minutes[int(result.requeue_after_seconds // 60)] += 1
+    assert world.azure.journal == []
+    assert world.writes == []
+    assert sorted(minutes) == list(range(60))
+    even = OBJECTS / 60
+    assert max(minutes.values()) < 1.25 * even < 60 * READS_PER_SECOND
+    assert min(minutes.values()) > 0.75 * even
