@@ -216,11 +216,11 @@ def after_own_put(
     known = kept | marks(left) | silent
     open_ = marks(found) - known
     note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
-    told = (_not_honoured(left),) if left else ()
+    reported = (_not_honoured(left),) if left else ()
     return (
         UpdateMemory(repair_attempts=repair_attempts.finished(marks(left))),
         SetMetadata({OBSERVED: note.dumps()}),
-        *told,
+        *reported,
     )
 
 

@@ -9,6 +9,7 @@ import hashlib
 import math
 
 _DIGEST_BYTES = 8
+_NEARER = 0.25
 
 
 def place_in_period(uid: str) -> float:
@@ -22,13 +23,18 @@ def seconds_until_sync(
 ) -> float:
     """Seconds until an object's next place.
 
-    now: seconds of the wall clock, since the epoch. was_synced: it was looked at now,
-    so that a place in the next half of a period is let pass.
+    now: seconds of the wall clock, since the epoch. was_synced: it was looked at now:
+    then it comes nearer to its place by a quarter of a period at a time, so that from
+    look to look it is never more or less than that from a period.
     """
     place = place_in_period(uid) * period_seconds
     earliest = now + period_seconds / 2 if was_synced else now
     periods = math.ceil((earliest - place) / period_seconds)
-    return max(0.0, place + periods * period_seconds - now)
+    seconds = max(0.0, place + periods * period_seconds - now)
+    if not was_synced:
+        return seconds
+    least, most = period_seconds * (1 - _NEARER), period_seconds * (1 + _NEARER)
+    return min(max(seconds, least), most)
 
 
 def is_put_due(uid: str, *, last_put: float, period_seconds: float, now: float) -> bool:

@@ -19,6 +19,7 @@ from asoreconcile.objects import JsonObject
 
 Steps = tuple[str, ...]
 
+_MAPS = frozenset({"{}value", "value", "identities"})
 # Stands for an object that is there, whatever is in it.
 PRESENT = "\0present"
 # Azure writes these into what has a name; they change only with it.
@@ -29,8 +30,9 @@ _ENVELOPE = frozenset({"id", "name", "type", "etag", "systemdata", "location"})
 
 @attrs.frozen
 class BodyShape:
-    """free_maps: paths in lower case, `properties/labels`, of maps with free names;
-    lists have no step of their own. digest: changes with what counts as writable.
+    """free_maps: paths in lower case, `properties/labels`, where an object has names of
+    its author's; lists have no step of their own. digest: changes with what
+    counts as writable.
     """
 
     free_maps: frozenset[str]
@@ -65,7 +67,8 @@ def body_shape(version: KindVersion) -> BodyShape:
     more = UNSPECIFIED.get(version.arm_type.lower(), ())
     text = "\n".join([*(f"{path} {what}" for path, what in found), *more])
     return BodyShape(
-        free_maps=frozenset(path for path, what in found if what.startswith("{}")),
+        # What has members of its own has a table: a value that is an object is a map.
+        free_maps=frozenset(path for path, what in found if what in _MAPS),
         digest=hashlib.sha256(text.encode()).hexdigest()[:4],
         table=table,
         unspecified=tuple(tuple(path.split("/")) for path in more),
@@ -154,6 +157,10 @@ def _nested(field: Field, nesting: str, value: Any) -> Any:
         # Its value is Azure's, and changes with the identity alone.
         return {name: inner or PRESENT for name, inner in value.items()}
     if field.table is not None and isinstance(value, dict):
-        own = {n: value[n] for n in _ELEMENT if isinstance(value.get(n), str)}
-        return {PRESENT: bool(value), **own, **_object(field.table, value)}
+        own: JsonObject = {
+            n: value[n] for n in _ELEMENT if isinstance(value.get(n), str)
+        }
+        if any(inner not in (None, "", [], {}) for inner in value.values()):
+            own[PRESENT] = True
+        return {**own, **_object(field.table, value)}
     return value

@@ -33,6 +33,10 @@ def records():
 
 @pytest.fixture(scope="module")
 def children():
+    return children_by_type()
+
+
+def children_by_type():
     """Collections of children by parent type, both in lower case."""
     types = {k.version().arm_type.lower() for k in builtin().kinds() if k.is_arm}
     found = {}

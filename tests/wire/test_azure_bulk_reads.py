@@ -9,7 +9,7 @@ from world import SYNC_SECONDS, World, resource_group, virtual_network
 from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.azure import last_look
 from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.sync_mode import SyncMode, Undeclared
 from asoreconcile.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -103,6 +103,7 @@ def test_q6_below_a_twentieth_of_the_gets_at_a_hundred(world):
 
 @pytest.mark.usefixtures("no_looks_between")
 def test_q7_what_somebody_changed_is_read_and_put_again(world):
+    world.operator = attrs.evolve(world.operator, undeclared=Undeclared.REPORT)
     objects = networks(world, 12)
     period(world, objects)
     period(world, objects)

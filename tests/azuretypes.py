@@ -1,0 +1,82 @@
+"""Azure's own types, as far as tests need them: what a PUT of a resource may write.
+
+Read from `bicep-types-az.tar.xz` of the recorded data.
+"""
+
+import json
+import tarfile
+
+import attrs
+
+READ_ONLY = 2
+
+
+@attrs.frozen
+class AzureType:
+    """members: name in lower case -> flags and type. other: of names that it does not
+    say. element: of a list.
+    """
+
+    members: dict = attrs.field(factory=dict)
+    other: "AzureType | None" = None
+    element: "AzureType | None" = None
+    is_secret: bool = False
+
+
+ANYTHING = AzureType()
+
+
+def read(path, wanted):
+    """(type in lower case, api-version) -> AzureType, of those that are there."""
+    spaces = {type_.partition("/")[0] for type_, _ in wanted}
+    versions = {version for _, version in wanted}
+    found = {}
+    with tarfile.open(path) as tar:
+        for member in tar:
+            *_, space, version, name = ("", "", *member.name.split("/"))
+            if name != "types.json" or space not in spaces or version not in versions:
+                continue
+            types = json.load(tar.extractfile(member))
+            for one in types:
+                if one["$type"] == "ResourceType":
+                    key = (one["name"].lower().partition("@")[0], version)
+                    if key in wanted:
+                        found[key] = _built(types, _index(one["body"]), frozenset())
+    return found
+
+
+def _index(reference):
+    return int(reference["$ref"].rpartition("/")[2])
+
+
+def _built(types, index, within):
+    if index in within:
+        return ANYTHING
+    within |= {index}
+
+    def inner(reference):
+        return _built(types, _index(reference), within)
+
+    def members(properties):
+        return {
+            n.lower(): (p["flags"], inner(p["type"])) for n, p in properties.items()
+        }
+
+    one = types[index]
+    match one["$type"]:
+        case "ObjectType":
+            other = one.get("additionalProperties")
+            return AzureType(
+                members=members(one["properties"]),
+                other=inner(other) if other else None,
+                is_secret=bool(one.get("sensitive")),
+            )
+        case "DiscriminatedObjectType":
+            known = members(one["baseProperties"])
+            for variant in one["elements"].values():
+                known = {**inner(variant).members, **known}
+            return AzureType(members=known)
+        case "ArrayType":
+            return AzureType(element=inner(one["itemType"]))
+        case _:
+            return AzureType(is_secret=bool(one.get("sensitive")))
