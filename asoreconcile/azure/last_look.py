@@ -8,7 +8,7 @@ from asoreconcile.arm.body_digest import digest_of
 from asoreconcile.objects import JsonObject
 
 # So many syncs in a row go by lists, before a GET looks whether those show all.
-_LISTED_IN_A_ROW = 64
+_LISTED_IN_A_ROW = 128
 # Nearer to the last look than the shortest period, somebody asked for this one.
 _OF_THE_PERIOD = 0.7
 
