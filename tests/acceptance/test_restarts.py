@@ -1,0 +1,119 @@
+"""A manager that is started anew over objects in order, as processes (D11)."""
+
+import re
+import urllib.request
+
+import pytest
+from operation import WAIT_SECONDS, Operation, free_port
+from world import postgres_server, resource_group
+
+from asoreconcile.azure.drift_baseline import OBSERVED
+from asoreconcile.clock import SystemClock
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import ObjectKey, annotations
+
+GROUPS = 8
+# So long that no object's place in it comes while a test runs.
+PERIOD = "87600h"
+RESUMED = re.compile(
+    r'^asoreconcile_sync_puts_avoided_total\{cause="resumed"\} ([0-9.]+)$', re.MULTILINE
+)
+
+
+@pytest.fixture
+def operation(tmp_path):
+    with Operation(tmp_path) as running:
+        yield running
+
+
+def start(operation):
+    """A manager; how many objects it has found in order so far can be asked."""
+    port = free_port()
+    operation.start_manager(
+        *("--metrics-addr", f"127.0.0.1:{port}", "--secure-metrics=false"),
+        AZURE_SYNC_PERIOD=PERIOD,
+    )
+
+    def resumed():
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                found = RESUMED.search(answer.read().decode())
+        except OSError:
+            return 0  # it does not listen yet
+        return int(float(found[1])) if found else 0
+
+    return resumed
+
+
+def wait_resumed(resumed, count):
+    end = SystemClock.monotonic() + WAIT_SECONDS
+    while (found := resumed()) < count:
+        assert SystemClock.monotonic() < end, f"{found} of {count}"
+    assert found == count
+
+
+def applied(operation):
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db-admin"},
+        "stringData": {"password": "Sesame-1"},
+    }
+    groups = [resource_group(f"rg{i}", tags={"n": str(i)}) for i in range(GROUPS)]
+    server = postgres_server(owner="rg0")
+    operation.install(*groups, server)
+    start(operation)
+    operation.apply(secret)
+    for obj in (*groups, server):
+        operation.apply(obj)
+    for obj in (*groups, server):
+        operation.wait_ready(obj)
+    return groups, server
+
+
+def asked(operation):
+    return [(request.method, request.path) for request in operation.azure.journal]
+
+
+@pytest.mark.parametrize("ended", ["kill", "stop"])
+def test_d11_a_restart_asks_nothing_and_writes_nothing(operation, ended):
+    groups, server = applied(operation)
+    objs = [*groups, server]
+    if ended == "kill":
+        operation.kill_manager()
+    else:
+        operation.manager.end()
+    before = [operation.read(obj) for obj in objs]
+    operation.azure.journal.clear()
+    resumed = start(operation)
+    wait_resumed(resumed, len(objs))
+    assert asked(operation) == []
+    assert [operation.read(obj) for obj in objs] == before
+
+
+def test_what_changed_while_nobody_ran_is_sent_and_nothing_else(operation):
+    groups, _ = applied(operation)
+    operation.kill_manager()
+    operation.azure.journal.clear()
+    operation.edit(groups[3], {"spec": {"tags": {"n": "edited"}}})
+    # As of an object that ASO has made: there is nothing but what that wrote.
+    note = {"metadata": {"annotations": {OBSERVED: None}}}
+    operation.edit(groups[5], note)
+    key = ObjectKey("default", "db-admin")
+    operation.client.patch(SECRETS, key, {"stringData": {"password": "Sesame-2"}})
+    resumed = start(operation)
+    operation.wait_ready(groups[3])
+    operation.wait_for(groups[5], lambda found: OBSERVED in annotations(found))
+    wait_resumed(resumed, GROUPS - 2)
+    server_put = "flexibleServers/"
+    end = SystemClock.monotonic() + WAIT_SECONDS
+    while not operation.requests("PUT", server_put):
+        assert SystemClock.monotonic() < end
+    (sent,) = operation.requests("PUT", server_put)
+    assert sent.body["properties"]["administratorLoginPassword"] == "Sesame-2"
+    puts = {
+        path.rpartition("/")[2] for method, path in asked(operation) if method == "PUT"
+    }
+    assert puts == {"rg3", sent.path.rpartition("/")[2]}
+    assert [path for _, path in asked(operation) if path.endswith("rg7")] == []
+    assert len(operation.requests("GET", "resourceGroups/rg5")) >= 1
