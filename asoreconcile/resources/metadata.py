@@ -1,7 +1,7 @@
 """What every typed object has: its metadata, and conditions in its status."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 
@@ -40,6 +40,11 @@ class ObjectMeta:
     annotations: dict[str, str] = attrs.field(factory=dict)
     finalizers: list[str] = attrs.field(factory=list)
     owner_references: list[ObjectOwner] = attrs.field(factory=list)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
+        """Lets models of pydantic have it as a field: it is taken as it is."""
+        return handler.generate_schema(Any)
 
     @property
     def key(self) -> ObjectKey:
@@ -80,6 +85,11 @@ class Condition:
     observed_generation: Annotated[
         int | None, "The metadata.generation it is about.", Schema(minimum=0)
     ] = None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
+        """Lets models of pydantic have it as a field: it is taken as it is."""
+        return handler.generate_schema(Any)
 
 
 def update_condition(

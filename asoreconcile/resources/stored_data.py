@@ -40,7 +40,8 @@ def dropped_data(before: JsonObject, after: JsonObject) -> list[str]:
 
 def lost_fields(before: JsonObject, after: JsonObject, path: str = "") -> list[str]:
     """Fields of objects of one schema that another one prunes, or cannot hold."""
-    if before.get("type") != after.get("type") and "type" in after:
+    widens = (before.get("type"), after.get("type")) == ("integer", "number")
+    if before.get("type") != after.get("type") and "type" in after and not widens:
         return [f"{path or '.'} ({before.get('type', 'any')}, {after['type']})"]
     if before.get(_PRESERVE) and not after.get(_PRESERVE):
         return [f"{path or '.'} (any field, only those named)"]

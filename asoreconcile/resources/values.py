@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import total_ordering
-from typing import Self
+from typing import Any, Self
 
 _UNITS = {
     "ns": Decimal("1e-9"),
@@ -159,6 +159,11 @@ class Quantity:
             if count and count % factor == 0:
                 return cls(f"{count // factor}{suffix}")
         return cls(str(count))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
+        """Lets models of pydantic have it as a field: it is taken as it is."""
+        return handler.generate_schema(Any)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.amount == other.amount

@@ -25,9 +25,15 @@ from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.impersonation import impersonating
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import JsonObject, gvk_of
+from asoreconcile.objects import JsonObject, copy_json, gvk_of
 from asoreconcile.resources.client import TypedCachedClient, TypedClient
-from asoreconcile.resources.declaration import HasMetadata, resource_of
+from asoreconcile.resources.declaration import (
+    HasMetadata,
+    TypedKind,
+    kind_of,
+    resource_of,
+    to_dict,
+)
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
@@ -175,22 +181,42 @@ class Cluster:
             self._show(informer)
         return informer
 
+    @overload
     def apply(
         self,
-        owner: JsonObject | None,
+        owner: JsonObject | HasMetadata | None,
         child: JsonObject,
         *,
         resource: ApiResource | None = None,
         controller: bool = True,
         force: bool = True,
-    ) -> JsonObject:
+    ) -> JsonObject: ...
+    @overload
+    def apply(
+        self,
+        owner: JsonObject | HasMetadata | None,
+        child: T,
+        *,
+        resource: ApiResource | None = None,
+        controller: bool = True,
+        force: bool = True,
+    ) -> T: ...
+    def apply(
+        self,
+        owner: Any,
+        child: Any,
+        *,
+        resource: ApiResource | None = None,
+        controller: bool = True,
+        force: bool = True,
+    ) -> Any:
         """Have an object be as `child` says, by server-side apply; the server's answer.
 
         What `child` leaves out is not touched; what it left out since the last apply is
         taken away. It is made where it is not there, and the server stores nothing
         where nothing differs. `owner`: whose it becomes (`set_owner`), the object as
         the server answered it; None for none. child: with apiVersion and kind; it is
-        not changed.
+        not changed. Both may be of classes; the answer is of the child's.
         resource: where the kind is; None asks discovery, once a kind.
         controller: as the owner's own, which wakes `owns()`. force: take over fields
         that others manage, as a controller must; False raises ConflictError there.
@@ -198,15 +224,21 @@ class Cluster:
         Blocks for one answer. Raises UnknownKindError, AlreadyOwnedError, ValueError
         for an owner of another namespace, and what `client` raises.
         """
-        found = resource or self.discovery.resource(gvk_of(child))
-        return self.cached.apply(
-            found,
+        typed: TypedKind[Any] | None = None
+        if not isinstance(child, dict):
+            typed = kind_of(type(child))
+            child, resource = typed.encode(child), resource or typed.resource
+        if owner is not None and not isinstance(owner, dict):
+            owner = to_dict(owner)
+        answer = self.cached.apply(
+            resource or self.discovery.resource(gvk_of(child)),
             child,
             owner=owner,
             controller=controller,
             field_manager=self._options.client.field_manager or self.name,
             force=force,
         )
+        return answer if typed is None else typed.decode(copy_json(answer))
 
     def client_as(
         self,

@@ -164,6 +164,19 @@ def test_a_change_is_as_small_as_the_difference(
     assert len(sent) == 2
 
 
+def test_a_typed_child_of_a_typed_owner_is_applied(
+    websites: Application, namespace: str
+):
+    owner = websites.client.create(Website, shop(namespace))
+    child = shop(namespace, replicas=2)
+    child.metadata.name = "child"
+    for _ in range(2):
+        made = websites.apply(owner, child)
+        assert (made.spec.replicas, made.metadata.generation) == (2, 1)
+    (reference,) = made.metadata.owner_references
+    assert (reference.uid, reference.controller) == (owner.metadata.uid, True)
+
+
 def test_an_object_is_made_or_brought_in_order(websites: Application, namespace: str):
     def fill(site: Website) -> None:
         site.spec.replicas = 2

@@ -3,7 +3,7 @@
 What it shows: classes as a kind, its CRD installed at the start, a reconciler that gets
 an object, changes written as differences, and two versions with a conversion.
 
-    asoreconcile crds tests/examples/typed_websites.py > crds.yaml
+    asoreconcile crds tests/examples/typed_websites.py --webhook-service web/websites
 """
 
 import sys

@@ -69,6 +69,8 @@ def use(app: Application, key: ObjectKey) -> None:
     assert_type(to_dict(site), JsonObject)
     assert_type(evolve(site.spec, replicas=2), Spec)
     app.informer(Website).add_index("host", lambda one: [one.spec.host])
+    assert_type(app.apply(site, {}), JsonObject)
+    assert_type(app.apply({}, site), Website)
     app.client.create(Website, {})  # error: call-overload
     app.client.get(Plain, key)  # error: type-var
     app.client.update(site, close)  # error: arg-type

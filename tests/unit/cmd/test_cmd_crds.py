@@ -1,6 +1,9 @@
 """`asoreconcile crds`: definitions of a module's classes, or why there are none."""
 
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import yaml
@@ -106,3 +109,26 @@ def test_versions_need_somebody_who_converts(run):
     }
     result = run(text, "sitekinds.py", "--webhook-service", "web")
     assert (result.exit_code, "NAMESPACE/NAME" in result.output) == (2, True)
+
+
+def test_the_example_is_printed_without_anything_of_azure(tmp_path):
+    """Its command, in a process that refuses Azure's packages."""
+    tests = Path(__file__).resolve().parents[2]
+    program = tmp_path / "program.py"
+    program.write_text("from asoreconcile.cmd.asoreconcile import main\nmain()\n")
+    answer = subprocess.run(
+        [
+            *(sys.executable, tests / "withoutazure.py", program, "crds"),
+            tests / "examples" / "typed_websites.py",
+            *("--webhook-service", "web/websites"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    (crd,) = yaml.safe_load_all(answer.stdout)
+    names = [one["name"] for one in crd["spec"]["versions"]]
+    assert names == ["v1", "v1alpha1"]
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert spec["properties"]["host"]["description"].startswith("The whole name")

@@ -15,6 +15,7 @@ from asoreconcile.resources import kept_fields
 from asoreconcile.resources.annotations import Schema
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.codec import ObjectDecodeError, codec_of
+from asoreconcile.resources.crd import crd_of
 from asoreconcile.resources.declaration import evolve, kind_of, resource, resource_of
 from asoreconcile.resources.metadata import Condition, Conditions, ObjectMeta
 from asoreconcile.resources.values import Quantity
@@ -356,6 +357,49 @@ def test_a_model_of_pydantic_is_read_and_written():
         match=r"inner\[0\] is refused: number: Input should be greater",
     ):
         codec.decode({"inner": [{"number": 0}]})
+
+
+def test_a_kind_may_be_of_any_library():
+    pydantic = pytest.importorskip("pydantic")
+
+    class ModelSpec(pydantic.BaseModel):
+        host: Annotated[str, Schema(pattern="^a")]
+        size: int = pydantic.Field(default=1, ge=1, lt=9)
+        memory: Quantity | None = None
+
+    @resource(API, plural="sites", kind="Site")
+    class ModelSite(pydantic.BaseModel):
+        metadata: ObjectMeta
+        spec: ModelSpec
+        conditions: list[Condition] = pydantic.Field(default_factory=list)
+
+    @dataclasses.dataclass
+    class PlainSpec:
+        host: Annotated[str, Schema(pattern="^a")]
+        size: Annotated[int, Schema(minimum=1, maximum=9, exclusive_maximum=True)] = 1
+        memory: Quantity | None = None
+
+    @resource(API, plural="sites", kind="Site")
+    @dataclasses.dataclass
+    class PlainSite:
+        metadata: ObjectMeta
+        spec: PlainSpec
+        conditions: list[Condition] = dataclasses.field(default_factory=list)
+
+    assert crd_of(ModelSite) == crd_of(PlainSite)
+    document = {
+        "apiVersion": API,
+        "kind": "Site",
+        "metadata": {"name": "a", "new": 1},
+        "spec": {"host": "a", "size": 2, "memory": "1Gi", "new": {"deep": 1}},
+    }
+    for cls in (ModelSite, PlainSite):
+        made = kind_of(cls).decode(copy.deepcopy(document))
+        assert (made.metadata.name, made.spec.size) == ("a", 2)
+        assert made.spec.memory == Quantity("1024Mi")
+        assert kind_of(cls).encode(made) == document
+        again = evolve(made, spec=evolve(made.spec, size=3))
+        assert kind_of(cls).encode(again)["spec"] == {**document["spec"], "size": 3}
 
 
 def test_a_class_validates_by_its_own_means():

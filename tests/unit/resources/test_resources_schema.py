@@ -470,6 +470,19 @@ def test_a_field_that_goes_is_data_that_is_dropped():
     ]
 
 
+def test_a_whole_number_may_become_any_number():
+    whole = stored("v1", crd=crd_of(version("A", "v1", OtherSpec)))
+    wider = attrs.make_class(
+        "Spec",
+        {"host": attrs.field(type=str), "size": attrs.field(type=float, default=1.0)},
+    )
+    assert dropped_data(whole, crd_of(version("A", "v1", wider))) == []
+    back = stored("v1", crd=crd_of(version("A", "v1", wider)))
+    assert dropped_data(back, crd_of(version("A", "v1", OtherSpec))) == [
+        "v1: .spec.size (number, integer) would be dropped"
+    ]
+
+
 def test_a_stored_version_that_goes_is_refused():
     (found,) = dropped_data(stored("v1"), crd_of(version("A", "v2", SiteSpec)))
     assert found.startswith("version v1 would go, in which objects are stored")
