@@ -114,14 +114,7 @@ if TYPE_CHECKING:
     from asoreconcile.resources.codec import ObjectDecodeError
     from asoreconcile.resources.conversions import Conversions, convert_kinds
     from asoreconcile.resources.crd import crd_of
-    from asoreconcile.resources.declaration import (
-        HasMetadata,
-        evolve,
-        from_dict,
-        resource,
-        resource_of,
-        to_dict,
-    )
+    from asoreconcile.resources.declaration import evolve, resource
     from asoreconcile.resources.informer import TypedInformer
     from asoreconcile.resources.installation import CrdNotEstablishedError
     from asoreconcile.resources.metadata import (
@@ -130,6 +123,12 @@ if TYPE_CHECKING:
         ObjectMeta,
         ObjectOwner,
         update_condition,
+    )
+    from asoreconcile.resources.typed_kind import (
+        HasMetadata,
+        from_dict,
+        resource_of,
+        to_dict,
     )
     from asoreconcile.resources.values import Quantity
     from asoreconcile.retry import Backoff
@@ -430,9 +429,8 @@ _HOMES = {
     "resources.conversions": "Conversions convert_kinds",
     "resources.crd": "crd_of",
     "resources.installation": "CrdNotEstablishedError",
-    "resources.declaration": (
-        "HasMetadata evolve from_dict resource resource_of to_dict"
-    ),
+    "resources.declaration": "evolve resource",
+    "resources.typed_kind": "HasMetadata from_dict resource_of to_dict",
     "resources.informer": "TypedInformer",
     "resources.metadata": (
         "Condition Conditions ObjectMeta ObjectOwner update_condition"

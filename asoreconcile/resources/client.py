@@ -21,7 +21,7 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import PatchKind, Writes
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, resource_version
-from asoreconcile.resources.declaration import HasMetadata, TypedKind, kind_of
+from asoreconcile.resources.typed_kind import HasMetadata, TypedKind, kind_of
 
 T = TypeVar("T", bound=HasMetadata)
 

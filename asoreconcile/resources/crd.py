@@ -7,9 +7,9 @@ from typing import Any
 from asoreconcile.objects import GroupKind, JsonObject
 from asoreconcile.resources.annotations import PrinterColumn
 from asoreconcile.resources.class_fields import ResourceError
-from asoreconcile.resources.declaration import TypedKind, kind_of
 from asoreconcile.resources.schema import leaf, object_schema
 from asoreconcile.resources.stored_data import lost_fields
+from asoreconcile.resources.typed_kind import TypedKind, kind_of
 
 _COLUMN_TYPES = ("integer", "number", "string", "boolean")
 # `v1` is newer than `v1beta2`, which is newer than `v1alpha1`.

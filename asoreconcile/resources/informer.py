@@ -7,7 +7,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import ObjectKey
-from asoreconcile.resources.declaration import HasMetadata, kind_of
+from asoreconcile.resources.typed_kind import HasMetadata, kind_of
 
 T = TypeVar("T", bound=HasMetadata)
 

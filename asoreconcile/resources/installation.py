@@ -14,8 +14,8 @@ from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.crd import by_kind, crd_of
-from asoreconcile.resources.declaration import kind_of
 from asoreconcile.resources.stored_data import dropped_data
+from asoreconcile.resources.typed_kind import kind_of
 
 _log = Logger(__name__)
 _LOOK_SECONDS = 0.1

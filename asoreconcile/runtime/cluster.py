@@ -27,14 +27,14 @@ from asoreconcile.kube.resources import ApiResource
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import JsonObject, copy_json, gvk_of
 from asoreconcile.resources.client import TypedCachedClient, TypedClient
-from asoreconcile.resources.declaration import (
+from asoreconcile.resources.informer import TypedInformer
+from asoreconcile.resources.typed_kind import (
     HasMetadata,
     TypedKind,
     kind_of,
     resource_of,
     to_dict,
 )
-from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.threads import Threads

@@ -8,9 +8,8 @@ from typing import Any, TypeVar, overload
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import JsonObject
-from asoreconcile.resources.declaration import HasMetadata
 from asoreconcile.resources.informer import TypedInformer
-from asoreconcile.resources.installation import install_crds
+from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.cluster import Cluster
 from asoreconcile.runtime.controller import Controller
@@ -194,6 +193,8 @@ class ControllerHost(Cluster):
         all are Established. Raises ResourceError for a CRD that cannot be made or that
         would drop stored data, CrdNotEstablishedError, and what `client` raises.
         """
+        from asoreconcile.resources.installation import install_crds
+
         client = self._client(self._config, fenced=False)
         try:
             return install_crds(

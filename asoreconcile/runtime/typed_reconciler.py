@@ -7,8 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from asoreconcile.resources.declaration import HasMetadata
 from asoreconcile.resources.informer import TypedInformer
+from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
 from asoreconcile.signatures import check_takes
 

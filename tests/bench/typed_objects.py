@@ -27,7 +27,7 @@ from asoreconcile import (
 )
 from asoreconcile.cache.entry import Entry
 from asoreconcile.objects import copy_json
-from asoreconcile.resources.declaration import kind_of
+from asoreconcile.resources.typed_kind import kind_of
 
 ROUND = 200
 

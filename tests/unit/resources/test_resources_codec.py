@@ -16,8 +16,9 @@ from asoreconcile.resources.annotations import Schema
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.codec import ObjectDecodeError, codec_of
 from asoreconcile.resources.crd import crd_of
-from asoreconcile.resources.declaration import evolve, kind_of, resource, resource_of
+from asoreconcile.resources.declaration import evolve, resource
 from asoreconcile.resources.metadata import Condition, Conditions, ObjectMeta
+from asoreconcile.resources.typed_kind import kind_of, resource_of
 from asoreconcile.resources.values import Quantity
 
 API = "example.com/v1"
