@@ -317,9 +317,12 @@ def _become(
     change: Callable[[T], T | None],
 ) -> None:
     """Have a document be what `change` makes of the object that `start` is."""
+    from asoreconcile.resources.unknown_fields import carry_unknown
+
     obj = kind.decode(copy_json(start))
     changed = change(obj)
     made = kind.encode(obj if changed is None else changed)
+    carry_unknown(kind.cls, start, made)
     document.clear()
     document.update(made)
 

@@ -28,6 +28,7 @@ from asoreconcile import (
 from asoreconcile.cache.entry import Entry
 from asoreconcile.objects import copy_json
 from asoreconcile.resources.typed_kind import kind_of
+from asoreconcile.resources.unknown_fields import carry_unknown
 
 ROUND = 200
 
@@ -186,7 +187,9 @@ def cases() -> dict[str, Callable[[], object]]:
         before = kind.encode(site)
         copy = kind.decode(copy_json(before))
         copy.spec.replicas = 4
-        return merge_patch(before, kind.encode(copy))
+        after = kind.encode(copy)
+        carry_unknown(Website, before, after)
+        return merge_patch(before, after)
 
     return {
         "dict: read from the cache": entry.load,

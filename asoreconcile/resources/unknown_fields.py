@@ -1,0 +1,87 @@
+"""Fields that a class does not name, carried into a copy that was made without them.
+
+`attrs.evolve`, `dataclasses.replace` and a constructor forget what is kept beside an
+instance (`kept_fields`). Whoever used them did not mean to delete what he cannot see.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+import attrs
+
+from asoreconcile.objects import JsonObject
+from asoreconcile.resources.class_fields import fields_of, is_field_class, unwrapped
+from asoreconcile.resources.value_codecs import LISTS, MAPS, union_of
+
+
+@attrs.frozen
+class NestedClass:
+    """A field whose value is of a class, or a list or a map of them.
+
+    keys: the fields by which items of a list are told apart; none for others.
+    """
+
+    cls: type
+    form: Literal["one", "list", "map"]
+    keys: Sequence[str] = ()
+
+
+def carry_unknown(cls: type, before: JsonObject, after: JsonObject) -> None:
+    """Put back into `after` what `before` has and the class does not name.
+
+    Only where both have the object: in maps by name, in lists by their map keys. What
+    was taken away whole stays away, and so do items of lists without keys.
+    """
+    known, nested = _shape(cls)
+    for name, value in before.items():
+        if name not in known:
+            after.setdefault(name, value)
+    for name, inner in nested.items():
+        for old, new in _pairs(inner, before.get(name), after.get(name)):
+            if isinstance(old, dict) and isinstance(new, dict):
+                carry_unknown(inner.cls, old, new)
+
+
+def _pairs(inner: NestedClass, old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
+    """What is the same object before and after."""
+    if inner.form == "one":
+        yield old, new
+    elif inner.form == "map" and isinstance(old, dict) and isinstance(new, dict):
+        yield from ((old[name], new[name]) for name in old.keys() & new.keys())
+    elif inner.form == "list" and inner.keys and isinstance(old, list):
+        by_key = {_key(one, inner.keys): one for one in old}
+        yield from ((by_key.get(_key(one, inner.keys)), one) for one in new or ())
+
+
+def _key(item: Any, keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(repr(item.get(key)) for key in keys) if type(item) is dict else ()
+
+
+@cache
+def _shape(cls: type) -> tuple[frozenset[str], Mapping[str, NestedClass]]:
+    """The names a class knows, and those of its fields that hold other classes."""
+    fields = fields_of(cls)
+    nested: dict[str, NestedClass] = {}
+    for field in fields:
+        schema = field.schema()
+        found = _nested(field.type, tuple(schema.map_keys) if schema else ())
+        if found is not None:
+            nested[field.json_name] = found
+    return frozenset(field.json_name for field in fields), nested
+
+
+def _nested(hint: Any, keys: Sequence[str]) -> NestedClass | None:
+    hint, _ = unwrapped(hint)
+    choices = union_of(hint)
+    if choices is not None:
+        return _nested(choices[0], keys) if len(choices) == 1 else None
+    if is_field_class(hint):
+        return NestedClass(hint, "one")
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in MAPS and is_field_class(item := unwrapped(arguments[1])[0]):
+        return NestedClass(item, "map")
+    is_list = origin in LISTS or origin is tuple
+    if is_list and is_field_class(item := unwrapped(arguments[0])[0]):
+        return NestedClass(item, "list", keys)
+    return None
