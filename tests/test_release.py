@@ -1,0 +1,157 @@
+"""What hack/release checks, writes and signs; the builds are tried by itself."""
+
+import importlib.machinery
+import importlib.util
+import shutil
+import subprocess
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+- Next.
+
+## [0.2.0] - 2026-12-01
+
+### Added
+
+- This.
+
+## [0.1.0]
+
+- First.
+"""
+
+
+@pytest.fixture(scope="module")
+def release():
+    loader = importlib.machinery.SourceFileLoader(
+        "release", str(ROOT / "hack" / "release")
+    )
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("release", loader)
+    )
+    loader.exec_module(module)
+    return module
+
+
+def test_the_notes_are_the_version_s_part_of_the_changelog(release):
+    assert release.notes(CHANGELOG, "0.2.0", draft=False) == "### Added\n\n- This.\n"
+    assert release.notes(CHANGELOG, "0.1.0", draft=True) == "- First.\n"
+    assert release.notes(CHANGELOG, "0.3.0", draft=True) == "- Next.\n"
+    with pytest.raises(SystemExit, match=r"has no part for 0\.3\.0"):
+        release.notes(CHANGELOG, "0.3.0", draft=False)
+    ours = (ROOT / "CHANGELOG.md").read_text()
+    assert "### Added" in release.notes(ours, release.version(), draft=True)
+
+
+@pytest.mark.parametrize(
+    ("number", "tag", "allowed"),
+    [
+        ("0.1.0", None, True),
+        ("0.1.1", "v0.1.0", False),
+        ("0.2.0", "v0.1.7", True),
+        ("1.0.0", "v0.9.0", True),
+        ("1.1.0", "v1.0.3", False),
+        ("2.0.0", "v1.4.0", True),
+    ],
+)
+def test_which_versions_may_break_what_was(release, number, tag, allowed):
+    assert release.may_break(number, tag) is allowed
+
+
+def test_a_version_has_three_numbers(release):
+    with pytest.raises(SystemExit, match=r"1\.0rc1 is no version"):
+        release.numbers("1.0rc1")
+
+
+def metadata(**changed):
+    stated = Message()
+    fields = {
+        "Name": "asoreconcile",
+        "Version": "0.1.0",
+        "License-Expression": "MIT",
+        "Description-Content-Type": "text/markdown",
+        "Summary": "What it is",
+        "Requires-Python": ">=3.11",
+    } | {name.replace("_", "-"): value for name, value in changed.items()}
+    for name, value in fields.items():
+        if value:
+            stated[name] = value
+    return stated
+
+
+def test_what_is_wrong_with_a_wheel_is_said(release):
+    names = ["asoreconcile/py.typed"]
+    assert release.faults(metadata(), names, "0.1.0") == []
+    assert release.faults(metadata(Summary=""), names, "0.1.0") == ["no Summary"]
+    assert release.faults(metadata(), names, "0.2.0") == [
+        "Version is '0.1.0' and should be '0.2.0'"
+    ]
+    assert release.faults(metadata(), ["asoreconcile/docs/index.md"], "0.1.0") == [
+        "no py.typed",
+        "asoreconcile/docs/index.md does not belong in it",
+    ]
+
+
+def test_sums_are_as_sha256sum_checks_them(release, tmp_path):
+    (tmp_path / "b.whl").write_bytes(b"wheel")
+    (tmp_path / "a.tar.gz").write_bytes(b"sdist")
+    sums = release.write_sums(tmp_path)
+    check = ["sha256sum", "--check", "--strict", sums.name]
+    assert subprocess.run(check, cwd=tmp_path, check=False).returncode == 0
+    (tmp_path / "b.whl").write_bytes(b"another")
+    assert subprocess.run(check, cwd=tmp_path, check=False).returncode == 1
+
+
+@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="there is no ssh-keygen")
+def test_a_signature_holds_for_the_file_that_was_signed(release, tmp_path):
+    key, sums = tmp_path / "key", tmp_path / "SHA256SUMS"
+    make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key]
+    subprocess.run(make, check=True)
+    sums.write_text("00  a.whl\n")
+    signature = release.sign(sums, key)
+    allowed = tmp_path / "allowed_signers"
+    allowed.write_text(f"ada {key.with_suffix('.pub').read_text()}")
+    verify = ["ssh-keygen", "-Y", "verify", "-f", allowed, "-I", "ada"]
+    verify += ["-n", "asoreconcile", "-s", signature]
+
+    def holds(content):
+        return subprocess.run(verify, input=content, check=False).returncode == 0
+
+    assert holds(b"00  a.whl\n")
+    assert not holds(b"01  a.whl\n")
+
+
+def test_what_a_public_name_lost_is_listed(tmp_path):
+    """In a repository of two commits, by griffe, where hack/env docs has made it."""
+    python = ROOT / ".venv-docs" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("needs griffe: run hack/env docs")
+    package = tmp_path / "asoreconcile"
+    package.mkdir()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+
+    def commit(public, private, *, tag):
+        (package / "__init__.py").write_text(public)
+        (package / "inner.py").write_text(private)
+        for words in (["add", "-A"], ["commit", "-qm", tag], ["tag", tag]):
+            subprocess.run([*git, *words], cwd=tmp_path, check=True)
+
+    subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
+    shown = "from asoreconcile.inner import kept, gone\n__all__ = ['kept', 'gone']\n"
+    before = "def kept(a, b): ...\ndef gone(): ...\ndef own(a): ...\n"
+    commit(shown, before, tag="v0.1.0")
+    fewer = "from asoreconcile.inner import kept\n__all__ = ['kept']\n"
+    commit(fewer, "def kept(a): ...\ndef own(): ...\n", tag="v0.2.0")
+    command = [python, ROOT / "hack" / "api_changes.py", "v0.1.0", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "asoreconcile.gone: no longer exported",
+        "asoreconcile.kept: Parameter was removed: b",
+    ]
