@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-EXAMPLES = ("mirror_config_maps.py", "typed_websites.py", "websites.py")
+EXAMPLES = (
+    "ephemeral_volumes.py",
+    "memcached.py",
+    "mirror_config_maps.py",
+    "typed_websites.py",
+    "websites.py",
+)
 # Tests are shown without types, as pytest's own pages do.
 PAGES = ("README.md", "asoreconcile/README.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
