@@ -108,6 +108,48 @@ def test_a_resource_is_put_with_the_version_the_user_wrote(operation):
     assert [delete.api_version for delete in deletes] == ["2025-03-01"]
 
 
+def test_a_status_is_kept_whole_in_versions_whose_schema_does_not_spell_it_out(
+    operation,
+):
+    definition = operation.client.get(
+        CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", "virtualnetworks.network.azure.com")
+    )
+    schemas = {
+        version["name"]: version["schema"]["openAPIV3Schema"]["properties"]
+        for version in definition["spec"]["versions"]
+    }
+    assert {*schemas[OLD]["status"]["properties"]} == {"id"}
+    assert {*schemas[STORED]["spec"]["properties"]} == {"originalVersion"}
+    old = virtual_network("kept") | {"apiVersion": f"network.azure.com/{OLD}"}
+    operation.apply(old)
+    operation.wait_ready(old)
+    key = key_of(old)
+    before = operation.client.get(at(OLD), key)["status"]
+    assert before["addressSpace"] == old["spec"]["addressSpace"]
+
+    # Who applies a part of it owns that part, and no more.
+    applied = {name: old[name] for name in ("apiVersion", "kind")} | {
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "status": {"tags": {"seen": "by-a-tool"}},
+    }
+    operation.client.patch(
+        at(OLD),
+        key,
+        applied,
+        kind="apply",
+        field_manager="a-tool",
+        subresource="status",
+    )
+
+    for version in (OLD, NEW, STORED):
+        status = operation.client.get(at(version), key)["status"]
+        assert status["tags"] == {"seen": "by-a-tool"}
+        assert status["id"] == before["id"]
+        assert status["addressSpace"] == before["addressSpace"]
+    operation.client.delete(at(OLD), key)
+    operation.wait_gone(old)
+
+
 def test_r10_1_a_rule_is_held_by_the_api_server_and_else_by_the_reconciler(operation):
     """A CRD of several versions carries the rules; in lists it cannot."""
     two = {"name": "rg", "armId": "/subscriptions/s/resourceGroups/rg"}

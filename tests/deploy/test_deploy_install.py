@@ -208,7 +208,13 @@ def test_aso_s_crds_are_run_as_they_are_after_the_upgrade(tmp_path):
             kind = builtin().kind(gvk.group_kind)
             stored = [f"{version}storage" for version in kind.versions]
             versions = [*kind.versions, *stored]
-            theirs = crd(kind, versions=versions, conversion=client, rules=True)
+            theirs = crd(
+                kind,
+                versions=versions,
+                conversion=client,
+                rules=True,
+                complete=True,
+            )
             operation.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirs)
         port = free_port()
         given = values_file(
