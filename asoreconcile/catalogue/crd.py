@@ -52,7 +52,7 @@ def crd(
     wanted = set(versions) or {kind.storage}
     if conversion is not None:
         storage = storage or stored_name(kind)
-        # The API server stores in a version that it serves, or it refuses the CRD.
+        # Served too, as ASO's is: what is stored can be read as it is stored.
         wanted.add(storage)
     served = sorted(
         (form(kind, name) for name in wanted),
