@@ -9,9 +9,9 @@ from typing import assert_never
 
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import ArmOutcome, Failed, Pending, Restart
-from asoreconcile.azure import begin, claim, delete, monitor, success
+from asoreconcile.azure import begin, claim, monitor, success
 from asoreconcile.azure.arm_errors import monitor_refused
-from asoreconcile.azure.bulk_reads import look_again
+from asoreconcile.azure.bulk_reads import look_again, note_write
 from asoreconcile.azure.claim import ClaimFacts
 from asoreconcile.azure.claim_reads import facts_of_claim
 from asoreconcile.azure.decisions import (
@@ -33,7 +33,12 @@ from asoreconcile.azure.decisions import (
     SetOperatorNamespace,
     WriteExports,
 )
-from asoreconcile.azure.default_delete import is_absent
+from asoreconcile.azure.delete_actions import (
+    check_absent,
+    prepare_delete,
+    release,
+    send_delete,
+)
 from asoreconcile.azure.drift_reads import (
     before_body,
     facts_of_sync,
@@ -42,11 +47,11 @@ from asoreconcile.azure.drift_reads import (
     resumed_period,
     seconds_until_next_sync,
 )
-from asoreconcile.azure.duplicate_reads import holder, require_sole
+from asoreconcile.azure.duplicate_reads import require_sole
 from asoreconcile.azure.effects import apply
 from asoreconcile.azure.export import checked_expressions, export
 from asoreconcile.azure.identity import ResourceIdentity
-from asoreconcile.azure.identity_reads import identify, is_own
+from asoreconcile.azure.identity_reads import identify
 from asoreconcile.azure.parent_writes import ParentRead
 from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.precheck_reads import run_prechecks
@@ -62,14 +67,12 @@ from asoreconcile.azure.validate import require_valid
 from asoreconcile.errors import RetryError
 from asoreconcile.middleware import requests
 from asoreconcile.middleware.extension_points import (
-    DELETE,
     EVERY_SUCCESS,
     POST_RECONCILE,
 )
 from asoreconcile.objects import (
     JsonObject,
     annotations,
-    finalizers,
     generation,
     is_deleting,
     labels,
@@ -112,15 +115,13 @@ class Actions:
             case WriteExports(follows):
                 return self._export(follows)
             case PrepareDelete():
-                return self._prepare_delete()
+                return prepare_delete(self._scope)
             case Delete():
-                return self._delete()
+                return send_delete(self._scope)
             case CheckAbsent():
-                absent = is_absent(self._scope.context)
-                kind = self._scope.version.gvk.kind
-                return delete.after_look(is_absent=absent, kind=kind)
+                return check_absent(self._scope)
             case RemoveFinalizer():
-                return self._release()
+                return release(self._scope)
             case _:
                 assert_never(action)
 
@@ -242,15 +243,11 @@ class Actions:
             scope.memory.accepted = None
             scope.memory.last_look = None
             scope.listed_at = None
-            stack.callback(self._wrote)
+            stack.callback(note_write, scope)
             self._sent = put.body
             return scope.connection.client.put(
                 put.arm_id, scope.version.api_version, put.body, headers=headers
             )
-
-    def _wrote(self) -> None:
-        if (reads := self._scope.operator.collection_reads) is not None:
-            reads.wrote(self._scope.arm_id)
 
     # A running operation.
 
@@ -261,7 +258,7 @@ class Actions:
         progress = watched.poll.progress
         outcome = scope.connection.client.poll(watched.token(), progress)
         if not isinstance(outcome, Pending):
-            self._wrote()
+            note_write(scope)
         self._look_at_inputs(outcome)
         return monitor.after_poll(watched, outcome)
 
@@ -371,49 +368,3 @@ class Actions:
 
     def _current(self) -> JsonObject:
         return {**self._scope.obj, "status": self._scope.patcher.status}
-
-    # Deletion.
-
-    def _prepare_delete(self) -> Decision:
-        scope = self._scope
-        scope.require_subscription(scope.arm_id)
-        of_type = delete.is_of_type(scope.arm_id, scope.version.arm_type)
-        own = of_type and is_own(scope)
-        facts = delete.DeleteFacts(
-            arm_id=scope.arm_id,
-            arm_type=scope.version.arm_type,
-            is_own=own,
-            older=holder(scope, scope.arm_id) if own else None,
-            seen=self._seen(),
-        )
-        return delete.before_delete(facts)
-
-    def _delete(self) -> Decision:
-        scope = self._scope
-        chain = scope.operator.extensions.chain(DELETE, scope.kind.group_kind)
-        scope.log.info("Deleting resource", armId=scope.arm_id)
-        answer: requests.DeleteResult | ArmError
-        try:
-            # A PUT of the parent that carries this child must not make it again.
-            with scope.operator.parent_writes.writing(scope.arm_id):
-                answer = chain(requests.DeleteRequest(ctx=scope.context, obj=scope.obj))
-        except ArmError as error:
-            answer = error
-        finally:
-            self._wrote()
-        return delete.after_delete(
-            answer,
-            stored=annotations(scope.obj),
-            now=scope.operator.clock.monotonic(),
-        )
-
-    def _release(self) -> Decision:
-        scope = self._scope
-        scope.operator.forget(scope.kind, scope.key)
-        return delete.released(
-            finalizers(scope.obj), arm_id=scope.arm_id, seen=self._seen()
-        )
-
-    def _seen(self) -> str:
-        """The id that the status shows."""
-        return str(status(self._scope.obj).get("id") or "")

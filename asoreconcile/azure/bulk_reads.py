@@ -40,6 +40,12 @@ def look_again(scope: ReconcileScope) -> bool:
     return True
 
 
+def note_write(scope: ReconcileScope) -> None:
+    """No list that was begun before now counts for the object's resource (Q8)."""
+    if (reads := scope.operator.collection_reads) is not None:
+        reads.wrote(scope.arm_id)
+
+
 def looked(scope: ReconcileScope, have: JsonObject) -> None:
     """What a sync goes by. After a GET: it is kept, and says what lists are worth."""
     reads = scope.operator.collection_reads

@@ -11,7 +11,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
 from asoreconcile.cache.initial_list import InitialList
 from asoreconcile.cache.overlay import Overlay
-from asoreconcile.cache.processor import HandlerOptions, Processor, Registration
+from asoreconcile.cache.processor import Processor, Registration
 from asoreconcile.cache.scope import WatchScope
 from asoreconcile.cache.store import IndexFunction, Store
 from asoreconcile.clock import Clock
@@ -64,12 +64,15 @@ class Indexer:
         self._overlay.record_deletion(key, uid)
 
     def add_handler(
-        self, handler: EventHandler, options: HandlerOptions
+        self, handler: EventHandler, resync_seconds: float = 0.0
     ) -> Registration:
         """Introduce a handler between two events."""
         with self._lock:
             return self.processor.add(
-                handler, self._store.entries(), options, resync=self._resync
+                handler,
+                self._store.entries(),
+                resync_seconds=resync_seconds,
+                resync=self._resync,
             )
 
     def apply(self, type_: str, entry: Entry, scope: WatchScope) -> None:

@@ -13,7 +13,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import EventHandler
 from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import StreamingSupport
-from asoreconcile.cache.processor import HandlerOptions, Registration
+from asoreconcile.cache.processor import Registration
 from asoreconcile.cache.reflector_thread import ReflectorThread
 from asoreconcile.cache.scope import EVERYTHING, Scope, watch_scopes
 from asoreconcile.cache.source import ListerWatcher
@@ -103,20 +103,19 @@ class Informer:
         handler: EventHandler,
         *,
         resync_seconds: float = 0.0,
-        own_thread: bool = False,
     ) -> Registration:
         """Have a handler called for what is there now (`Added(initial=True)`), before
         this returns, and for every change after.
 
+        handler: runs on the watch's thread, which waits for it: it only notes or
+        enqueues.
         resync_seconds: how often to deliver everything to it again, as `Updated` with
-        equal versions; 0 is never, and 1 s the least. own_thread: for a handler that
-        takes its time; it is called there, in order, and events wait for it in memory.
+        equal versions; 0 is never, and 1 s the least.
         Raises StoppedError once stopped. Rules: IN-6, IN-7, IN-8.
         """
         if self._stopped.is_set():
             raise StoppedError(f"the informer of {self.resource.gvk} has stopped")
-        options = HandlerOptions(resync_seconds, own_thread=own_thread)
-        registration = self._indexer.add_handler(handler, options)
+        registration = self._indexer.add_handler(handler, resync_seconds)
         if self._stopped.is_set():  # meanwhile, and nobody else would remove it
             registration.remove()
         return registration
@@ -146,11 +145,10 @@ class Informer:
     def join(self, timeout_seconds: float) -> list[str]:
         """Wait for the threads after `ask_to_stop`; answers as `stop`."""
         deadline = self._clock.monotonic() + timeout_seconds
-        joins = [
-            *(thread.join for thread in self._reflector_threads),
-            self._indexer.processor.join,
+        ended = [
+            thread.join(max(0.0, deadline - self._clock.monotonic()))
+            for thread in self._reflector_threads
         ]
-        ended = [join(max(0.0, deadline - self._clock.monotonic())) for join in joins]
         return [] if all(ended) else [f"watch of {self.resource.gvk}"]
 
     def get(self, key: ObjectKey) -> JsonObject | None:

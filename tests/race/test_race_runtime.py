@@ -10,7 +10,6 @@ from interleaving import Interleaving, seeds
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
 from asoreconcile.cache.indexer import Indexer
-from asoreconcile.cache.processor import HandlerOptions
 from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.queue.workqueue import WorkQueue
@@ -54,7 +53,7 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
 
             for _ in range(dice.randrange(20)):
                 indexer.entry(entry(1).key)
-            registration = indexer.add_handler(handler, HandlerOptions())
+            registration = indexer.add_handler(handler)
             for _ in range(20):
                 indexer.entry(entry(1).key)
             registration.remove()

@@ -135,7 +135,9 @@ def test_in3_what_is_known_decides_not_what_the_event_is_called(informer_of):
     assert heard.events[1].old.resource_version == "1"
 
 
-def test_in6_handler_on_its_own_thread_holds_up_nobody(informer_of):
+def test_in6_handlers_are_called_one_after_another_in_the_order_of_the_stream(
+    informer_of,
+):
     informer, script = informer_of(
         [
             ("ADDED", config_map("a", 1)),
@@ -144,83 +146,27 @@ def test_in6_handler_on_its_own_thread_holds_up_nobody(informer_of):
             ("DELETED", config_map("a", 3)),
         ]
     )
-    go = threading.Event()
-    slow = Heard()
-
-    def handler(event):
-        assert go.wait(10)
-        slow(event)
-
-    registration = informer.add_handler(handler, own_thread=True)
-    quick = Heard(informer)
+    called = []
+    for name in ("first", "second"):
+        informer.add_handler(
+            lambda event, name=name: called.append((name, type(event).__name__))
+        )
     informer.start()
     dry(script)
-    assert quick.shown() == ["Added a", "Updated a", "Deleted a"]
-    assert slow.events == []
-    # IN-5: in sync is who has returned from what was there first.
-    assert informer.has_synced()
-    assert quick.registration.has_synced()
-    assert not registration.has_synced()
-    go.set()
-    slow.until(lambda events: len(events) == 3)
-    assert slow.shown() == quick.shown()
-    assert registration.has_synced()
+    assert called == [
+        (name, event)
+        for event in ("Added", "Updated", "Deleted")
+        for name in ("first", "second")
+    ]
 
 
-def test_in6_stop_waits_for_a_handler_on_its_own_thread(informer_of):
-    informer, script = informer_of(
-        [("ADDED", config_map("a", 1)), initial_end(1), QUIET]
-    )
-    entered, go = threading.Event(), threading.Event()
-
-    def handler(_event):
-        entered.set()
-        assert go.wait(10)
-
-    informer.add_handler(handler, own_thread=True)
-    informer.start()
-    assert entered.wait(10)
-    assert script.quiet.wait(10)
-    assert informer.stop(0.0) == ["watch of v1/ConfigMap"]
-    go.set()
-
-
-def test_in6_removed_handler_on_its_own_thread_hears_no_more(informer_of):
-    informer, script = informer_of(
-        [("ADDED", config_map("a", 1)), ("ADDED", config_map("b", 1)), initial_end(1)]
-    )
-    told = []
-    removed = threading.Event()
-
-    def handler(event):
-        told.append(event)
-        registration.remove()
-        removed.set()
-
-    registration = informer.add_handler(handler, own_thread=True)
+def test_in7_who_is_removed_by_another_in_an_event_does_not_get_it(informer_of):
+    informer, script = informer_of([("ADDED", config_map("a", 1)), initial_end(1)])
+    informer.add_handler(lambda _event: second.registration.remove())
+    second = Heard(informer)
     informer.start()
     dry(script)
-    assert removed.wait(10)
-    assert informer.stop(10) == []
-    assert len(told) == 1
-
-
-def test_in9_failure_on_an_own_thread_is_counted_too(informer_of):
-    informer, script = informer_of(
-        [("ADDED", config_map("a", 1)), ("ADDED", config_map("b", 1)), initial_end(1)]
-    )
-    seen = Heard()
-
-    def handler(event):
-        seen(event)
-        raise ValueError("broken on purpose")
-
-    informer.add_handler(handler, own_thread=True)
-    informer.start()
-    dry(script)
-    seen.until(lambda events: len(events) == 2)
-    assert informer.stop(10) == []
-    assert informer.handler_failures == 2
+    assert second.events == []
 
 
 def test_in7_removed_handler_hears_no_more_and_removal_may_repeat(informer_of):

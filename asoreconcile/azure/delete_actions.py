@@ -1,0 +1,71 @@
+"""The actions of a deletion (`actions`): what is asked before it, the DELETE, its end.
+
+Blocking, but none waits. `delete` decides.
+"""
+
+from asoreconcile.arm.errors import ArmError
+from asoreconcile.azure import delete
+from asoreconcile.azure.bulk_reads import note_write
+from asoreconcile.azure.decisions import Decision
+from asoreconcile.azure.default_delete import is_absent
+from asoreconcile.azure.duplicate_reads import holder
+from asoreconcile.azure.identity_reads import is_own
+from asoreconcile.azure.reconcile_scope import ReconcileScope
+from asoreconcile.middleware import requests
+from asoreconcile.middleware.extension_points import DELETE
+from asoreconcile.objects import annotations, finalizers, status
+
+
+def prepare_delete(scope: ReconcileScope) -> Decision:
+    """Whether the resource is this object's to delete. Raises as `execute`."""
+    scope.require_subscription(scope.arm_id)
+    of_type = delete.is_of_type(scope.arm_id, scope.version.arm_type)
+    own = of_type and is_own(scope)
+    facts = delete.DeleteFacts(
+        arm_id=scope.arm_id,
+        arm_type=scope.version.arm_type,
+        is_own=own,
+        older=holder(scope, scope.arm_id) if own else None,
+        seen=_seen(scope),
+    )
+    return delete.before_delete(facts)
+
+
+def send_delete(scope: ReconcileScope) -> Decision:
+    """The DELETE, through the extensions. Raises as `execute`."""
+    chain = scope.operator.extensions.chain(DELETE, scope.kind.group_kind)
+    scope.log.info("Deleting resource", armId=scope.arm_id)
+    answer: requests.DeleteResult | ArmError
+    try:
+        # A PUT of the parent that carries this child must not make it again.
+        with scope.operator.parent_writes.writing(scope.arm_id):
+            answer = chain(requests.DeleteRequest(ctx=scope.context, obj=scope.obj))
+    except ArmError as error:
+        answer = error
+    finally:
+        # Without an answer too: Azure may have taken it all the same.
+        note_write(scope)
+    return delete.after_delete(
+        answer,
+        stored=annotations(scope.obj),
+        now=scope.operator.clock.monotonic(),
+    )
+
+
+def check_absent(scope: ReconcileScope) -> Decision:
+    """Whether a resource that goes with its parent has gone. Raises as `execute`."""
+    kind = scope.version.gvk.kind
+    return delete.after_look(is_absent=is_absent(scope.context), kind=kind)
+
+
+def release(scope: ReconcileScope) -> Decision:
+    """Let the object go: what is remembered of it, and the finalizer."""
+    scope.operator.forget(scope.kind, scope.key)
+    return delete.released(
+        finalizers(scope.obj), arm_id=scope.arm_id, seen=_seen(scope)
+    )
+
+
+def _seen(scope: ReconcileScope) -> str:
+    """The id that the status shows."""
+    return str(status(scope.obj).get("id") or "")
