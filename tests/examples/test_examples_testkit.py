@@ -19,6 +19,10 @@ from asoreconcile.testing.kube.controls.scripted import parse_script
 PAGE = Path(__file__).parents[2] / "asoreconcile/testing/README.md"
 TEXT = PAGE.read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+TESTS = [block for block in BLOCKS if "def test_" in block]
+PROGRAMS = [
+    block for block in BLOCKS if block not in TESTS and "pytest.fixture" not in block
+]
 
 
 def test_the_fixture_is_five_lines_and_works(tmp_path):
@@ -31,9 +35,9 @@ def test_the_fixture_is_five_lines_and_works(tmp_path):
         assert server.url in (tmp_path / "kubeconfig").read_text()
 
 
-def test_the_test_with_fixtures_needs_no_import_of_them(tmp_path):
+@pytest.mark.parametrize("block", TESTS, ids=range(len(TESTS)))
+def test_a_test_with_fixtures_needs_no_import_of_them(block, tmp_path):
     """As in a project of one's own: a folder, and what is installed."""
-    (block,) = [b for b in BLOCKS if "def test_" in b]
     (tmp_path / "test_shown.py").write_text(block)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
@@ -43,11 +47,7 @@ def test_the_test_with_fixtures_needs_no_import_of_them(tmp_path):
     assert "1 passed" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "block",
-    [b for b in BLOCKS if "pytest.fixture" not in b and "def test_" not in b],
-    ids=range(len(BLOCKS) - 2),
-)
+@pytest.mark.parametrize("block", PROGRAMS, ids=range(len(PROGRAMS)))
 def test_what_is_shown_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, str(PAGE), "exec"), {})
