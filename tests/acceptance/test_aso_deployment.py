@@ -32,6 +32,7 @@ from asoreconcile.kube.resources import (
 from asoreconcile.objects import (
     GroupKind,
     ObjectKey,
+    annotations,
     copy_json,
     labels,
 )
@@ -132,7 +133,14 @@ EVENTS = {
 def marks(operation, obj, owner):
     """What the operator wrote into metadata, each uid and build by its meaning."""
     meta = obj["metadata"]
-    text = json.dumps({name: meta.get(name) for name in MARKS})
+    found = {name: meta.get(name) for name in MARKS}
+    # What was last accepted: a note of ours, under a prefix that nobody else reads.
+    found["annotations"] = {
+        name: value
+        for name, value in annotations(obj).items()
+        if name != "asoreconcile/observed"
+    }
+    text = json.dumps(found)
     text = text.replace(owner["metadata"]["uid"], "the owner's")
     text = text.replace(operation.azure.settings()["AZURE_SUBSCRIPTION_ID"], "S")
     return json.loads(re.sub(r"asoreconcile-[0-9.]+", "asoreconcile", text))

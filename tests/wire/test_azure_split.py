@@ -172,10 +172,10 @@ def test_a_namespace_moves_to_another_deployment_without_a_write_to_azure(
         body = {"metadata": {"annotations": {OPERATOR_NAMESPACE: b.name}}}
         world.client.patch(world.resource_for(resource_group()), key, body)
     b.namespaces.add("team-b")
+    # Each has its place in the period by its uid, and is as its note says: it waits.
     for key in moving:
-        assert b.run(key) >= SYNC_SECONDS / 2
-    assert {r.method for r in b.requests()} == {"GET"}
-    assert len(b.requests()) == len(moving)
+        assert 0 < b.run(key) <= SYNC_SECONDS * 1.25
+    assert not b.requests()
     assert not a.requests()
     for key in moving:
         assert status(read(world, key)) == status(before[key])
@@ -183,7 +183,8 @@ def test_a_namespace_moves_to_another_deployment_without_a_write_to_azure(
     key = moving[0]
     body = {"spec": {"tags": {"moved": "yes"}}}
     world.client.patch(world.resource_for(resource_group()), key, body)
-    while b.run(key) < SYNC_SECONDS / 2:
+    while status(read(world, key)).get("tags") != {"moved": "yes"}:
+        b.run(key)
         world.clock.advance(1.0)
     assert [r.method for r in b.writes()] == ["PUT"]
     assert not a.requests()
