@@ -269,6 +269,9 @@ def is_ready(health):
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{health}/readyz") as answer:
             return answer.status == 200
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return False
     except urllib.error.URLError:
         return False
 

@@ -250,8 +250,9 @@ def scrape(port, token):
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    with pytest.raises(urllib.error.HTTPError, match="403"):
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
         urllib.request.urlopen(request, context=context)
+    refused.value.close()
 
 
 def test_the_operator_of_the_webhooks_may_drop_what_nothing_is_stored_in(operation):

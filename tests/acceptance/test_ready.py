@@ -39,7 +39,8 @@ def readiness(port):
         with urllib.request.urlopen(url) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
     except urllib.error.URLError:
         return 0, ""
 

@@ -53,7 +53,8 @@ def status_and_text(port, context, token=""):
         with urllib.request.urlopen(request, context=context) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 def own_pair(folder):

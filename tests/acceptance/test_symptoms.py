@@ -66,7 +66,8 @@ def readiness(port, check):
             ) as told:
                 return told.read().decode()
         except urllib.error.HTTPError as refused:
-            return refused.read().decode()
+            with refused:
+                return refused.read().decode()
         except OSError:
             continue
 

@@ -136,6 +136,10 @@ class _Lock:
     def release(self):
         self._real.release()
 
+    def locked(self):
+        """What a Condition takes over from its lock at its start."""
+        return self._real.locked()
+
     def __enter__(self):
         return self.acquire()
 

@@ -80,7 +80,7 @@ def test_rf2_restarted_server_is_watched_on(account, watched):
         make(server, account, "after")
         heard.until_named("after")
         assert heard.shown() == ["Added after"]
-        assert informer.last_error == ""
+        heard.until_healthy()
 
 
 def test_wh7_cl7_new_certificate_and_new_token_are_picked_up(

@@ -43,7 +43,8 @@ def ask(azure):
                 content = found.read()
                 return found.status, json.loads(content or "null"), found.headers
         except HTTPError as refused:
-            return refused.code, json.loads(refused.read()), refused.headers
+            with refused:
+                return refused.code, json.loads(refused.read()), refused.headers
 
     return ask
 

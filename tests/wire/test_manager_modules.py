@@ -34,7 +34,8 @@ NOT_AT_THE_START = {
     "pydantic",
     "requests",
 }
-MOST_MODULES = 540
+# Those of the standard library are left out: how many it splits into differs by Python.
+MOST_MODULES = 350
 
 
 def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
@@ -49,4 +50,7 @@ def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
     assert NOT_AT_THE_START & loaded == set()
     reconciling = {"asoreconcile.azure.reconciler", "asoreconcile.arm.client"}
     assert not reconciling & set(modules)
-    assert len(modules) <= MOST_MODULES, len(modules)
+    counted = [
+        name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names
+    ]
+    assert len(counted) <= MOST_MODULES, len(counted)

@@ -137,7 +137,7 @@ def _is_instant(text: str) -> bool:
         datetime.fromisoformat(f"{found[1]}T{found[2]}:{found[3]}:{found[4]}")
     except ValueError:
         return False
-    return True
+    return found[2] != "24"  # Python 3.14 reads this one as the next day's midnight
 
 
 def _is_duration(text: str) -> bool:
