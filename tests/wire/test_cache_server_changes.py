@@ -75,7 +75,7 @@ def make(server, account, name):
 
 def test_rf2_restarted_server_is_watched_on(account, watched):
     with KubeServer() as server:
-        informer, heard = watched(server)
+        _informer, heard = watched(server)
         server.restart()
         make(server, account, "after")
         heard.until_named("after")

@@ -51,6 +51,8 @@ def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
     reconciling = {"asoreconcile.azure.reconciler", "asoreconcile.arm.client"}
     assert not reconciling & set(modules)
     counted = [
-        name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names
+        name
+        for name in modules
+        if name.partition(".")[0] not in sys.stdlib_module_names
     ]
     assert len(counted) <= MOST_MODULES, len(counted)
