@@ -1,17 +1,12 @@
 """Type checkers know the class that a client, an informer or a reconciler is of."""
 
-import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typecheckers import mypy, pyright
 
 SNIPPET = Path(__file__).parent / "typed_resources.py"
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def marked():
@@ -27,50 +22,13 @@ def marked():
 
 
 @pytest.mark.timeout(300)  # a cold mypy reads the whole dependency tree
-def test_mypy_refuses_exactly_the_marked_lines(monkeypatch):
-    api = pytest.importorskip("mypy.api")
-    monkeypatch.chdir(REPOSITORY)
-    out, err, _ = api.run([
-        "--strict",
-        "--no-error-summary",
-        "--hide-error-context",
-        "--follow-imports=silent",
-        str(SNIPPET.relative_to(REPOSITORY)),
-    ])  # fmt: skip
-    assert not err
-    pattern = rf"{SNIPPET.name}:(\d+): error: .*\[([\w-]+)\]$"
-    refused = {(int(n), code) for n, code in re.findall(pattern, out, re.MULTILINE)}
-    assert refused == marked(), out
+def test_mypy_refuses_exactly_the_marked_lines():
+    said = [(line, text) for _, line, text in mypy([SNIPPET])]
+    refused = {(line, re.search(r"\[([\w-]+)\]$", text)[1]) for line, text in said}
+    assert refused == marked(), said
 
 
 @pytest.mark.timeout(300)
 def test_pyright_refuses_exactly_the_marked_lines(tmp_path):
-    program = os.environ.get("PYRIGHT") or next(
-        filter(None, map(shutil.which, ("pyright", "basedpyright"))), None
-    )
-    if program is None:
-        pytest.skip(
-            "pyright is not there: pip install basedpyright, and name it by PYRIGHT"
-        )
-    settings = tmp_path / "pyrightconfig.json"
-    environment = Path(sys.prefix)
-    settings.write_text(
-        json.dumps({
-            "include": [str(SNIPPET)],
-            "extraPaths": [str(REPOSITORY)],
-            "typeCheckingMode": "strict",
-            "venvPath": str(environment.parent),
-            "venv": environment.name,
-        })
-    )  # fmt: skip
-    answer = subprocess.run(
-        [program, "-p", settings, "--outputjson"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    found = json.loads(answer.stdout)["generalDiagnostics"]
-    assert {one["severity"] for one in found} == {"error"}, found
-    refused = {one["range"]["start"]["line"] + 1 for one in found}
-    assert refused == {line for line, _ in marked()}, found
+    said = pyright([SNIPPET], tmp_path)
+    assert {line for _, line, _ in said} == {line for line, _ in marked()}, said
