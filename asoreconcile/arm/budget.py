@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from asoreconcile.arm.buckets import Bucket, OperationClass
+from asoreconcile.arm.bucket_key import Bucket, OperationClass
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.lro_registry import LroRegistry
 from asoreconcile.arm.refusals import Refusals

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from asoreconcile.arm.buckets import Bucket
+from asoreconcile.arm.bucket_key import Bucket
 from asoreconcile.arm.ids import ArmIdError, parse
 
 _LABELS = ("resource", "requestType")

@@ -19,7 +19,7 @@ from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTranspo
 from asoreconcile import jsontext, reconcile_context
 from asoreconcile.arm import correlation
 from asoreconcile.arm.bearer import BearerPolicy, TokenCache
-from asoreconcile.arm.buckets import Bucket, operation_class
+from asoreconcile.arm.bucket_key import Bucket, operation_class
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.endpoint import Endpoint

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from asoreconcile.arm.buckets import Bucket
+from asoreconcile.arm.bucket_key import Bucket
 from asoreconcile.arm.errors import ArmError
 
 # So many resources are no coincidence; each of them was refused once at the most.

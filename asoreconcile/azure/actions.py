@@ -9,7 +9,7 @@ from typing import assert_never
 
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.outcomes import ArmOutcome, Failed, Pending, Restart
-from asoreconcile.azure import begin, claim, monitor, success
+from asoreconcile.azure import begin, claim, operation_polls, success
 from asoreconcile.azure.arm_errors import monitor_refused
 from asoreconcile.azure.bulk_reads import look_again, note_write
 from asoreconcile.azure.claim import ClaimFacts
@@ -253,14 +253,14 @@ class Actions:
 
     def _poll(self) -> Decision:
         scope, watched = self._scope, self._watched()
-        if decided := monitor.before_poll(watched):
+        if decided := operation_polls.before_poll(watched):
             return decided
         progress = watched.poll.progress
         outcome = scope.connection.client.poll(watched.token(), progress)
         if not isinstance(outcome, Pending):
             note_write(scope)
         self._look_at_inputs(outcome)
-        return monitor.after_poll(watched, outcome)
+        return operation_polls.after_poll(watched, outcome)
 
     def _judge(self, action: InferFromResource) -> Decision:
         scope, watched, undecided = self._scope, self._watched(), action.undecided
@@ -284,11 +284,11 @@ class Actions:
             # The monitor's words tell more.
             raise monitor_refused(scope, refusal, unread) from refusal
         self._look_at_inputs(outcome)
-        return monitor.after_judging(watched, undecided, outcome)
+        return operation_polls.after_judging(watched, undecided, outcome)
 
-    def _watched(self) -> monitor.Watched:
+    def _watched(self) -> operation_polls.Watched:
         scope = self._scope
-        return monitor.Watched(
+        return operation_polls.Watched(
             arm_id=scope.arm_id,
             api_version=scope.version.api_version,
             stored=annotations(scope.obj),

@@ -5,7 +5,7 @@ cluster; what is known then are facts; a pure function makes of them the next De
 
     facts -> decide -> Decision(effects, then) -> execute -> facts -> ... -> an ending
 
-`plan` makes the first one; `begin`, `monitor`, `success` and `delete` the others.
+`plan` makes the first one; `begin`, `operation_polls`, `success`, `delete` the others.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 The finalizer goes only once Azure says that the resource is gone, or the policy says
 that it is none of our business. A failure is never final: nobody can edit a deleted
-object back into order (R4.5). Its polls are in `monitor`.
+object back into order (R4.5). Its polls are in `operation_polls`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -26,7 +26,7 @@ from azure.core.pipeline.transport import HttpTransport
 from watching.running import show
 
 from asoreconcile import jsontext
-from asoreconcile.arm.buckets import Bucket, OperationClass
+from asoreconcile.arm.bucket_key import Bucket, OperationClass
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.collection_reads import CollectionReads

@@ -17,8 +17,10 @@ from asoreconcile.azure.annotations import (
     OWNER_UID,
     POLLER_ID,
     POLLER_TOKEN,
+    RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.sync_mode import SyncMode
 from asoreconcile.middleware.extension_points import POST_RECONCILE
 from asoreconcile.middleware.extension_set import ExtensionSet
 from asoreconcile.objects import GroupKind, annotations, key_of
@@ -195,6 +197,90 @@ def test_an_operation_that_is_not_ours_goes_with_what_else_is_noted(world):
     step = Steps(world, network)
     world.annotate(network, **{POLLER_TOKEN: "{}", POLLER_ID: DELETE_POLLER})
     assert step() == (["clear", "status"], ["BeginCreateOrUpdate"])
+
+
+def by_hand(world, obj, **members):
+    """Somebody changes a resource in Azure."""
+    arm_id = annotations(world.read(obj))[RESOURCE_ID]
+    world.azure.seed(arm_id, {**world.azure.resources()[arm_id], **members})
+
+
+def in_mode(world, mode):
+    world.operator = attrs.evolve(world.operator, sync_mode=mode)
+
+
+def test_a_sync_that_looks_first_writes_only_when_it_repairs(world):
+    in_mode(world, SyncMode.COMPARE)
+    group = world.settled(resource_group(tags={"team": "red"}))
+    step = Steps(world, group)
+    assert [step() for _ in range(2)] == [([], []), ([], [])]
+    by_hand(world, group, tags={"team": "blue"})
+    # The attempt is noted before the PUT: the status is the same again after it.
+    assert [step() for _ in range(2)] == [
+        (["note"], ["Drift", "BeginCreateOrUpdate"]),
+        ([], []),
+    ]
+
+
+def test_a_repair_after_which_azure_goes_on_working(world):
+    in_mode(world, SyncMode.COMPARE)
+    world.settled(resource_group())
+    network = world.settled(virtual_network())
+    step = Steps(world, network)
+    assert step() == ([], [])
+    space = {"addressSpace": {"addressPrefixes": ["10.9.0.0/16"]}}
+    arm_id = annotations(world.read(network))[RESOURCE_ID]
+    known = world.azure.resources()[arm_id]["properties"]
+    by_hand(world, network, properties={**known, **space})
+    assert [step() for _ in range(3)] == [
+        (["note", "status"], ["Drift", "BeginCreateOrUpdate"]),
+        (["status"], []),  # as the next look at it finds it
+        ([], []),
+    ]
+
+
+def test_a_difference_that_is_only_reported_is_written_once(world):
+    in_mode(world, SyncMode.REPORT)
+    group = world.settled(resource_group(tags={"team": "red"}))
+    step = Steps(world, group)
+    by_hand(world, group, tags={"team": "blue"})
+    assert [step() for _ in range(2)] == [(["status"], ["Drift"]), ([], ["Drift"])]
+
+
+def test_skip_shows_an_edit_and_lets_a_deletion_go(world):
+    group = world.settled(resource_group())
+    step = Steps(world, group)
+    world.annotate(group, **{RECONCILE_POLICY: "skip"})
+    assert step() == ([], [])
+    world.apply(resource_group(tags={"edited": "yes"}))
+    assert [step() for _ in range(2)] == [(["status"], []), ([], [])]
+    world.delete(group)
+    assert step() == (["release"], [])
+    assert world.requests("DELETE") == []
+
+
+def test_skip_of_a_resource_that_is_not_there(world):
+    group = resource_group()
+    group["metadata"]["annotations"] = {RECONCILE_POLICY: "skip"}
+    world.apply(group, marked=False)
+    step = Steps(world, group)
+    failed = ["CreateOrUpdateActionError"]
+    assert [step() for _ in range(3)] == [
+        (["claim"], ["CredentialFrom"]),
+        (["status"], failed),
+        ([], failed),
+    ]
+
+
+def test_detach_on_delete_is_one_write(world):
+    group = world.settled(resource_group())
+    step = Steps(world, group)
+    world.annotate(group, **{RECONCILE_POLICY: "detach-on-delete"})
+    assert step() == ([], ["BeginCreateOrUpdate"])  # only deletions are held back
+    world.delete(group)
+    assert step() == (["release"], [])
+    assert world.read(group) is None
+    assert world.requests("DELETE") == []
 
 
 def test_an_operation_of_an_extension_is_recorded_with_the_end_of_the_object_s(

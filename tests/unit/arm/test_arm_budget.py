@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from asoreconcile.arm.buckets import Bucket, OperationClass, operation_class
+from asoreconcile.arm.bucket_key import Bucket, OperationClass, operation_class
 from asoreconcile.arm.budget import Budget, ThrottledError, remaining_of
 from asoreconcile.arm.errors import parse_fault
 from asoreconcile.arm.response import ArmResponse

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.arm.buckets import Bucket, OperationClass
+from asoreconcile.arm.bucket_key import Bucket, OperationClass
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.errors import parse_fault
 from asoreconcile.arm.response import ArmResponse

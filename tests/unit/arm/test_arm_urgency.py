@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from asoreconcile.arm.buckets import Bucket, OperationClass
+from asoreconcile.arm.bucket_key import Bucket, OperationClass
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.testing.clock import FakeClock
 

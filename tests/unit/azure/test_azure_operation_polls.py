@@ -40,7 +40,7 @@ from asoreconcile.azure.decisions import (
     SetObservedGeneration,
     UpdateMemory,
 )
-from asoreconcile.azure.monitor import (
+from asoreconcile.azure.operation_polls import (
     Watched,
     after_judging,
     after_poll,
