@@ -92,6 +92,25 @@ class Threads:
         self._record(name, error)
         _log.exception("Thread died", thread=name)
 
+    def fell(
+        self, name: str, error: BaseException, *, starts_again_in: float
+    ) -> Callable[[], None]:
+        """Log and count a death, and show it as down until the answer is called. For
+        what its owner starts again after a pause, of seconds. Call it while the
+        exception is being handled.
+        """
+        self._record(name, error)
+        _log.exception("Thread died", thread=name, startsAgainIn=starts_again_in)
+        ticket = next(self._tickets)
+        with self._lock:
+            self._down[ticket] = name
+
+        def revived() -> None:
+            with self._lock:
+                self._down.pop(ticket, None)
+
+        return revived
+
     def crashes(self) -> Mapping[str, ThreadCrash]:
         """What died so far, by thread name."""
         with self._lock:
@@ -113,27 +132,17 @@ class Threads:
             except StoppedError:
                 return
             except BaseException as error:  # noqa: BLE001 - also what ends programs: on a thread it would end just that
-                self._record(name, error)
                 if self._monotonic() - began >= _SOUND_AFTER_SECONDS:
                     pause = _FIRST_PAUSE_SECONDS
-                _log.exception("Thread died", thread=name, startsAgainIn=pause)
+                revived = self.fell(name, error, starts_again_in=pause)
             else:
                 return
-            if self._is_stopped_within(pause, name, stopping):
-                return
+            try:
+                if self._wait(stopping, pause):
+                    return
+            finally:
+                revived()
             pause = min(2 * pause, _LAST_PAUSE_SECONDS)
-
-    def _is_stopped_within(
-        self, seconds: float, name: str, stopping: threading.Event
-    ) -> bool:
-        ticket = next(self._tickets)
-        with self._lock:
-            self._down[ticket] = name
-        try:
-            return self._wait(stopping, seconds)
-        finally:
-            with self._lock:
-                del self._down[ticket]
 
     def _record(self, name: str, error: BaseException) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ import sys
 import threading
 
 from asoreconcile.cache.processor import Processor
-from asoreconcile.cache.reflector_thread import ReflectorThread
+from asoreconcile.cache.watch_feed import WatchFeed
 from asoreconcile.testing.http import HttpServer
 
 _SWITCH_INTERVAL_SECONDS = 1e-6
@@ -49,7 +49,7 @@ def install(seed: str) -> None:
     """Delay everything in this process from now on."""
     delays = Delays(seed)
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    ReflectorThread.apply = delays.around(ReflectorThread.apply)
+    WatchFeed.apply = delays.around(WatchFeed.apply)
     Processor._call = delays.around(Processor._call)
     begin = HttpServer.__init__
 

@@ -14,3 +14,16 @@ class QuickClock:
     def wait(self, event, timeout_seconds):
         self.pauses.append(timeout_seconds)
         return event.is_set()
+
+
+class QuickTimers:
+    """A quick clock for who pauses by timers: they ring at once, and are noted."""
+
+    def __init__(self, clock):
+        self.monotonic, self.now, self.wait = clock.monotonic, clock.now, clock.wait
+        self._clock = clock
+
+    def call_at(self, deadline, call):
+        now = self._clock.monotonic()
+        self._clock.pauses.append(round(deadline - now, 1))
+        return self._clock.call_at(now, call)

@@ -14,7 +14,6 @@ from asoreconcile.cache.events import EventHandler
 from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.processor import Registration
-from asoreconcile.cache.reflector_thread import ReflectorThread
 from asoreconcile.cache.scope import EVERYTHING, Scope, watch_scopes
 from asoreconcile.cache.source import ListerWatcher
 from asoreconcile.cache.store import IndexFunction
@@ -25,6 +24,8 @@ from asoreconcile.cache.unreadable import (
     Unreadable,
     unreported,
 )
+from asoreconcile.cache.watch_feed import WatchFeed
+from asoreconcile.cache.watch_runner import OwnThreads, WatchRunner
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.resources import ApiResource
@@ -59,6 +60,7 @@ class Informer:
         default: Scope = EVERYTHING,
         streaming: StreamingSupport | None = None,
         threads: Threads | None = None,
+        runner: WatchRunner | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
         report: ReportUnreadable = unreported,
     ) -> None:
@@ -69,6 +71,8 @@ class Informer:
         report: called with objects that cannot be read.
         streaming: shared by the informers of a server; None expects support.
         threads: shared by all of a process that shows what died of it.
+        runner: where its watches run, with those of others; None gives each a thread of
+        its own. Then `client` is not asked.
         """
         self.resource = resource
         self._clock = clock
@@ -80,10 +84,10 @@ class Informer:
         )
         self._indexer = Indexer(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
-        threads = threads or Threads.timed_by(clock)
-        self._reflector_threads = [
-            ReflectorThread(
-                client,
+        runner = runner or OwnThreads(client, threads or Threads.timed_by(clock))
+        self._feeds = [
+            WatchFeed(
+                runner.source,
                 watch_scope,
                 self._indexer,
                 self._transform,
@@ -91,7 +95,7 @@ class Informer:
                 uniform=uniform,
                 streaming=streaming,
                 report=report,
-                threads=threads,
+                runner=runner,
             )
             for watch_scope in watch_scopes(
                 resource, scope, default=default, metadata_only=metadata_only
@@ -122,12 +126,12 @@ class Informer:
 
     def has_synced(self) -> bool:
         """Whether the first state is in the cache, and handlers have been called."""
-        return all(thread.synced for thread in self._reflector_threads)
+        return all(feed.synced for feed in self._feeds)
 
     def start(self) -> None:
-        """Begin to list and watch, on threads of its own. Idempotent."""
-        for thread in self._reflector_threads:
-            thread.start()
+        """Begin to list and watch. Idempotent."""
+        for feed in self._feeds:
+            feed.start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """End; names the informer if its thread still runs after the time."""
@@ -139,15 +143,15 @@ class Informer:
         # First: who adds a handler from here on sees it, and removes the handler again.
         self._stopped.set()
         self._indexer.processor.remove_all()
-        for thread in self._reflector_threads:
-            thread.reflector.stop()
+        for feed in self._feeds:
+            feed.reflector.stop()
 
     def join(self, timeout_seconds: float) -> list[str]:
         """Wait for the threads after `ask_to_stop`; answers as `stop`."""
         deadline = self._clock.monotonic() + timeout_seconds
         ended = [
-            thread.join(max(0.0, deadline - self._clock.monotonic()))
-            for thread in self._reflector_threads
+            feed.join(max(0.0, deadline - self._clock.monotonic()))
+            for feed in self._feeds
         ]
         return [] if all(ended) else [f"watch of {self.resource.gvk}"]
 
@@ -226,26 +230,26 @@ class Informer:
         """
         return min(
             # The lowest: for what it does not cover yet, a reader has to wait.
-            (thread.version for thread in self._reflector_threads),
+            (feed.version for feed in self._feeds),
             key=version_number,
         )
 
     @property
     def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
         """Objects that the server has and the cache leaves out: it cannot read them."""
-        bad = [thread.reading.bad for thread in self._reflector_threads]
+        bad = [feed.reading.bad for feed in self._feeds]
         return bad[0] if len(bad) == 1 else dict(ChainMap(*map(dict, bad)))
 
     def renew(self, since: float) -> int:
         """Open the watches again that have heard nothing since a moment of the clock;
         how many. They go on from where they are: nothing is missed or delivered twice.
         """
-        return sum(thread.reflector.renew(since) for thread in self._reflector_threads)
+        return sum(feed.reflector.renew(since) for feed in self._feeds)
 
     @property
     def last_error(self) -> str:
         """Why the kind is not in sync, or "" when all is well."""
-        errors = (thread.reflector.last_error for thread in self._reflector_threads)
+        errors = (feed.reflector.last_error for feed in self._feeds)
         return next((error for error in errors if error), "")
 
     @property
@@ -256,9 +260,7 @@ class Informer:
     def seconds_since_activity(self) -> float:
         """How long the quietest watch has said nothing, bookmarks included."""
         now = self._clock.monotonic()
-        return max(
-            now - thread.reflector.last_activity for thread in self._reflector_threads
-        )
+        return max(now - feed.reflector.last_activity for feed in self._feeds)
 
     def _chosen(
         self, namespace: str | None, index: tuple[str, str] | None
@@ -279,6 +281,4 @@ class Informer:
             )
 
     def _watches(self, namespace: str) -> bool:
-        return any(
-            thread.watch_scope.covers(namespace) for thread in self._reflector_threads
-        )
+        return any(feed.watch_scope.covers(namespace) for feed in self._feeds)

@@ -1,14 +1,16 @@
 """All informers of a process: one a kind and selection, shared by all who ask."""
 
 import threading
+from collections.abc import Mapping
 
 import attrs
 
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import EVERYTHING, CacheOptions
-from asoreconcile.cache.source import ListerWatcher
+from asoreconcile.cache.source import ListerWatcher, StreamingClient
 from asoreconcile.cache.unreadable import ReportUnreadable, unreported
+from asoreconcile.cache.watch_runner import SharedThreads
 from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.threads import Threads
@@ -37,8 +39,9 @@ class Informers:
         threads: Threads | None = None,
     ) -> None:
         """options: what is watched and kept; None is everything. report: called with
-        objects that cannot be read. threads: where watches run; None looks after them
-        all the same, and shows nobody. Rule: CA-2.
+        objects that cannot be read. threads: where watches run, a few for all of
+        them if the client knows steps; None looks after them all the same, and shows
+        nobody. Rule: CA-2.
         """
         options = options or CacheOptions()
         self._client = client
@@ -46,6 +49,11 @@ class Informers:
         self._default = options.default()
         self._kinds = options.kinds
         self._threads = threads or Threads.timed_by(clock)
+        self._shared = (
+            SharedThreads(client, clock=clock, threads=self._threads)
+            if isinstance(client, StreamingClient)
+            else None
+        )
         self._streaming = StreamingSupport(expected=options.streaming)
         self._report = report
         self._lock = threading.Lock()
@@ -102,6 +110,7 @@ class Informers:
             streaming=self._streaming,
             report=self._report,
             threads=self._threads,
+            runner=self._shared,
         )
 
     def discard(self, informer: Informer) -> None:
@@ -117,6 +126,12 @@ class Informers:
         with self._lock:
             informers = list(self._informers.values())
         return sum(informer.renew(since) for informer in informers)
+
+    def held_up(self) -> Mapping[str, float]:
+        """Watches that wait for a handler to return, and for how many seconds by now: a
+        second or more. Handlers are to enqueue.
+        """
+        return {} if self._shared is None else self._shared.workers.held_up()
 
     def start(self) -> None:
         """Start all that were asked for so far; later ones start when they are asked
@@ -139,4 +154,6 @@ class Informers:
         running: list[str] = []
         for informer in informers:
             running += informer.join(max(0.0, deadline - self._clock.monotonic()))
+        if self._shared is not None:
+            self._shared.stop()
         return running

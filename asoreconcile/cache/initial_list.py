@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.source import ListerWatcher, ListPage
+from asoreconcile.cache.source import SteppedPage, SteppedSource
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
 from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
 from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
+from asoreconcile.steps import Stepwise
 
 # client-go's size of a page.
 _PAGE = 500
@@ -48,54 +49,62 @@ class StreamingSupport:
 
 
 def listed(
-    source: ListerWatcher,
+    source: SteppedSource,
     selection: Selection,
     *,
     no_older_than: str,
     entry: MakeEntry,
-    opened: Callable[[ListPage], None],
-) -> InitialList:
-    """The state by LIST, in pages. Blocks; raises what the source raises.
+    opened: Callable[[Stepwise[SteppedPage]], Stepwise[SteppedPage]],
+    wake: Callable[[], None],
+) -> Stepwise[InitialList]:
+    """The state by LIST, in pages. Raises what the source raises.
 
     no_older_than: a version; "" is the newest, "0" whatever the server has at hand.
-    opened: called with each page before it is read; what it raises ends the list.
+    opened: makes the steps to each page; what it raises ends the list. wake: see
+    `SteppedSource`.
     """
     entries: list[Entry] = []
 
-    def read(listing: ListPage) -> ListPage:
-        opened(listing)
-        entries.extend(made for made in map(entry, listing) if made is not None)
-        return listing
+    def read(place: ListOptions) -> Stepwise[SteppedPage]:
+        page = yield from opened(source.listing(selection, place, wake=wake))
+        for obj in page.polled():
+            if obj is None:
+                yield None
+                continue
+            made = entry(obj)
+            if made is not None:
+                entries.append(made)
+        return page
 
-    def page(token: str) -> ListPage:
-        # A continued list is at the version it began with.
-        version = None if token else no_older_than
-        return source.listing(selection, ListOptions(version, _PAGE, token))
-
-    last = read(page(""))
+    last = yield from read(ListOptions(no_older_than, _PAGE, ""))
     while token := last.continue_token:
         try:
-            last = read(page(token))
+            # A continued list is at the version it began with.
+            last = yield from read(ListOptions(None, _PAGE, token))
         except ExpiredError:
             # Too slow for the server's memory: once more, all in one piece.
             entries.clear()
-            last = read(source.listing(selection, NEWEST))
+            last = yield from read(NEWEST)
             break
     return InitialList(entries, last.resource_version)
 
 
 def streamed(
-    events: Iterable[tuple[str, JsonObject]],
+    events: Iterable[tuple[str, JsonObject] | None],
     *,
     entry: MakeEntry,
     reset: Callable[[], None],
-) -> InitialList | None:
+) -> Stepwise[InitialList | None]:
     """The state at the head of a watch; None if the watch ends before it is complete.
 
     reset: called for each event. Takes no more of `events` than the state.
     """
     entries: dict[object, Entry] = {}
-    for type_, obj in events:
+    for event in events:
+        if event is None:
+            yield None
+            continue
+        type_, obj = event
         reset()
         if type_ == "ERROR":
             raise event_error(obj)

@@ -3,12 +3,12 @@
 What goes wrong is distinguished by what mends it: a watch that ended or broke goes on
 from where it was; one that was refused waits, then goes on; a version that is too old,
 or anything else, means to get the state again, of which the sink makes a difference.
-Runs on one thread. Rules: RF-1 - RF-11, RF-13.
+Runs in steps, on one thread at a time. Rules: RF-1 - RF-11, RF-13.
 """
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -21,7 +21,7 @@ from asoreconcile.cache.initial_list import (
     streamed,
 )
 from asoreconcile.cache.resume_point import ResumePoint
-from asoreconcile.cache.source import ListerWatcher
+from asoreconcile.cache.source import SteppedSource
 from asoreconcile.cache.watch_errors import (
     Streaming,
     WatchBackoff,
@@ -37,12 +37,20 @@ from asoreconcile.kube.errors import ApiError, TransportError, event_error
 from asoreconcile.kube.selection import Selection
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, resource_version
+from asoreconcile.steps import Stepwise
 
 _log = Logger(__name__)
 
 # As client-go: each ends at a moment of its own, so that not all kinds of all replicas
 # come back to the server at once.
 _WATCH_SECONDS = (300.0, 600.0)
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_C = TypeVar("_C", bound=_Closable)
 
 
 class Sink(Protocol):
@@ -68,7 +76,7 @@ class Reflector:
 
     def __init__(
         self,
-        source: ListerWatcher,
+        source: SteppedSource,
         selection: Selection,
         sink: Sink,
         *,
@@ -86,6 +94,7 @@ class Reflector:
         self.stopping = threading.Event()
         """Set once `stop` was called."""
         self._lock = threading.Lock()
+        self._wake: Callable[[], None] = _nobody_waits
         self._stream: _Closable | None = None
         self._resume_point = ResumePoint()
         self._bookmarks = BookmarkSupport()
@@ -94,15 +103,28 @@ class Reflector:
         self.last_error = ""
 
     def run(self) -> None:
-        """Read until `stop`; returns within moments of it."""
+        """Read until `stop`, on this thread; returns within moments of it."""
+        woken = threading.Event()
+        for pause in self.steps(woken.set):
+            if pause is None:
+                woken.wait()
+                woken.clear()
+            else:
+                self._clock.wait(self.stopping, pause)
+
+    def steps(self, wake: Callable[[], None]) -> Stepwise[None]:
+        """Read until `stop`, in steps. wake: has them resumed; any thread may call it
+        as soon as this begins.
+        """
+        self._wake = wake
         while not self.stopping.is_set():
             try:
-                self._read()
+                yield from self._read()
             except StoppedError:
                 return
             except Exception as error:  # noqa: BLE001 - no fault may end a kind's watch
                 if not self.stopping.is_set():
-                    self._recover(error)
+                    yield from self._recover(error)
 
     def stop(self) -> None:
         """Ask `run` to return, and wake it wherever it waits. Any thread."""
@@ -110,6 +132,7 @@ class Reflector:
         with self._lock:
             if self._stream is not None:
                 self._stream.close()
+        self._wake()
 
     def renew(self, since: float) -> bool:
         """Open the watch again, from where it is, if it has heard nothing since a
@@ -122,20 +145,20 @@ class Reflector:
         stream.close()
         return True
 
-    def _read(self) -> None:
+    def _read(self) -> Stepwise[None]:
         """State and watches. Returns when stopped; raises what needs a new list."""
-        watch = self._state()
+        watch = yield from self._state()
         while not self.stopping.is_set():
             try:
-                self._follow(watch or self._open())
+                yield from self._follow(watch or (yield from self._open()))
             except (ApiError, TransportError) as error:
                 if recovery_of(error) is not WatchRecovery.RESUME:
                     raise
                 self._failed(error)
-                self._pause(error)
+                yield from self._pause(error)
             watch = None
 
-    def _recover(self, error: Exception) -> None:
+    def _recover(self, error: Exception) -> Stepwise[None]:
         """Set up the next try to get the state, after a pause if one is due."""
         # An old version is nobody's fault: the newest state is asked for at once. If
         # that is refused in the same way, something is wrong, and it waits like any
@@ -146,37 +169,38 @@ class Reflector:
         if not isinstance(error, AsoreconcileError):
             _log.exception("Watch failed", kind=str(self._selection.resource.gvk))
         self._failed(error)
-        self._pause(error)
+        yield from self._pause(error)
 
-    def _state(self) -> OpenWatch | None:
+    def _state(self) -> Stepwise[OpenWatch | None]:
         """Give the sink the state. Returns the watch that goes on from it, if open."""
         if self._streaming.expected:
             try:
-                return self._streamed()
+                return (yield from self._streamed())
             except _NoStreamingError as error:
                 _log.info(
                     "Listing, for want of a stream",
                     kind=str(self._selection.resource.gvk),
                     reason=str(error),
                 )
-        state = listed(
+        state = yield from listed(
             self._source,
             self._selection,
             no_older_than=self._resume_point.no_older_than,
             entry=self._sink.entry,
-            opened=self._hold,
+            opened=self._opened,
+            wake=self._wake,
         )
         self._take_state(state)
         return None
 
-    def _streamed(self) -> OpenWatch:
+    def _streamed(self) -> Stepwise[OpenWatch]:
         """Give the sink the state at the head of a watch; returns the watch.
 
         Raises _NoStreamingError where a list may do better.
         """
         try:
-            watch = self._open(initial=True)
-            return self._take_head(watch)
+            watch = yield from self._open(initial=True)
+            return (yield from self._take_head(watch))
         except ApiError as error:
             instead = instead_of_stream(error)
             if instead is Streaming.ALSO:
@@ -185,10 +209,10 @@ class Reflector:
                 self._streaming.missing()
             raise _NoStreamingError(str(error)) from error
 
-    def _take_head(self, watch: OpenWatch) -> OpenWatch:
+    def _take_head(self, watch: OpenWatch) -> Stepwise[OpenWatch]:
         inactivity = InactivityTimer(self._clock, watch.stream.close)
         try:
-            state = streamed(
+            state = yield from streamed(
                 watch.events, entry=self._sink.entry, reset=inactivity.reset
             )
             if state is not None:
@@ -214,27 +238,45 @@ class Reflector:
         self._resume_point.begin(state.version)
         self._active()
 
-    def _open(self, *, initial: bool = False) -> OpenWatch:
+    def _open(self, *, initial: bool = False) -> Stepwise[OpenWatch]:
         self._check_stop()
         began = self._clock.monotonic()
         version = (
             self._resume_point.stream_from if initial else self._resume_point.version
         )
-        stream = self._source.watch(
-            self._selection,
-            resource_version=version,
-            timeout_seconds=self._uniform(*_WATCH_SECONDS),
-            initial_events=initial,
+        stream = yield from self._opened(
+            self._source.watch(
+                self._selection,
+                resource_version=version,
+                timeout_seconds=self._uniform(*_WATCH_SECONDS),
+                initial_events=initial,
+                wake=self._wake,
+            )
         )
-        self._hold(stream)
         if initial:
             # Accepted, but still without the state that there was trouble to get.
             self.last_activity = self._clock.monotonic()
         else:
             self._active()
-        return OpenWatch(stream, iter(stream), began, since=version)
+        return OpenWatch(stream, stream.polled(), began, since=version)
 
-    def _hold(self, stream: "_Closable") -> None:
+    def _opened(self, steps: Stepwise[_C]) -> Stepwise[_C]:
+        """What the steps open, held for `stop` to close. Raises StoppedError."""
+        try:
+            while True:
+                try:
+                    pause = next(steps)
+                except StopIteration as ended:
+                    opened: _C = ended.value
+                    break
+                yield pause
+                self._check_stop()
+        finally:
+            steps.close()
+        self._hold(opened)
+        return opened
+
+    def _hold(self, stream: _Closable) -> None:
         """Have `stop` close what is about to be read. Raises StoppedError."""
         with self._lock:
             self._stream = stream
@@ -243,10 +285,10 @@ class Reflector:
             stream.close()
             self._check_stop()
 
-    def _follow(self, watch: OpenWatch) -> None:
+    def _follow(self, watch: OpenWatch) -> Stepwise[None]:
         """Take a watch's events to its end, be it closed or broken."""
         try:
-            broken = watch.follow(
+            broken = yield from watch.follow(
                 self._take,
                 clock=self._clock,
                 bookmarks=self._bookmarks,
@@ -288,9 +330,8 @@ class Reflector:
             reason=reason,
         )
 
-    def _pause(self, error: Exception) -> None:
-        seconds = self._backoff.seconds(error, now=self._clock.monotonic())
-        self._clock.wait(self.stopping, seconds)
+    def _pause(self, error: Exception) -> Stepwise[None]:
+        yield self._backoff.seconds(error, now=self._clock.monotonic())
         self._backoff.wait_ended(now=self._clock.monotonic())
 
     def _check_stop(self) -> None:
@@ -298,8 +339,8 @@ class Reflector:
             raise StoppedError("the reflector is stopping")
 
 
-class _Closable(Protocol):
-    def close(self) -> None: ...
+def _nobody_waits() -> None:
+    """Until it runs."""
 
 
 class _NoStreamingError(AsoreconcileError):

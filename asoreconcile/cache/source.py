@@ -1,11 +1,15 @@
-"""What a reflector reads from (`kube.client.KubeClient`)."""
+"""What a reflector reads from: a client that blocks, or one that is asked in steps."""
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
+
+import attrs
 
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject
+from asoreconcile.steps import Stepwise
+from asoreconcile.threads import Threads
 
 
 class ListPage(Protocol):
@@ -29,7 +33,9 @@ class ListPage(Protocol):
 
 
 class ListerWatcher(Protocol):
-    """What a reflector needs of a client: lists in pages, and watches."""
+    """What a reflector needs of a client: lists in pages, and watches
+    (`kube.client.KubeClient`).
+    """
 
     def listing(self, what: Selection, place: ListOptions, /) -> ListPage:
         """Ask for one page.
@@ -52,3 +58,140 @@ class ListerWatcher(Protocol):
         timeout_seconds: after which the server ends the watch. Blocks until it has
         begun.
         """
+
+
+class SteppedPage(Protocol):
+    """As `ListPage`, in steps."""
+
+    @property
+    def resource_version(self) -> str:
+        """See `ListPage`."""
+
+    @property
+    def continue_token(self) -> str:
+        """See `ListPage`."""
+
+    def polled(self) -> Iterator[JsonObject | None]:
+        """The objects, and None for a wait until something came."""
+
+    def close(self) -> None:
+        """See `ListPage`."""
+
+
+class SteppedWatch(Protocol):
+    """A watch, in steps."""
+
+    def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
+        """The events, and None for a wait until something came."""
+
+    def close(self) -> None:
+        """End it; from any thread. Who waits for it is woken."""
+
+
+class SteppedSource(Protocol):
+    """As `ListerWatcher`, in steps that no thread waits for (`kube.streams`).
+
+    wake: called, on any thread, when there may be more than before.
+    """
+
+    def listing(
+        self, what: Selection, place: ListOptions, /, *, wake: Callable[[], None]
+    ) -> Stepwise[SteppedPage]:
+        """Ask for one page. Raises ApiError, TransportError."""
+
+    def watch(
+        self,
+        what: Selection,
+        /,
+        *,
+        resource_version: str,
+        timeout_seconds: float,
+        initial_events: bool,
+        wake: Callable[[], None],
+    ) -> Stepwise[SteppedWatch]:
+        """Ask for changes; see `ListerWatcher.watch`."""
+
+
+class ClosableSource(SteppedSource, Protocol):
+    """A source whose thread somebody has to end."""
+
+    def close(self) -> None:
+        """End all that is open, and open no more."""
+
+
+@runtime_checkable
+class StreamingClient(Protocol):
+    """A client that one thread can receive for, however much is watched."""
+
+    def in_steps(self, threads: Threads) -> ClosableSource:
+        """A source that is this client in steps."""
+
+
+@attrs.frozen
+class BlockingSource:
+    """A client without steps, for a thread that may block: it yields never."""
+
+    client: ListerWatcher
+
+    def listing(
+        self,
+        what: Selection,
+        place: ListOptions,
+        /,
+        *,
+        wake: Callable[[], None],  # noqa: ARG002 - nobody waits for it
+    ) -> Stepwise[SteppedPage]:
+        """See `SteppedSource`. Blocks."""
+        yield from ()
+        return _BlockingPage(self.client.listing(what, place))
+
+    def watch(
+        self,
+        what: Selection,
+        /,
+        *,
+        resource_version: str,
+        timeout_seconds: float,
+        initial_events: bool,
+        wake: Callable[[], None],  # noqa: ARG002 - as above
+    ) -> Stepwise[SteppedWatch]:
+        """See `SteppedSource`. Blocks."""
+        yield from ()
+        return _BlockingWatch(
+            self.client.watch(
+                what,
+                resource_version=resource_version,
+                timeout_seconds=timeout_seconds,
+                initial_events=initial_events,
+            )
+        )
+
+
+@attrs.frozen
+class _BlockingPage:
+    page: ListPage
+
+    @property
+    def resource_version(self) -> str:
+        return self.page.resource_version
+
+    @property
+    def continue_token(self) -> str:
+        return self.page.continue_token
+
+    def polled(self) -> Iterator[JsonObject | None]:
+        return iter(self.page)
+
+    def close(self) -> None:
+        self.page.close()
+
+
+@attrs.frozen
+class _BlockingWatch:
+    stream: WatchStream
+
+    def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
+        return iter(self.stream)
+
+    def close(self) -> None:
+        self.stream.close()

@@ -1,4 +1,4 @@
-"""One watch, followed to its end. Blocking, on the reflector's thread.
+"""One watch, followed to its end, in steps.
 
 Rules: RF-8, RF-13.
 """
@@ -9,11 +9,12 @@ import attrs
 
 from asoreconcile.cache.initial_list import InactivityTimer
 from asoreconcile.cache.resume_point import is_before
+from asoreconcile.cache.source import SteppedWatch
 from asoreconcile.cache.watch_errors import BehindError, VeryShortWatchError
 from asoreconcile.clock import Clock
 from asoreconcile.kube.errors import DecodeError, TransportError
-from asoreconcile.kube.watch import WatchStream
 from asoreconcile.objects import JsonObject, resource_version
+from asoreconcile.steps import Stepwise
 
 # Shorter than that and empty is a server or proxy that cuts watches off: opening the
 # next one at once would be a busy loop.
@@ -45,8 +46,8 @@ class OpenWatch:
     on from. taken: how much of it has been, as the state.
     """
 
-    stream: WatchStream
-    events: Iterator[tuple[str, JsonObject]]
+    stream: SteppedWatch
+    events: Iterator[tuple[str, JsonObject] | None]
     began: float
     since: str
     taken: int = 0
@@ -58,7 +59,7 @@ class OpenWatch:
         clock: Clock,
         bookmarks: BookmarkSupport,
         last_activity: Callable[[], float],
-    ) -> TransportError | None:
+    ) -> Stepwise[TransportError | None]:
         """Give `take` each event; why the watch broke, or None if it was ended.
 
         bookmarks: what is known of the kind's, and kept up to date. last_activity:
@@ -71,7 +72,11 @@ class OpenWatch:
         inactivity = self._timer(clock, last_activity) if bookmarks.expected else None
         events, bookmarked = self.taken, False
         try:
-            for type_, obj in self.events:
+            for event in self.events:
+                if event is None:
+                    yield None
+                    continue
+                type_, obj = event
                 events += 1
                 if type_ == "BOOKMARK":
                     self._check_not_behind(obj)

@@ -26,17 +26,17 @@ from asoreconcile.kube.selection import (
     Selection,
     selection_of,
 )
+from asoreconcile.kube.streams import WATCH_GRACE_SECONDS, KubeStreams, watch_query
 from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.writes import Write, Writes, delete_options
 from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.threads import Threads
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
 # client-go's size of a page.
 _PAGE = 500
-# A server may keep a watch open a little past its time before it says goodbye.
-_WATCH_GRACE_SECONDS = 10.0
 
 
 @attrs.frozen
@@ -276,24 +276,30 @@ class KubeClient(Writes):
         resource_version, then a bookmark annotated `k8s.io/initial-events-end`.
         """
         selection = selection_of(what)
-        query = {
-            "watch": "true",
-            **selection.selectors,
-            "resourceVersion": resource_version,
-            "timeoutSeconds": str(int(timeout_seconds)),
-            "allowWatchBookmarks": "true" if allow_bookmarks else "",
-            "sendInitialEvents": "true" if initial_events else "",
-            "resourceVersionMatch": "NotOlderThan" if initial_events else "",
-        }
-        # The server ends it at its time: who is silent for longer is not there any
-        # more.
         stream = self._exchange.stream(
             self._path_all(selection),
-            query=query,
+            query=watch_query(
+                selection,
+                resource_version=resource_version,
+                timeout_seconds=timeout_seconds,
+                allow_bookmarks=allow_bookmarks,
+                initial_events=initial_events,
+            ),
             accept=selection.accepts(),
-            read_seconds=timeout_seconds + _WATCH_GRACE_SECONDS,
+            read_seconds=timeout_seconds + WATCH_GRACE_SECONDS,
         )
         return WatchStream(stream)
+
+    def in_steps(self, threads: Threads) -> KubeStreams:
+        """Lists and watches that one thread receives, however many they are; it begins
+        with the first of them.
+        """
+        return KubeStreams(
+            self._exchange,
+            self._path_all,
+            self._exchange.loop(threads),
+            read_seconds=self._read_seconds,
+        )
 
     def renew_connections(self) -> None:
         """Send no further request over a connection that is open now: it may be dead,

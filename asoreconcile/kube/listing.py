@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile import jsontext
+from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
-from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
 
 _ITEMS = b'"items":['
@@ -35,9 +35,18 @@ class Listing:
         """The objects. Raises TransportError when the connection breaks, DecodeError
         for an answer that is no list, or that `close` has cut short.
         """
+        return (obj for obj in self.polled() if obj is not None)
+
+    def polled(self) -> Iterator[JsonObject | None]:
+        """As iterating, with None where a stream that a loop receives has no more for
+        now (`KubeStreams`).
+        """
         chunks = self._stream.chunks()
         head, rest = b"", b""
         for chunk in chunks:
+            if chunk is None:
+                yield None
+                continue
             rest += chunk
             at = rest.find(_ITEMS)
             if at >= 0:
@@ -47,6 +56,9 @@ class Listing:
         if head:
             yield from splitter.whole()
         for chunk in chunks:
+            if chunk is None:
+                yield None
+                continue
             splitter.add(chunk)
             yield from splitter.whole()
         document = _document(head + splitter.rest)

@@ -5,7 +5,8 @@ renewed credential where the old one was refused. Rules: CL-6, CL-9.
 """
 
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import attrs
@@ -15,6 +16,7 @@ from asoreconcile.backoff import RateLimiter
 from asoreconcile.call_limit import Call, limited
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
+from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import (
     ApiError,
     DecodeError,
@@ -24,9 +26,12 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.retrying import pause_seconds
 from asoreconcile.kube.selection import JSON
-from asoreconcile.kube.transport import READ_SECONDS, ApiResponse, Stream, Transport
+from asoreconcile.kube.transport import READ_SECONDS, ApiResponse, Transport
 from asoreconcile.objects import JsonObject
+from asoreconcile.steps import Stepwise, completed
 from asoreconcile.stop_signal import StopSignal, wait_for_any
+from asoreconcile.threads import Threads
+from asoreconcile.wire.loop import StreamLoop
 
 # For a list that is read object by object.
 _LIST_SECONDS = 600.0
@@ -48,6 +53,16 @@ class _Request:
     target: str
     headers: Mapping[str, str]
     content: bytes | None = attrs.field(repr=False)
+
+
+@attrs.frozen
+class _Asked:
+    """A request for a stream. read_seconds, whole_seconds: see `Transport.stream`."""
+
+    target: str
+    headers: Mapping[str, str]
+    read_seconds: float
+    whole_seconds: float | None
 
 
 class RestClient:
@@ -158,17 +173,39 @@ class RestClient:
 
         read_seconds: the longest silence. Raises as `document`.
         """
-        target = _target(path, query)
-        # A list comes to an end, also from a server that drips; a watch need not.
-        whole_seconds = None if "watch" in query else _LIST_SECONDS
-        seconds = (read_seconds, whole_seconds)
-        stream = self._open(target, accept, *seconds)
-        if stream.status == 401 and self._transport.renew_credential():
+        asked = _asked(path, query, accept, read_seconds)
+        return completed(self._accepted(partial(self._opened, asked)))
+
+    def loop(self, threads: Threads) -> StreamLoop:
+        """A thread for streams, that `close` ends; it begins with the first of them."""
+        return self._transport.loop(threads)
+
+    def streaming(
+        self,
+        loop: StreamLoop,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        accept: str,
+        read_seconds: float,
+        on_news: Callable[[], None],
+    ) -> Stepwise[Stream]:
+        """As `stream`, in steps, for a stream that a loop receives. on_news: called
+        when there may be more to read, on any thread.
+        """
+        asked = _asked(path, query, accept, read_seconds)
+        return self._accepted(partial(self._started, asked, loop, on_news))
+
+    def _accepted(self, begin: Callable[[], Stepwise[Stream]]) -> Stepwise[Stream]:
+        """The answer, if it is none that refuses."""
+        stream = yield from begin()
+        if stream.status == 401 and self._transport.renew_credential(stream.asked_as):
             stream.close()
-            stream = self._open(target, accept, *seconds)
+            stream = yield from begin()
         if stream.status >= 300:
             try:
-                raise api_error(stream.status, stream.headers, stream.read())
+                said = yield from stream.rest()
+                raise api_error(stream.status, stream.headers, said)
             finally:
                 stream.close()
         return stream
@@ -199,25 +236,52 @@ class RestClient:
         self._count(request.method, answer.status, began)
         return answer
 
-    def _open(
-        self,
-        target: str,
-        accept: str,
-        read_seconds: float,
-        whole_seconds: float | None,
-    ) -> Stream:
+    def _opened(self, asked: _Asked) -> Stepwise[Stream]:
+        """Blocks, and makes no steps."""
+        yield from ()
         self._await_turn("GET")
         began = self._clock.monotonic()
         try:
             stream = self._transport.stream(
-                target,
-                headers={"Accept": accept},
-                read_seconds=read_seconds,
-                whole_seconds=whole_seconds,
+                asked.target,
+                headers=asked.headers,
+                read_seconds=asked.read_seconds,
+                whole_seconds=asked.whole_seconds,
             )
         except TransportError:
             self._check_open()
             self._count("GET", "<error>", began)
+            raise
+        self._count("GET", stream.status, began)
+        return stream
+
+    def _started(
+        self, asked: _Asked, loop: StreamLoop, on_news: Callable[[], None]
+    ) -> Stepwise[Stream]:
+        self._check_open()
+        pause = self._limiter.delay(None) if self._limiter is not None else 0.0
+        if pause > 0:
+            yield pause
+            self._check_open()
+        began = self._clock.monotonic()
+        stream = None
+        try:
+            stream = self._transport.begin(
+                loop,
+                asked.target,
+                headers=asked.headers,
+                read_seconds=asked.read_seconds,
+                whole_seconds=asked.whole_seconds,
+                on_news=on_news,
+            )
+            while not stream.is_answered():
+                yield None
+        except BaseException as error:
+            if stream is not None:
+                stream.close()
+            if isinstance(error, TransportError):
+                self._check_open()
+                self._count("GET", "<error>", began)
             raise
         self._count("GET", stream.status, began)
         return stream
@@ -277,6 +341,15 @@ def _target(path: str, query: Mapping[str, str]) -> str:
     stated = {name: value for name, value in query.items() if value}
     path = urllib.parse.quote(path, safe="/:")
     return f"{path}?{urllib.parse.urlencode(stated)}" if stated else path
+
+
+def _asked(
+    path: str, query: Mapping[str, str], accept: str, read_seconds: float
+) -> _Asked:
+    # A list comes to an end, also from a server that drips; a watch need not.
+    whole_seconds = None if "watch" in query else _LIST_SECONDS
+    target = _target(path, query)
+    return _Asked(target, {"Accept": accept}, read_seconds, whole_seconds)
 
 
 def _parsed(answer: ApiResponse) -> JsonObject:

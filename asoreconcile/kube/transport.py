@@ -6,33 +6,31 @@ Every wait has a deadline, and ends at once when another thread closes (RF-13, T
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from asoreconcile.call_limit import limited
 from asoreconcile.fencing import Fence
+from asoreconcile.kube.answer_stream import PLAIN, Stream, check_plain, wire_failure
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.redaction import know
+from asoreconcile.threads import Threads
 from asoreconcile.wire.destination import Destination, Proxy
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import Patience
+from asoreconcile.wire.loop import StreamLoop
+from asoreconcile.wire.loop_stream import StreamLimits
 from asoreconcile.wire.pool import HandlePool
 from asoreconcile.wire.request import WireAnswer, WireRequest
-from asoreconcile.wire.stream import WireStream
 from asoreconcile.wire.trust import TlsTrust
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 # Servers answer the head of a watch at once: longer is a server that hangs.
 HEAD_SECONDS = 30.0
-# etcd keeps objects of 1.5 MiB, and an event has one or two; JSON escapes make it more.
-_MAX_LINE_BYTES = 16 << 20
 # A page of a list, or all definitions at once; more than that no process would survive.
 MAX_BODY_BYTES = 256 << 20
-# Pieces of 16 KB: what is searched as one must not be small, nor beyond a core's cache.
-_JOINED = 4
 
 # A peer that vanished is noticed by the kernel, even on a quiet watch.
 _KEEPALIVE = [
@@ -49,8 +47,6 @@ _KEEPALIVE = [
         if hasattr(socket, name)
     ),
 ]
-
-_PLAIN = "identity"
 
 ApiResponse = WireAnswer
 """A whole answer; header names in lower case."""
@@ -78,9 +74,14 @@ class Transport:
         self._asked_as = threading.local()  # the credential of a thread's last request
         self._user_agent = user_agent
         self._read_seconds = read_seconds
+        self._destination = _destination(config)
+        self._trust = config.trust or _nobody
+        self._loops_lock = threading.Lock()
+        self._loops: list[StreamLoop] = []
+        self._is_closed = False
         self._pool = HandlePool(
-            _destination(config),
-            trust=config.trust or _nobody,
+            self._destination,
+            trust=self._trust,
             generation=config.generation,
             socket_options=_KEEPALIVE,
             accept_encoding="",
@@ -104,7 +105,7 @@ class Transport:
         broke it off or the transport is closed.
         """
         seconds = self._read_seconds if read_seconds is None else read_seconds
-        request = self._request(method, target, headers, body)
+        request, _ = self._request(method, target, headers, body)
         with limited(seconds, is_read=method == "GET") as call:
             try:
                 answer = self._pool.exchange(
@@ -114,8 +115,8 @@ class Transport:
                     max_bytes=MAX_BODY_BYTES,
                 )
             except WireError as error:
-                raise _failure(f"{method} {self.host}", error) from error
-        _check_plain(f"{method} {self.host}", answer.headers)
+                raise wire_failure(f"{method} {self.host}", error) from error
+        check_plain(f"{method} {self.host}", answer.headers)
         return answer
 
     def stream(
@@ -125,7 +126,7 @@ class Transport:
         headers: Mapping[str, str],
         read_seconds: float,
         whole_seconds: float | None = None,
-    ) -> "Stream":
+    ) -> Stream:
         """Open an answer to be read line by line. Raises as `send`.
 
         Its head has to come within the transport's own `read_seconds`; a watch's, that
@@ -133,9 +134,8 @@ class Transport:
         read_seconds: the longest silence between two pieces of the answer.
         whole_seconds: for all of the answer; None without a limit.
         """
-        head_seconds = HEAD_SECONDS if whole_seconds is None else self._read_seconds
-        head_seconds = min(read_seconds, self._read_seconds, head_seconds)
-        request = self._request("GET", target, headers, None)
+        head_seconds = self._head_seconds(read_seconds, whole_seconds)
+        request, asked_as = self._request("GET", target, headers, None)
         with limited(head_seconds, is_read=True) as call:
             try:
                 opened = self._pool.stream(
@@ -144,20 +144,69 @@ class Transport:
                     patience=Patience(connect=CONNECT_SECONDS, silence=read_seconds),
                 )
             except WireError as error:
-                raise _failure(f"GET {self.host}", error) from error
+                raise wire_failure(f"GET {self.host}", error) from error
             call.go_on_for(whole_seconds)
         try:
-            _check_plain(f"GET {self.host}", opened.headers)
+            check_plain(f"GET {self.host}", opened.headers())
         except BaseException:
             opened.close()
             raise
-        return Stream(opened)
+        return Stream(opened, asked_as)
 
-    def renew_credential(self) -> bool:
-        """Whether there is another credential than that of this thread's last request,
-        which was refused; somebody may have renewed it already. Raises CredentialError.
+    def loop(self, threads: Threads) -> StreamLoop:
+        """A thread for streams, that `close` ends; it begins with the first of them.
+
+        Raises StoppedError once closed.
         """
-        refused: object = getattr(self._asked_as, "credential", None)
+        loop = StreamLoop(
+            self._destination,
+            trust=self._trust,
+            generation=self._generation,
+            socket_options=_KEEPALIVE,
+            threads=threads,
+            name="watches",
+        )
+        with self._loops_lock:
+            self._loops.append(loop)
+            is_closed = self._is_closed
+        if is_closed:
+            loop.close()
+        return loop
+
+    def begin(
+        self,
+        loop: StreamLoop,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        read_seconds: float,
+        whole_seconds: float | None,
+        on_news: Callable[[], None],
+    ) -> Stream:
+        """As `stream`, without waiting for the head: see `Stream.is_answered`.
+
+        on_news: called when there may be more to read, on any thread.
+        """
+        request, asked_as = self._request("GET", target, headers, None)
+        limits = StreamLimits(
+            connect=CONNECT_SECONDS,
+            head=self._head_seconds(read_seconds, whole_seconds),
+            silence=read_seconds,
+            body=whole_seconds,
+        )
+        try:
+            opened = loop.open(request, limits, on_news=on_news)
+        except WireError as error:
+            raise wire_failure(f"GET {self.host}", error) from error
+        return Stream(opened, asked_as, host=self.host)
+
+    def renew_credential(self, refused: object = None) -> bool:
+        """Whether there is another credential than the refused one, by default that of
+        this thread's last request; somebody may have renewed it already. Raises
+        CredentialError.
+        """
+        if refused is None:
+            refused = getattr(self._asked_as, "credential", None)
         if self._credential() != refused:
             return True
         self._renew()
@@ -166,12 +215,25 @@ class Transport:
     def renew_connections(self) -> None:
         """Use no connection of now for a further request."""
         self._pool.renew()
+        with self._loops_lock:
+            loops = list(self._loops)
+        for loop in loops:
+            loop.renew()
 
     def close(self) -> None:
         """Cut all connections: a waiting call raises TransportError now, and a further
         one StoppedError.
         """
+        with self._loops_lock:
+            self._is_closed = True
+            loops = list(self._loops)
         self._pool.close()
+        for loop in loops:
+            loop.close()
+
+    def _head_seconds(self, read_seconds: float, whole_seconds: float | None) -> float:
+        head_seconds = HEAD_SECONDS if whole_seconds is None else self._read_seconds
+        return min(read_seconds, self._read_seconds, head_seconds)
 
     def _credential(self) -> tuple[str, int]:
         """The header, and the number of the certificate."""
@@ -179,13 +241,16 @@ class Transport:
 
     def _request(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
-    ) -> WireRequest:
-        """Raises TransportError for what would be no request."""
-        self._asked_as.credential = authorization, _ = self._credential()
+    ) -> tuple[WireRequest, object]:
+        """The request, and the credential that it shows. Raises TransportError for what
+        would be no request.
+        """
+        credential = authorization, _ = self._credential()
+        self._asked_as.credential = credential
         # The server is near: to unpack what it has packed costs more than its bytes.
         sent = [
             ("User-Agent", self._user_agent),
-            ("Accept-Encoding", _PLAIN),
+            ("Accept-Encoding", PLAIN),
             *headers.items(),
         ]
         if authorization:
@@ -193,78 +258,10 @@ class Transport:
             sent.append(("Authorization", authorization))
         sent += self._impersonation
         try:
-            return WireRequest(method, self._prefix + target, tuple(sent), body)
+            path = self._prefix + target
+            return WireRequest(method, path, tuple(sent), body), credential
         except ValueError as error:
             raise TransportError(f"{method} {self.host}: not sent: {error}") from error
-
-
-class Stream:
-    """An answer being read. One thread iterates; any thread may close."""
-
-    def __init__(self, answer: WireStream) -> None:
-        self.status = answer.status
-        self.headers = answer.headers
-        self._answer = answer
-        self._ended = False
-
-    def lines(self) -> Iterator[bytes]:
-        """The answer's lines. Ends with the answer, or when closed.
-
-        Raises TransportError when the connection breaks, falls silent or stops inside
-        a line.
-        """
-        held: list[bytes] = []  # of a line that has not ended, joined once it has
-        held_bytes = 0
-        for piece in chain.from_iterable(self._pieces()):
-            # Not `split`, which looks at each byte: `find` costs a twentieth of it.
-            start, end = 0, piece.find(b"\n")
-            if end >= 0 and held:
-                held.append(piece[:end])
-                yield b"".join(held)
-                held, held_bytes = [], 0
-                start, end = end + 1, piece.find(b"\n", end + 1)
-            while end >= 0:
-                yield piece[start:end]
-                start, end = end + 1, piece.find(b"\n", end + 1)
-            if start < len(piece):
-                held.append(piece[start:])
-                held_bytes += len(piece) - start
-            if held_bytes > _MAX_LINE_BYTES:
-                raise TransportError("a line of the answer is too long")
-        if held_bytes and self._ended:
-            raise TransportError("the stream ended inside a line")
-
-    def chunks(self) -> Iterator[bytes]:
-        """The answer's bytes as they come. Ends with the answer, or when closed.
-
-        Raises TransportError when the connection breaks or falls silent.
-        """
-        for pieces in self._pieces():
-            for at in range(0, len(pieces), _JOINED):
-                yield b"".join(pieces[at : at + _JOINED])
-
-    def _pieces(self) -> Iterator[list[bytes]]:
-        try:
-            yield from self._answer.pieces()
-            self._ended = not self._answer.is_closed
-        except WireError as error:
-            raise _failure("the stream broke", error) from error
-        finally:
-            self.close()
-
-    def read(self) -> bytes:
-        """The rest, for an answer that refuses; no more of it than of a line."""
-        read, length = [], 0
-        for chunk in self.chunks():
-            read.append(chunk)
-            length += len(chunk)
-            if length > _MAX_LINE_BYTES:
-                break
-        return b"".join(read)
-
-    def close(self) -> None:
-        """End the stream; a reader blocked in it wakes up. Idempotent."""
-        self._answer.close()
 
 
 def _nobody() -> TlsTrust | None:
@@ -283,17 +280,3 @@ def _destination(config: ClusterConfig) -> Destination:
         )
     except ValueError as error:
         raise KubeConfigError(f"the cluster's {what}: {error}") from None
-
-
-def _check_plain(what: str, headers: Mapping[str, str]) -> None:
-    """Raises TransportError for what somebody packed unasked: not a byte of it is
-    unpacked, as a megabyte may be a gigabyte.
-    """
-    packed = headers.get("content-encoding", _PLAIN)
-    if packed != _PLAIN:
-        raise TransportError(f"{what}: the answer is packed as {packed[:40]}, unasked")
-
-
-def _failure(what: str, error: WireError) -> TransportError:
-    """lost: the connection was reset or closed, and no deadline had passed."""
-    return TransportError(f"{what}: {error}", lost=error.is_lost)

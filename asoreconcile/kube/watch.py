@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from asoreconcile import jsontext
+from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
-from asoreconcile.kube.transport import Stream
 from asoreconcile.objects import JsonObject
 
 
@@ -20,9 +20,17 @@ class WatchStream:
         Raises TransportError when the connection breaks, DecodeError for a line that
         is no event.
         """
+        return (event for event in self.polled() if event is not None)
+
+    def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
+        """As iterating, with None where a stream that a loop receives has no more for
+        now (`KubeStreams`).
+        """
         for line in self._stream.lines():
             if line:
                 yield _event(line)
+            elif line is None:
+                yield None
 
     def close(self) -> None:
         """End the watch from any thread; a blocked iteration ends at once."""

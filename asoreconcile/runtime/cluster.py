@@ -113,7 +113,7 @@ class Cluster:
             clock=clock,
             threads=threads,
         )
-        self.answers = ApiServerAnswers(self._probe)
+        self.answers = ApiServerAnswers(self._probe, self._informers.held_up)
         """A readiness check that reports and never fails: when the server last
         answered."""
         self._closing: list[Callable[[], None]] = [self.client.close]

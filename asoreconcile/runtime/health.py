@@ -224,11 +224,20 @@ def _run(name: str, check: Checker) -> CheckResult:
 
 class ApiServerAnswers:
     """Readiness that reports and never fails, as webhooks work without it: when the
-    API server last answered, and what was opened anew after a silence.
+    API server last answered, what was opened anew after a silence, and which watches
+    wait for a handler.
     """
 
-    def __init__(self, probe: ServerProbe) -> None:
+    def __init__(
+        self,
+        probe: ServerProbe,
+        held_up: Callable[[], Mapping[str, float]] = dict,
+    ) -> None:
+        """held_up: which watches wait for a handler, and for how many seconds
+        (`Informers.held_up`).
+        """
         self._probe = probe
+        self._held_up = held_up
 
     def __call__(self) -> CheckResult:
         probe = self._probe
@@ -236,7 +245,11 @@ class ApiServerAnswers:
         if probe.last_error:
             answered = f"{answered}, and does not now: {probe.last_error}"
         renewed = f"watches opened anew after silence: {probe.renewed}"
-        return CheckResult(ok=True, details=(answered, renewed))
+        waiting = [
+            f"{watch}: a handler has not returned for {seconds:.0f} s"
+            for watch, seconds in sorted(self._held_up().items())
+        ]
+        return CheckResult(ok=True, details=(answered, renewed, *waiting[:_SHOWN]))
 
 
 class WebhookReadiness:

@@ -98,8 +98,11 @@ class Destination:
             return f"{self.scheme}://{self.authority}{path}"
         return path
 
-    def apply(self, curl: pycurl.Curl) -> None:
-        """Set libcurl's options: this server, no other, and this way to it."""
+    def apply(self, curl: pycurl.Curl, *, resolves: bool = False) -> None:
+        """Set libcurl's options: this server, no other, and this way to it.
+
+        resolves: it asks for addresses and opens sockets itself.
+        """
         name = _bracketed(self.server_name or self.host)
         host, port = _bracketed(self.host), self.port
         curl.setopt(pycurl.URL, f"{self.scheme}://{name}:{port}/")
@@ -113,9 +116,9 @@ class Destination:
         curl.setopt(pycurl.NETRC, pycurl.NETRC_IGNORED)
         if self.server_name:
             curl.setopt(pycurl.CONNECT_TO, [f"{name}:{port}:{host}:{port}"])
-        # Sockets are opened here, so nobody is asked for an address there.
         hop, hop_port = self.first_hop
-        if ":" not in hop:
+        # Who opens the sockets asks for addresses; libcurl is to ask nobody.
+        if not resolves and ":" not in hop:
             curl.setopt(pycurl.RESOLVE, [f"{hop}:{hop_port}:{_ADDRESS_NOWHERE}"])
         # "" is no proxy, whatever the environment says.
         curl.setopt(pycurl.NOPROXY, "")

@@ -81,7 +81,7 @@ class HandlePool:
             request, call, patience, max_bytes, is_enough=lambda _: False
         )
         return WireAnswer(
-            transfer.status, transfer.headers(), b"".join(transfer.pieces)
+            transfer.status, transfer.headers(), b"".join(transfer.body_pieces)
         )
 
     def stream(

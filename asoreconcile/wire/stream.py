@@ -28,7 +28,6 @@ class WireStream:
         give_back, drop: what becomes of the handle, fit for another request or not.
         """
         self.status = transfer.status
-        self.headers: Mapping[str, str] = transfer.headers()
         self._transfer = transfer
         self._broken = broken
         self._give_back = give_back
@@ -38,6 +37,10 @@ class WireStream:
         self._is_reading = False
         self.is_closed = False
         """Somebody has closed it: what was read may be a part of the answer."""
+
+    def headers(self) -> Mapping[str, str]:
+        """The answer's; names in lower case."""
+        return self._transfer.headers()
 
     def pieces(self) -> Iterator[list[bytes]]:
         """Its bytes as they come, each time what was there. Ends with the answer, or

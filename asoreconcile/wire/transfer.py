@@ -33,7 +33,7 @@ class Transfer:
         self.failure: BaseException | None = None
         self.status = 0
         self.has_head = False
-        self.pieces: list[bytes] = []
+        self.body_pieces: list[bytes] = []
         self.received = 0
         self._fence = fence
         self._max_bytes = max_bytes
@@ -48,7 +48,7 @@ class Transfer:
             pycurl.HEADERFUNCTION: self._header,
             # Who needs no count is spared a call of Python for each piece: None, as
             # `append` returns it, takes all.
-            pycurl.WRITEFUNCTION: self.pieces.append
+            pycurl.WRITEFUNCTION: self.body_pieces.append
             if self._max_bytes is None
             else self._write,
         }
@@ -69,8 +69,8 @@ class Transfer:
 
         Not joined: a turn brings a third of a megabyte, which no cache of a core holds.
         """
-        taken = self.pieces.copy()
-        self.pieces.clear()  # libcurl goes on with this list
+        taken = self.body_pieces.copy()
+        self.body_pieces.clear()  # libcurl goes on with this list
         return taken
 
     def headers(self) -> dict[str, str]:
@@ -131,5 +131,5 @@ class Transfer:
                 f"the answer is over {self._max_bytes} bytes long", is_sent=True
             )
             return _REFUSED
-        self.pieces.append(piece)
+        self.body_pieces.append(piece)
         return len(piece)

@@ -10,15 +10,17 @@ import threading
 
 import pytest
 from heard import Heard
-from quickclock import QuickClock
+from quickclock import QuickClock, QuickTimers
 from seededfaults import SeededFaults
 
 from asoreconcile.cache.events import Added, Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.overlay import version
+from asoreconcile.cache.watch_runner import SharedThreads
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
+from asoreconcile.threads import Threads
 
 SEEDS = range(5)
 # A list brings it after all others, as does a stream.
@@ -105,19 +107,25 @@ def stored(client):
     return found
 
 
+@pytest.mark.parametrize("threads", ["shared", "own"])
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "listed"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rf13_in4_bad_connections_lose_and_invent_nothing(
-    server, client, seed, streaming
+    server, client, seed, streaming, threads
 ):
     server.faults = faults = SeededFaults(seed, "/configmaps")
     dice = random.Random(seed)
+    clock, runner = QuickClock(), None
+    if threads == "shared":
+        kept = Threads.timed_by(clock)
+        runner = SharedThreads(client, clock=QuickTimers(clock), threads=kept)
     informer = Informer(
         client,
         CONFIG_MAPS,
-        clock=QuickClock(),
+        clock=clock,
         uniform=dice.uniform,
         streaming=StreamingSupport(expected=streaming),
+        runner=runner,
     )
     heard = Heard(informer)
     informer.start()
@@ -135,3 +143,5 @@ def test_rf13_in4_bad_connections_lose_and_invent_nothing(
         assert sum(faults.done.values()) > 10, faults.done
     finally:
         assert informer.stop(20) == []
+        if runner is not None:
+            runner.stop()

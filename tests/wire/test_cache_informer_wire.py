@@ -2,12 +2,13 @@
 
 import pytest
 from heard import WAIT_SECONDS, Heard
-from quickclock import QuickClock
+from quickclock import QuickClock, QuickTimers
 
 from asoreconcile import jsontext
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
+from asoreconcile.cache.watch_runner import SharedThreads
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
@@ -16,6 +17,7 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import HttpResponse
+from asoreconcile.threads import Threads
 
 
 @pytest.fixture(params=["streamed", "listed"])
@@ -24,17 +26,35 @@ def streaming(request):
 
 
 @pytest.fixture
-def run(client, streaming):
+def clock():
+    return QuickClock()
+
+
+@pytest.fixture(params=["shared", "own"])
+def runner(request, client, clock):
+    """Its watches' threads: shared as by `Informers`, or its own."""
+    if request.param == "own":
+        yield None
+        return
+    timers = QuickTimers(clock)
+    shared = SharedThreads(client, clock=timers, threads=Threads.timed_by(clock))
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture
+def run(client, streaming, runner, clock):
     """Start an informer of ConfigMaps, synced; stops it after the test."""
     started = []
 
-    def start(resource=CONFIG_MAPS, *, synced=True, clock=None, **options):
+    def start(resource=CONFIG_MAPS, *, synced=True, **options):
         informer = Informer(
             client,
             resource,
-            clock=clock or QuickClock(),
+            clock=clock,
             streaming=streaming,
             uniform=lambda low, _high: low,
+            runner=runner,
             **options,
         )
         heard = Heard(informer)
@@ -180,21 +200,19 @@ def test_in8_relist_without_a_difference_emits_nothing(server, client, run):
 
 
 def test_rf1_failing_server_is_asked_again_with_growing_pauses(
-    server, client, run, streaming
+    server, client, run, streaming, clock
 ):
     server.faults.respond("GET", "/configmaps", HttpResponse(500, b"{}"), times=4)
     expected = [0.8, 1.6] if streaming.expected else [0.8, 1.6, 3.2, 6.4]
-    clock = QuickClock()
-    _informer, heard = run(synced=False, clock=clock)
+    _informer, heard = run(synced=False)
     make(client, "a")
     heard.until_named("a")
     heard.until_healthy()
     assert clock.pauses == expected
 
 
-def test_rf7_busy_server_is_watched_again_without_a_list(server, client, run):
-    clock = QuickClock()
-    _, heard = run(clock=clock)
+def test_rf7_busy_server_is_watched_again_without_a_list(server, client, run, clock):
+    _, heard = run()
     busy = HttpResponse(429, b"{}", {"Retry-After": "7"})
     server.faults.respond("GET", "/configmaps", busy)
     before = len(server.journal)

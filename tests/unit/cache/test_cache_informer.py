@@ -51,7 +51,7 @@ def run():
 
 def take(informer, type_, obj):
     """An event, as the watch brings it."""
-    informer._reflector_threads[0].apply(type_, obj)
+    informer._feeds[0].apply(type_, obj)
 
 
 def shown(events):
@@ -260,7 +260,7 @@ def test_in11_of_several_watches_the_one_that_is_behind_counts():
         assert informer.synced_version == "7"
         clock.advance(30.0)
         take(informer, "ADDED", config_map("one", 13, namespace="a"))
-        informer._reflector_threads[0].reflector._active()
+        informer._feeds[0].reflector._active()
         assert informer.seconds_since_activity() == 30.0
     finally:
         assert informer.stop(5) == []

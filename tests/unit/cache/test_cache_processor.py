@@ -267,7 +267,7 @@ def test_in11_version_of_the_cache_can_be_read(informer_of):
 def test_th4_store_of_one_namespace_leaves_the_others_alone(informer_of):
     """Two feeds write one store: each replaces what it covers."""
     informer, _ = informer_of(Page([], "1"), scope=Scope(["n", "m"]))
-    first, second = informer._reflector_threads
+    first, second = informer._feeds
     first.apply("ADDED", config_map("a", 1))
     second.apply("ADDED", config_map("b", 2, namespace="m"))
     first.replace(InitialList([], "3"))

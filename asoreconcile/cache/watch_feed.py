@@ -1,26 +1,25 @@
-"""One part of a kind, read on a thread of its own into the kind's contents."""
+"""One part of a kind, read into the kind's contents."""
 
-import threading
 from collections.abc import Callable
 
 from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import InitialList, StreamingSupport
 from asoreconcile.cache.reflector import Reflector
 from asoreconcile.cache.scope import WatchScope
-from asoreconcile.cache.source import ListerWatcher
+from asoreconcile.cache.source import SteppedSource
 from asoreconcile.cache.transform import EntryTransform
 from asoreconcile.cache.unreadable import EntryReader, ReportUnreadable
+from asoreconcile.cache.watch_runner import RunningWatch, WatchRunner
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject, key_of, resource_version
-from asoreconcile.threads import Threads
 
 
-class ReflectorThread:
-    """A reflector's sink and its thread."""
+class WatchFeed:
+    """A reflector, its sink, and what runs it."""
 
     def __init__(
         self,
-        source: ListerWatcher,
+        source: SteppedSource,
         watch_scope: WatchScope,
         indexer: Indexer,
         transform: EntryTransform,
@@ -29,9 +28,9 @@ class ReflectorThread:
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
         report: ReportUnreadable,
-        threads: Threads,
+        runner: WatchRunner,
     ) -> None:
-        self._threads = threads
+        self._runner = runner
         self.watch_scope = watch_scope
         self.synced = False
         self.version = ""
@@ -49,23 +48,17 @@ class ReflectorThread:
             streaming=streaming,
         )
         self._indexer = indexer
-        self._thread: threading.Thread | None = None
+        self._running: RunningWatch | None = None
 
     def start(self) -> None:
-        """Start the thread; nothing if it runs already."""
-        if self._thread is None:
-            self._thread = self._threads.start(
-                f"watch {self.watch_scope.selection.resource.plural}",
-                self.reflector.run,
-                stopping=self.reflector.stopping,
-            )
+        """Begin to read; nothing if it does already."""
+        if self._running is None:
+            name = f"watch {self.watch_scope.selection.resource.plural}"
+            self._running = self._runner.start(name, self.reflector)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Whether the thread has ended, or never began."""
-        if self._thread is None:
-            return True
-        self._thread.join(timeout_seconds)
-        return not self._thread.is_alive()
+        """Whether it has ended, or never began."""
+        return self._running is None or self._running.join(timeout_seconds)
 
     def replace(self, state: InitialList) -> None:
         """Take a whole state for what this part covers; the difference becomes

@@ -1,0 +1,146 @@
+"""An answer of the API server that is read as it arrives."""
+
+from collections.abc import Iterator, Mapping
+
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.steps import Stepwise
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.loop_stream import LoopStream
+from asoreconcile.wire.stream import WireStream
+
+# etcd keeps objects of 1.5 MiB, and an event has one or two; JSON escapes make it more.
+_MAX_LINE_BYTES = 16 << 20
+# Pieces of 16 KB: what is searched as one must not be small, nor beyond a core's cache.
+_JOINED = 4
+
+PLAIN = "identity"
+
+
+class Stream:
+    """An answer being read. One thread iterates; any thread may close.
+
+    One that a loop receives never blocks: it yields None where it has to wait for
+    `on_news`, and has a head only once `is_answered`.
+    """
+
+    def __init__(
+        self,
+        answer: WireStream | LoopStream,
+        asked_as: object = None,
+        *,
+        host: str = "",
+    ) -> None:
+        """asked_as: the credential of the request. host: for errors before the head."""
+        self.asked_as = asked_as
+        self._answer = answer
+        self._host = host
+        self._ended = False
+
+    @property
+    def status(self) -> int:
+        """The answer's, once it has begun."""
+        return self._answer.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The answer's, once it has begun; names in lower case."""
+        return self._answer.headers()
+
+    def is_answered(self) -> bool:
+        """Whether the head is here. Raises TransportError where it will never be."""
+        if isinstance(self._answer, WireStream):
+            return True
+        what = f"GET {self._host}"
+        try:
+            is_answered = self._answer.is_answered()
+        except WireError as error:
+            raise wire_failure(what, error) from error
+        if is_answered:
+            check_plain(what, self.headers)
+        return is_answered
+
+    def lines(self) -> Iterator[bytes | None]:
+        """The answer's lines. Ends with the answer, or when closed.
+
+        Raises TransportError when the connection breaks, falls silent or stops inside
+        a line.
+        """
+        held: list[bytes] = []  # of a line that has not ended, joined once it has
+        held_bytes = 0
+        for pieces in self._pieces():
+            if pieces is None:
+                yield None
+                continue
+            for piece in pieces:
+                # Not `split`, which looks at each byte: `find` costs a twentieth of it.
+                start, end = 0, piece.find(b"\n")
+                if end >= 0 and held:
+                    held.append(piece[:end])
+                    yield b"".join(held)
+                    held, held_bytes = [], 0
+                    start, end = end + 1, piece.find(b"\n", end + 1)
+                while end >= 0:
+                    yield piece[start:end]
+                    start, end = end + 1, piece.find(b"\n", end + 1)
+                if start < len(piece):
+                    held.append(piece[start:])
+                    held_bytes += len(piece) - start
+                if held_bytes > _MAX_LINE_BYTES:
+                    raise TransportError("a line of the answer is too long")
+        if held_bytes and self._ended:
+            raise TransportError("the stream ended inside a line")
+
+    def chunks(self) -> Iterator[bytes | None]:
+        """The answer's bytes as they come. Ends with the answer, or when closed.
+
+        Raises TransportError when the connection breaks or falls silent.
+        """
+        for pieces in self._pieces():
+            if pieces is None:
+                yield None
+                continue
+            for at in range(0, len(pieces), _JOINED):
+                yield b"".join(pieces[at : at + _JOINED])
+
+    def _pieces(self) -> Iterator[list[bytes] | None]:
+        try:
+            yield from self._answer.pieces()
+            self._ended = not self._answer.is_closed
+        except WireError as error:
+            raise wire_failure("the stream broke", error) from error
+        finally:
+            self.close()
+
+    def rest(self) -> Stepwise[bytes]:
+        """What is to come, for an answer that refuses; no more of it than of a line."""
+        read, length = [], 0
+        for chunk in self.chunks():
+            if chunk is None:
+                yield None
+                continue
+            read.append(chunk)
+            length += len(chunk)
+            if length > _MAX_LINE_BYTES:
+                break
+        return b"".join(read)
+
+    def close(self) -> None:
+        """End the stream; a reader blocked in it wakes up. Idempotent."""
+        self._answer.close()
+
+
+def check_plain(what: str, headers: Mapping[str, str]) -> None:
+    """Raises TransportError for what somebody packed unasked: not a byte of it is
+    unpacked, as a megabyte may be a gigabyte.
+    """
+    packed = headers.get("content-encoding", PLAIN)
+    if packed != PLAIN:
+        raise TransportError(f"{what}: the answer is packed as {packed[:40]}, unasked")
+
+
+def wire_failure(what: str, error: WireError) -> TransportError:
+    """What a caller of the client gets.
+
+    lost: the connection was reset or closed, and no deadline had passed.
+    """
+    return TransportError(f"{what}: {error}", lost=error.is_lost)

@@ -1,0 +1,101 @@
+"""Lists and watches of a client, read in steps: one thread receives them all."""
+
+from collections.abc import Callable, Mapping
+
+from asoreconcile.kube.listing import Listing
+from asoreconcile.kube.rest_client import RestClient
+from asoreconcile.kube.selection import ListOptions, Selection
+from asoreconcile.kube.watch import WatchStream
+from asoreconcile.steps import Stepwise
+from asoreconcile.wire.loop import StreamLoop
+
+WATCH_GRACE_SECONDS = 10.0
+"""A server may keep a watch open a little past its time before it says goodbye."""
+
+
+class KubeStreams:
+    """`KubeClient.listing` and `KubeClient.watch` in steps. Safe from any thread.
+
+    wake: called, on any thread, when there may be more to read. What is opened yields
+    None from `polled` where it has to wait for that.
+    """
+
+    def __init__(
+        self,
+        exchange: RestClient,
+        path: Callable[[Selection], str],
+        loop: StreamLoop,
+        *,
+        read_seconds: float,
+    ) -> None:
+        """`KubeClient.in_steps` makes them."""
+        self._exchange = exchange
+        self._path = path
+        self._loop = loop
+        self._read_seconds = read_seconds
+
+    def listing(
+        self, what: Selection, place: ListOptions, *, wake: Callable[[], None]
+    ) -> Stepwise[Listing]:
+        """Raises ApiError, TransportError; StoppedError once closed."""
+        stream = yield from self._exchange.streaming(
+            self._loop,
+            self._path(what),
+            query={**what.selectors, **place.query},
+            accept=what.accepts(listed=True),
+            read_seconds=self._read_seconds,
+            on_news=wake,
+        )
+        return Listing(stream)
+
+    def watch(
+        self,
+        what: Selection,
+        *,
+        resource_version: str,
+        timeout_seconds: float,
+        initial_events: bool,
+        wake: Callable[[], None],
+    ) -> Stepwise[WatchStream]:
+        """See `KubeClient.watch`. Raises as `listing`."""
+        stream = yield from self._exchange.streaming(
+            self._loop,
+            self._path(what),
+            query=watch_query(
+                what,
+                resource_version=resource_version,
+                timeout_seconds=timeout_seconds,
+                allow_bookmarks=True,
+                initial_events=initial_events,
+            ),
+            accept=what.accepts(),
+            # The server ends it at its time: who is silent for longer is not there any
+            # more.
+            read_seconds=timeout_seconds + WATCH_GRACE_SECONDS,
+            on_news=wake,
+        )
+        return WatchStream(stream)
+
+    def close(self) -> None:
+        """End all, and open no more. Idempotent."""
+        self._loop.close()
+
+
+def watch_query(
+    selection: Selection,
+    *,
+    resource_version: str,
+    timeout_seconds: float,
+    allow_bookmarks: bool,
+    initial_events: bool,
+) -> Mapping[str, str]:
+    """What a watch's address says. See `KubeClient.watch`."""
+    return {
+        "watch": "true",
+        **selection.selectors,
+        "resourceVersion": resource_version,
+        "timeoutSeconds": str(int(timeout_seconds)),
+        "allowWatchBookmarks": "true" if allow_bookmarks else "",
+        "sendInitialEvents": "true" if initial_events else "",
+        "resourceVersionMatch": "NotOlderThan" if initial_events else "",
+    }

@@ -1,0 +1,288 @@
+"""Answers that go on and on, all received by one thread.
+
+    open (any thread) -> the loop's thread: libcurl, for as many streams as there are
+                      -> on_news -> whoever reads takes what came (any thread)
+
+Streams to a server that speaks HTTP/2 share a few connections; with others each has its
+own. The thread only moves bytes: what is slow, or may fail, is its readers' business.
+A stream that is not read is paused, and its connection goes on with the others'.
+"""
+
+import heapq
+import itertools
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pycurl
+
+from asoreconcile.errors import StoppedError
+from asoreconcile.threads import Threads
+from asoreconcile.wire.destination import Destination
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.handle import SocketOption
+from asoreconcile.wire.loop_group import LoopGroup, Terms
+from asoreconcile.wire.loop_stream import LoopStream, StreamLimits
+from asoreconcile.wire.pool import closed
+from asoreconcile.wire.request import WireRequest
+from asoreconcile.wire.trust import TlsTrust
+from asoreconcile.wire.waker import Waker
+
+_LONGEST_WAIT_SECONDS = 3600.0
+
+
+class StreamLoop:
+    """Streams from one server. Safe from any thread."""
+
+    def __init__(
+        self,
+        destination: Destination,
+        *,
+        trust: Callable[[], TlsTrust | None],
+        generation: Callable[[], object],
+        socket_options: Sequence[SocketOption],
+        threads: Threads,
+        name: str = "streams",
+    ) -> None:
+        """trust, generation: asked for each stream, on the thread that opens it. name:
+        of the thread, which begins with the first stream.
+        """
+        self._destination = destination
+        self._trust = trust
+        self._generation = generation
+        self._socket_options = socket_options
+        self._threads = threads
+        self._name = name
+        self.is_closed = False
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._streams: set[LoopStream] = set()
+        self._posted: deque[Callable[[], None]] = deque()
+        self._waker: Waker | None = None
+        self._renewals = 0
+        # The loop's thread alone from here on.
+        self._selector: selectors.BaseSelector
+        self._groups: list[LoopGroup] = []
+        self._news: dict[LoopStream, None] = {}
+        self._dues: list[tuple[float, int, LoopStream]] = []
+        self._numbers = itertools.count()
+
+    def open(
+        self,
+        request: WireRequest,
+        limits: StreamLimits,
+        *,
+        on_news: Callable[[], None],
+    ) -> LoopStream:
+        """Ask for an answer; does not wait for it. on_news: see `LoopStream`.
+
+        Raises StoppedError once closed, WireError where the machine has no thread or
+        descriptor, and what `trust` and `generation` raise.
+        """
+        terms = Terms(self._trust(), (self._renewals, self._generation()))
+        stream = LoopStream(request, limits, host=self, on_news=on_news)
+        with self._lock:
+            if self.is_closed:
+                raise closed()
+            self._ensure_thread()
+            self._streams.add(stream)
+        self._post(partial(self._begin, stream, terms))
+        return stream
+
+    def renew(self) -> None:
+        """Use no connection of now for a further stream; what is under way goes on."""
+        with self._lock:
+            self._renewals += 1
+
+    def close(self) -> None:
+        """End all streams, and open no more. Idempotent."""
+        with self._lock:
+            self.is_closed = True
+            streams = list(self._streams)
+        self._stopping.set()
+        # Not by the loop's thread, which may be down.
+        for stream in streams:
+            stream.on_news()
+        self._wake()
+
+    def stopped(self) -> StoppedError:
+        """What is raised once it is closed."""
+        return closed()
+
+    def has_news(self, stream: LoopStream) -> None:
+        """See `LoopHost`."""
+        self._news[stream] = None
+
+    def closed(self, stream: LoopStream) -> None:
+        """See `LoopHost`."""
+        if not stream.is_ended:
+            self._post(partial(self._drop, stream))
+
+    def unread(self, stream: LoopStream) -> None:
+        """See `LoopHost`."""
+        self._post(partial(self._resume, stream))
+
+    def _ensure_thread(self) -> None:
+        """Raises WireError. The caller holds the lock."""
+        if self._waker is not None:
+            return
+        waker = None
+        try:
+            waker = Waker()
+            self._waker = waker
+            self._threads.start(self._name, self._run, stopping=self._stopping)
+        except (OSError, RuntimeError) as error:
+            self._waker = None
+            if waker is not None:
+                waker.close()
+            raise WireError(f"not sent: {error}", is_sent=False) from error
+
+    def _post(self, call: Callable[[], None]) -> None:
+        self._posted.append(call)
+        self._wake()
+
+    def _wake(self) -> None:
+        waker = self._waker
+        if waker is not None:
+            waker.wake()
+
+    def _run(self) -> None:
+        """The loop's thread. What it raises ends all streams: their readers open them
+        again, and the thread is started again.
+        """
+        try:
+            with selectors.DefaultSelector() as self._selector:
+                waker = self._waker
+                if waker is None:
+                    raise RuntimeError("the loop has not begun")
+                self._selector.register(waker.reader, selectors.EVENT_READ)
+                while not self._stopping.is_set():
+                    self._turn(self._selector, waker)
+        finally:
+            self._give_up()
+
+    def _turn(self, selector: selectors.BaseSelector, waker: Waker) -> None:
+        for key, seen in selector.select(self._wait_seconds()):
+            group: LoopGroup | None = key.data
+            if group is None:
+                waker.heard()
+            else:
+                group.act(key.fd, _actions(seen))
+        while self._posted:
+            self._posted.popleft()()
+        now = time.monotonic()
+        for group in list(self._groups):
+            if group.timer is not None and group.timer <= now:
+                group.act(pycurl.SOCKET_TIMEOUT, 0)
+            for stream in group.ended():
+                self._forget(stream)
+            # An outdated one lasts until its streams have ended.
+            if not group.streams and group is not self._groups[-1]:
+                self._groups.remove(group)
+                group.close()
+        self._end_overdue(now)
+        self._report_news()
+
+    def _wait_seconds(self) -> float:
+        now = time.monotonic()
+        ends = [now + _LONGEST_WAIT_SECONDS]
+        ends += [group.timer for group in self._groups if group.timer is not None]
+        if self._dues:
+            ends.append(self._dues[0][0])
+        return max(0.0, min(ends) - now)
+
+    def _begin(self, stream: LoopStream, terms: Terms) -> None:
+        if stream.is_closed or stream.is_ended:
+            self._drop(stream)
+            return
+        try:
+            self._group(terms).add(stream)
+        except (pycurl.error, OSError) as error:
+            self._fail(stream, WireError(f"not sent: {error}", is_sent=False))
+            return
+        self._set_due(stream, time.monotonic())
+
+    def _group(self, terms: Terms) -> LoopGroup:
+        if not self._groups or self._groups[-1].terms != terms:
+            self._groups.append(
+                LoopGroup(
+                    terms, self._destination, self._socket_options, self._selector
+                )
+            )
+        return self._groups[-1]
+
+    def _resume(self, stream: LoopStream) -> None:
+        for group in self._groups:
+            try:
+                group.resume(stream)
+            except pycurl.error as error:
+                self._fail(stream, WireError(str(error), is_sent=True, is_lost=True))
+
+    def _drop(self, stream: LoopStream) -> None:
+        for group in self._groups:
+            group.remove(stream)
+        stream.end()
+        self._forget(stream)
+
+    def _fail(self, stream: LoopStream, error: Exception) -> None:
+        stream.fail(error)
+        self._drop(stream)
+
+    def _forget(self, stream: LoopStream) -> None:
+        with self._lock:
+            self._streams.discard(stream)
+
+    def _set_due(self, stream: LoopStream, now: float) -> None:
+        at, _ = stream.due(now)
+        stream.due_number = next(self._numbers)
+        heapq.heappush(self._dues, (at, stream.due_number, stream))
+
+    def _end_overdue(self, now: float) -> None:
+        while self._dues and self._dues[0][0] <= now:
+            _, number, stream = heapq.heappop(self._dues)
+            if stream.is_ended or stream.due_number != number:
+                continue
+            # Looked at when it rings, not with each byte.
+            at, reason = stream.due(now)
+            if at <= now:
+                self._fail(stream, WireError(reason, is_sent=stream.is_sent))
+            else:
+                self._set_due(stream, now)
+
+    def _report_news(self) -> None:
+        news, self._news = self._news, {}
+        for stream in news:
+            # From its head on other limits count than before.
+            if stream.has_head and not stream.is_timed and not stream.is_ended:
+                stream.is_timed = True
+                self._set_due(stream, time.monotonic())
+            stream.on_news()
+
+    def _give_up(self) -> None:
+        groups, self._groups = self._groups, []
+        self._dues.clear()
+        self._posted.clear()
+        with self._lock:
+            streams, self._streams = self._streams, set()
+            waker = self._waker
+            if self.is_closed:
+                self._waker = None
+        if self.is_closed and waker is not None:
+            waker.close()
+        for group in groups:
+            group.close()
+        for stream in streams:
+            stream.fail(
+                WireError("the thread of all streams died", is_sent=stream.is_sent)
+            )
+        self._report_news()
+
+
+def _actions(seen: int) -> int:
+    """What the selector saw, in libcurl's words."""
+    return (pycurl.CSELECT_IN if seen & selectors.EVENT_READ else 0) | (
+        pycurl.CSELECT_OUT if seen & selectors.EVENT_WRITE else 0
+    )

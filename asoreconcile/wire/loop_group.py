@@ -1,0 +1,174 @@
+"""Streams that may share connections: what libcurl knows of them."""
+
+import os
+import selectors
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import attrs
+import pycurl
+
+from asoreconcile.wire.destination import Destination
+from asoreconcile.wire.errors import WireError, wire_error
+from asoreconcile.wire.handle import SocketOption
+from asoreconcile.wire.loop_stream import LoopStream
+from asoreconcile.wire.trust import TlsTrust
+
+_EVENTS = {
+    pycurl.POLL_IN: selectors.EVENT_READ,
+    pycurl.POLL_OUT: selectors.EVENT_WRITE,
+    pycurl.POLL_INOUT: selectors.EVENT_READ | selectors.EVENT_WRITE,
+}
+
+
+@attrs.frozen
+class Terms:
+    """What connections that streams may share have in common."""
+
+    trust: TlsTrust | None
+    generation: object
+
+
+class LoopGroup:
+    """Streams over connections of one kind: one multi handle of libcurl's. The loop's
+    thread alone.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        destination: Destination,
+        socket_options: Sequence[SocketOption],
+        selector: selectors.BaseSelector,
+    ) -> None:
+        self.terms = terms
+        self.timer: float | None = None
+        """When libcurl wants to be called in any case."""
+        self.streams: dict[pycurl.Curl, LoopStream] = {}
+        self._handles: dict[LoopStream, pycurl.Curl] = {}
+        self._destination = destination
+        self._socket_options = socket_options
+        self._selector = selector
+        self._wanted: set[int] = set()
+        self._failure: Exception | None = None
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._want)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+
+    def add(self, stream: LoopStream) -> None:
+        """Send its request. Raises pycurl.error."""
+        curl = pycurl.Curl()
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        self._destination.apply(curl, resolves=True)
+        if self.terms.trust is not None:
+            self.terms.trust.apply(curl)
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(stream.limits.connect * 1000)))
+        curl.setopt(pycurl.SOCKOPTFUNCTION, self._set_socket)
+        for option, callback in stream.callbacks().items():
+            curl.setopt(option, callback)
+        curl.setopt(pycurl.HTTPGET, 1)
+        curl.setopt(
+            pycurl.REQUEST_TARGET, self._destination.target(stream.request.target)
+        )
+        lines = stream.request.lines()
+        if self._destination.server_name:
+            lines.insert(0, f"Host: {self._destination.authority}".encode())
+        curl.setopt(pycurl.HTTPHEADER, lines)
+        self._multi.add_handle(curl)
+        self.streams[curl] = stream
+        self._handles[stream] = curl
+
+    def act(self, descriptor: int, actions: int) -> None:
+        """Have libcurl go on with what is ready."""
+        if descriptor == pycurl.SOCKET_TIMEOUT:
+            self.timer = None
+        self._multi.socket_action(descriptor, actions)
+        if self._failure is not None:  # to libcurl it is one transfer's
+            raise self._failure
+
+    def ended(self) -> list[LoopStream]:
+        """Those that have come to their end since the last time."""
+        found: list[LoopStream] = []
+        while self.streams:
+            queued, whole, failed = self._multi.info_read()
+            for curl in whole:
+                stream = self._taken_out(curl)
+                if not stream.has_head:  # which is all the same to libcurl
+                    reason = "the answer ended inside its head"
+                    stream.fail(WireError(reason, is_sent=True, is_lost=True))
+                stream.end()
+                found.append(stream)
+            for curl, code, text in failed:
+                stream = self._taken_out(curl)
+                stream.fail(wire_error(code, text, is_sent=stream.is_sent))
+                found.append(stream)
+            if not queued:
+                break
+        return found
+
+    def resume(self, stream: LoopStream) -> None:
+        """Go on with a paused stream."""
+        curl = self._handles.get(stream)
+        if curl is not None and stream.is_paused:
+            stream.is_paused = False
+            curl.pause(pycurl.PAUSE_CONT)
+            self.timer = 0.0
+
+    def remove(self, stream: LoopStream) -> None:
+        """End a stream; nothing if it is none of these."""
+        curl = self._handles.get(stream)
+        if curl is not None:
+            self._taken_out(curl)
+
+    def close(self) -> None:
+        """End all streams and connections."""
+        for curl in list(self.streams):
+            self._taken_out(curl)
+        self._multi.close()
+        for descriptor in list(self._wanted):
+            self._watch(descriptor, 0)
+
+    def _taken_out(self, curl: pycurl.Curl) -> LoopStream:
+        stream = self.streams.pop(curl)
+        del self._handles[stream]
+        with suppress(pycurl.error):
+            self._multi.remove_handle(curl)
+        curl.close()
+        return stream
+
+    def _want(self, what: int, descriptor: int, *_: object) -> int:
+        """libcurl's: what it waits for on a descriptor."""
+        try:
+            self._watch(descriptor, _EVENTS.get(what, 0))
+        except (OSError, ValueError, KeyError) as error:
+            self._failure = error
+            return -1
+        return 0
+
+    def _watch(self, descriptor: int, events: int) -> None:
+        """events: of the selector; 0 for none."""
+        is_watched = descriptor in self._wanted
+        if events and is_watched:
+            self._selector.modify(descriptor, events, self)
+        elif events:
+            self._selector.register(descriptor, events, self)
+            self._wanted.add(descriptor)
+        elif is_watched:
+            self._wanted.discard(descriptor)
+            self._selector.unregister(descriptor)
+
+    def _set_timer(self, milliseconds: int) -> int:
+        """libcurl's: when it wants to be called in any case."""
+        now = time.monotonic()
+        self.timer = None if milliseconds < 0 else now + milliseconds / 1000
+        return 0
+
+    def _set_socket(self, descriptor: int, _purpose: int) -> int:
+        """libcurl's: a socket that is about to be connected."""
+        with socket.socket(fileno=os.dup(descriptor)) as ours:
+            for option in self._socket_options:
+                ours.setsockopt(*option)
+        return int(pycurl.SOCKOPT_OK)

@@ -1,0 +1,192 @@
+"""An answer that a loop receives, and somebody else reads as it comes."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+import attrs
+import pycurl
+
+from asoreconcile.wire.request import WireRequest
+from asoreconcile.wire.transfer import Transfer
+
+# What may lie here unread. A slow reader's stream is paused beyond; the pieces of one
+# turn of libcurl's are in already.
+_MOST_UNREAD_BYTES = 256 << 10
+
+
+@attrs.frozen
+class StreamLimits:
+    """Seconds: until there is a connection; until the head is here; without a byte
+    after that; for the body, from the head on, None without a limit of its own.
+    """
+
+    connect: float
+    head: float
+    silence: float
+    body: float | None = None
+
+
+class LoopHost(Protocol):
+    """Whose thread receives (`wire.loop.StreamLoop`)."""
+
+    is_closed: bool
+
+    def closed(self, stream: "LoopStream") -> None:
+        """Nobody reads a stream any more. Any thread; does not block."""
+
+    def unread(self, stream: "LoopStream") -> None:
+        """A paused stream was read. Any thread; does not block."""
+
+    def has_news(self, stream: "LoopStream") -> None:
+        """Something came: its reader is told at the turn's end. The loop's thread."""
+
+    def stopped(self) -> Exception:
+        """What is raised once the loop is closed."""
+
+
+class LoopStream(Transfer):
+    """One thread at a time reads; any thread may close. Nothing here blocks.
+
+    The loop's thread calls what libcurl calls, `fail` and `end`.
+    """
+
+    def __init__(
+        self,
+        request: WireRequest,
+        limits: StreamLimits,
+        *,
+        host: LoopHost,
+        on_news: Callable[[], None],
+    ) -> None:
+        """on_news: called, on any thread, when there may be more to see than before; it
+        must not block.
+        """
+        super().__init__(request, fence=None, max_bytes=None)
+        self.limits = limits
+        self.on_news = on_news
+        self.is_closed = False
+        """Somebody has closed it: what was read may be a part of the answer."""
+        self.is_paused = False
+        self.is_ended = False
+        self.is_timed = False
+        self.due_number = 0
+        """The loop's: whether its body's limits count, and which of its dues does."""
+        self._host = host
+        self._broken: Exception | None = None
+        # Appended to by the loop, taken from by the reader: each is one step.
+        self._unread: deque[bytes] = deque()
+        self._read_bytes = 0
+        self._heard = self._opened = time.monotonic()
+        self._body_until: float | None = None
+
+    def is_answered(self) -> bool:
+        """Whether status and headers are here.
+
+        Raises WireError where they will never be; StoppedError once the loop is closed.
+        """
+        is_ended = self.is_ended
+        if self.has_head:
+            return True
+        self._check(is_ended=is_ended)
+        return False
+
+    def pieces(self) -> Iterator[list[bytes] | None]:
+        """Its bytes as they come, each time what was there, and None for a wait until
+        `on_news`. Ends with the answer, or when closed. Raises as `is_answered`.
+        """
+        while not self.is_closed:
+            # Before what is there is taken: what came before its end has come.
+            is_ended = self.is_ended
+            taken = self._taken()
+            if taken:
+                yield taken
+            if is_ended:
+                if not self.is_closed:
+                    self._check(is_ended=True)
+                return
+            if self._host.is_closed:
+                raise self._host.stopped()
+            # Others are served between two handfuls of a stream that never pauses.
+            if self._unread:
+                self.on_news()
+            yield None
+
+    def close(self) -> None:
+        """End it, and wake its reader. Idempotent; any thread."""
+        if not self.is_closed:
+            self.is_closed = True
+            self._host.closed(self)
+            self.on_news()
+
+    def end(self) -> None:
+        """It is over; the last that the loop does with it."""
+        if not self.is_ended:
+            self.is_ended = True
+            self._host.has_news(self)
+
+    def fail(self, error: Exception) -> None:
+        """It is over, and broken."""
+        if not self.is_ended:
+            self._broken = error
+            self.end()
+
+    def due(self, now: float) -> tuple[float, str]:
+        """When it is to be broken off unless something comes, and why."""
+        if not self.has_head:
+            return self._opened + self.limits.head, (
+                f"timed out after {self.limits.head:.1f} s"
+            )
+        # While it waits for its reader the silence is ours.
+        heard = now if self._unread or self.is_paused else self._heard
+        silent_at = heard + self.limits.silence
+        if self._body_until is not None and self._body_until < silent_at:
+            seconds = self.limits.body
+            return self._body_until, f"the answer took over {seconds:.0f} s to arrive"
+        return silent_at, (f"timed out: nothing came for {self.limits.silence:.1f} s")
+
+    def callbacks(self) -> Mapping[int, Callable[..., object]]:
+        """Option of libcurl -> what it calls."""
+        return {
+            pycurl.PREREQFUNCTION: self._begin,
+            pycurl.HEADERFUNCTION: self._header,
+            pycurl.WRITEFUNCTION: self._write,
+        }
+
+    def _taken(self) -> list[bytes]:
+        unread = self._unread
+        taken = [unread.popleft() for _ in range(len(unread))]
+        self._read_bytes += sum(map(len, taken))
+        if self.is_paused:
+            self._host.unread(self)
+        return taken
+
+    def _check(self, *, is_ended: bool) -> None:
+        if self._host.is_closed:
+            raise self._host.stopped()
+        if is_ended and self._broken is not None:
+            raise self._broken
+
+    def _begin(self, *_: object) -> object:
+        # A read: libcurl may send it again where a kept connection was dead.
+        self.is_sent = True
+        return pycurl.PREREQFUNC_OK
+
+    def _header(self, line: bytes) -> None:
+        super()._header(line)
+        if self.has_head:
+            self._heard = time.monotonic()
+            if self.limits.body is not None and self._body_until is None:
+                self._body_until = self._heard + self.limits.body
+            self._host.has_news(self)
+
+    def _write(self, piece: bytes) -> int:
+        self._host.has_news(self)
+        if self.received - self._read_bytes >= _MOST_UNREAD_BYTES:
+            self.is_paused = True  # libcurl keeps the piece
+            return int(pycurl.WRITEFUNC_PAUSE)
+        self._heard = time.monotonic()
+        self.received += len(piece)
+        self._unread.append(piece)
+        return len(piece)

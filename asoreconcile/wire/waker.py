@@ -1,0 +1,33 @@
+"""Ends another thread's wait for sockets."""
+
+import socket
+from contextlib import suppress
+
+
+class Waker:
+    """Ends the wait of a selector from any thread."""
+
+    def __init__(self) -> None:
+        self.reader, self._writer = socket.socketpair()
+        self.reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._is_set = False
+
+    def wake(self) -> None:
+        """Make `reader` readable. Does not block."""
+        # Once for all that is posted before it is heard.
+        if not self._is_set:
+            self._is_set = True
+            with suppress(OSError):  # full, or closed: it is awake, or has ended
+                self._writer.send(b"\0")
+
+    def heard(self) -> None:
+        """Before what was posted is looked at."""
+        with suppress(OSError):
+            self.reader.recv(4096)
+        self._is_set = False
+
+    def close(self) -> None:
+        """A later `wake` does nothing."""
+        self.reader.close()
+        self._writer.close()

@@ -1,0 +1,272 @@
+"""A few threads that run all watches: in order, one at a time each, none forgotten."""
+
+import threading
+
+import pytest
+
+from asoreconcile.cache.watch_workers import WORKERS, WatchWorkers
+from asoreconcile.errors import StoppedError
+from asoreconcile.steps import completed
+from asoreconcile.testing.clock import FakeClock
+from asoreconcile.threads import Threads
+
+WAIT_SECONDS = 20
+
+
+class Watch:
+    """Steps that note each time they are resumed, and wait as they are told."""
+
+    def __init__(self, *pauses, meanwhile=None):
+        self.pauses = list(pauses)
+        self.meanwhile = meanwhile or (lambda: None)
+        self.stopping = threading.Event()
+        self.runs = threading.Semaphore(0)
+        self.count = 0
+        self.at_once = self.most_at_once = 0
+        self.wake = None
+        self.task = None
+
+    def steps(self, wake):
+        self.wake = wake
+        while not self.stopping.is_set():
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.count += 1
+            self.meanwhile()
+            self.at_once -= 1
+            pause = self.pauses.pop(0) if self.pauses else None
+            self.runs.release()
+            if isinstance(pause, BaseException):
+                raise pause
+            yield pause
+
+    def ran(self):
+        assert self.runs.acquire(timeout=WAIT_SECONDS)
+
+    def rests(self):
+        """Nothing has resumed it that has not been waited for."""
+        return not self.runs.acquire(blocking=False)
+
+    def stop(self):
+        self.stopping.set()
+        self.task.wake()
+
+
+class Scene:
+    def __init__(self):
+        self.clock = FakeClock()
+        self.threads = Threads.timed_by(self.clock)
+        self.workers = WatchWorkers(clock=self.clock, threads=self.threads)
+        self.watches = []
+
+    def run(self, watch, name="watch things"):
+        self.watches.append(watch)
+        watch.task = self.workers.start(name, watch.steps, stopping=watch.stopping)
+        return watch
+
+    def end(self):
+        for watch in self.watches:
+            watch.stop()
+        for watch in self.watches:
+            assert watch.task.join(WAIT_SECONDS)
+        self.workers.stop()
+
+
+@pytest.fixture
+def scene():
+    scene = Scene()
+    yield scene
+    scene.end()
+
+
+def working():
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread.name.startswith("watch-worker-")
+    ]
+
+
+def test_a_watch_runs_when_it_is_woken_and_waits_otherwise(scene):
+    watch = scene.run(Watch())
+    watch.ran()
+    assert watch.rests()
+    watch.wake()
+    watch.ran()
+    assert watch.count == 2
+
+
+def test_three_hundred_watches_need_four_threads(scene):
+    before = len(working())
+    watches = [scene.run(Watch()) for _ in range(300)]
+    for _ in range(3):
+        for watch in watches:
+            watch.ran()
+            watch.wake()
+    assert len(working()) - before <= WORKERS
+
+
+def test_a_wake_that_comes_while_it_runs_is_not_lost(scene):
+    watch = Watch()
+    again = [True]
+
+    def meanwhile():
+        if again:
+            again.pop()
+            watch.wake()
+
+    watch.meanwhile = meanwhile
+    scene.run(watch)
+    watch.ran()
+    watch.ran()
+
+
+def test_a_watch_is_never_run_by_two_threads(scene, monkeypatch):
+    watch = scene.run(Watch())
+    woken = [threading.Thread(target=lambda: [watch.task.wake() for _ in range(500)])]
+    woken += [threading.Thread(target=woken[0]._target) for _ in range(3)]
+    for thread in woken:
+        thread.start()
+    for thread in woken:
+        thread.join(WAIT_SECONDS)
+    watch.task.wake()
+    assert watch.most_at_once == 1
+
+
+def test_a_pause_lasts_whoever_wakes_it(scene):
+    watch = scene.run(Watch(5.0))
+    watch.ran()
+    watch.wake()
+    scene.clock.advance(4.9)
+    assert watch.rests()
+    scene.clock.advance(0.1)
+    watch.ran()
+
+
+def test_th9_a_stop_ends_a_pause(scene):
+    watch = scene.run(Watch(3600.0))
+    watch.ran()
+    watch.stop()
+    assert watch.task.join(WAIT_SECONDS)
+
+
+def test_handlers_that_hold_their_watches_hold_up_no_other(scene):
+    """More of them than there are threads: others run after a second or two."""
+    release = threading.Event()
+    held = [
+        scene.run(Watch(meanwhile=lambda: release.wait(WAIT_SECONDS)), f"watch {n}")
+        for n in range(2 * WORKERS)
+    ]
+    other = scene.run(Watch(), "watch others")
+    try:
+        for _ in range(8):
+            if other.runs.acquire(timeout=0.05):
+                break
+            scene.clock.advance(1.0)
+        else:
+            pytest.fail("it was never run")
+        assert set(scene.workers.held_up()) >= {"watch 0", "watch 1"}
+        assert "watch others" not in scene.workers.held_up()
+    finally:
+        release.set()
+    for watch in held:
+        watch.ran()
+        watch.wake()
+        watch.ran()
+    assert scene.workers.held_up() == {}
+
+
+def test_threads_that_were_needed_for_a_while_end(scene):
+    before = set(working())
+    release = threading.Event()
+    held = [
+        scene.run(Watch(meanwhile=lambda: release.wait(WAIT_SECONDS)))
+        for _ in range(2 * WORKERS)
+    ]
+    for _ in range(4):
+        scene.clock.advance(1.0)
+    assert len(set(working()) - before) > WORKERS
+    release.set()
+    for watch in held:
+        watch.ran()
+    for _ in range(2000):
+        if len(set(working()) - before) <= WORKERS:
+            break
+        threading.Event().wait(0.005)
+    assert len(set(working()) - before) <= WORKERS
+
+
+def test_th10_a_watch_that_dies_is_shown_and_made_again(scene):
+    watch = scene.run(Watch(SystemExit("dead")), "watch deads")
+    other = scene.run(Watch())
+    watch.ran()
+    other.ran()
+    for _ in range(2000):
+        if scene.threads.down():
+            break
+        threading.Event().wait(0.005)
+    assert scene.threads.down() == ["watch deads"]
+    assert scene.threads.crashes()["watch deads"].error == "SystemExit"
+    other.wake()
+    other.ran()  # on threads that have not died
+    watch.wake()
+    assert watch.rests()
+    scene.clock.advance(1.0)
+    watch.ran()
+    assert scene.threads.down() == []
+
+
+def test_a_watch_that_dies_again_and_again_pauses_longer(scene):
+    watch = scene.run(Watch(*(ValueError("dead") for _ in range(3))))
+    for pause in (1.0, 2.0, 4.0):
+        watch.ran()
+        for _ in range(2000):
+            if scene.threads.down():
+                break
+            threading.Event().wait(0.005)
+        scene.clock.advance(pause - 0.1)
+        assert watch.rests()
+        scene.clock.advance(0.1)
+    watch.ran()
+
+
+def test_th9_a_dead_watch_is_stopped_at_once(scene):
+    watch = scene.run(Watch(ValueError("dead")))
+    watch.ran()
+    watch.stop()
+    assert watch.task.join(WAIT_SECONDS)
+    assert scene.threads.down() == []
+
+
+def test_a_stopped_watch_has_no_crash(scene):
+    watch = scene.run(Watch(StoppedError("the client is closed")))
+    watch.ran()
+    assert watch.task.join(WAIT_SECONDS)
+    assert scene.threads.crashes() == {}
+
+
+def test_no_thread_to_be_had_is_no_watch_lost(scene, monkeypatch):
+    refused = []
+    start = scene.threads.start
+
+    def scarce(name, target, **options):
+        if len(refused) < 3:
+            refused.append(name)
+            raise RuntimeError("can't start new thread")
+        return start(name, target, **options)
+
+    monkeypatch.setattr(scene.threads, "start", scarce)
+    watch = scene.run(Watch())
+    assert watch.rests()
+    for _ in range(4):
+        scene.clock.advance(1.0)
+    watch.ran()
+    assert len(refused) == 3
+
+
+def test_steps_that_would_wait_are_no_result():
+    def waiting():
+        yield None
+
+    with pytest.raises(RuntimeError, match="nobody is here to wait"):
+        completed(waiting())

@@ -1,0 +1,135 @@
+"""Many informers of one process: on a handful of threads, each on its own account."""
+
+import threading
+
+import pytest
+from heard import Heard
+from quickclock import QuickClock
+
+from asoreconcile.cache.informers import Informers
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.threads import Threads
+
+WAIT_SECONDS = 30
+MANY = 60
+
+
+def make(client, resource, name, **labels):
+    meta = {"name": name, "namespace": "default", "labels": labels}
+    return client.create(resource, {"metadata": meta})
+
+
+@pytest.fixture
+def informers(client):
+    clock = QuickClock()
+    informers = Informers(client, clock=clock, threads=Threads.timed_by(clock))
+    yield informers
+    assert informers.stop(WAIT_SECONDS) == []
+
+
+def watching():
+    names = ("watch", "streams")
+    return {one for one in threading.enumerate() if one.name.startswith(names)}
+
+
+def ended(threads):
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+    return not any(thread.is_alive() for thread in threads)
+
+
+def test_many_watches_need_five_threads_and_end_with_the_informers(client, informers):
+    before = watching()
+    made = [
+        informers.of(CONFIG_MAPS, label_selector=f"of in (all,w{number})")
+        for number in range(MANY)
+    ]
+    heard = [Heard(informer) for informer in made]
+    informers.start()
+    make(client, CONFIG_MAPS, "everybodys", of="all")
+    for one in heard:
+        one.until_named("everybodys")
+    make(client, CONFIG_MAPS, "the-sevenths", of="w7")
+    heard[7].until_named("the-sevenths")
+    assert all(len(informer.keys()) <= 2 for informer in made)
+    begun = watching() - before
+    assert len(begun) <= 5, begun
+    assert informers.stop(WAIT_SECONDS) == []
+    assert ended(begun)
+
+
+def test_one_informer_stops_and_the_others_go_on(client, informers):
+    maps, secrets = informers.of(CONFIG_MAPS), informers.of(SECRETS)
+    heard = Heard(secrets)
+    informers.start()
+    make(client, SECRETS, "first")
+    heard.until_named("first")
+    assert maps.stop(WAIT_SECONDS) == []
+    informers.discard(maps)
+    make(client, SECRETS, "second")
+    heard.until_named("second")
+    again = Heard(informers.of(CONFIG_MAPS))
+    make(client, CONFIG_MAPS, "third")
+    again.until_named("third")
+
+
+def test_a_handler_that_does_not_return_holds_up_its_own_watch_alone(client, informers):
+    release, entered = threading.Event(), threading.Event()
+
+    def slow(_event):
+        entered.set()
+        release.wait(WAIT_SECONDS)
+
+    held = [
+        informers.of(CONFIG_MAPS, label_selector=f"of in (all,w{number})")
+        for number in range(6)
+    ]
+    for informer in held:
+        informer.add_handler(slow)
+    heard = Heard(informers.of(SECRETS))
+    informers.start()
+    try:
+        make(client, CONFIG_MAPS, "slow", of="all")
+        assert entered.wait(WAIT_SECONDS)
+        make(client, SECRETS, "quick")
+        heard.until_named("quick")
+    finally:
+        release.set()
+    for informer in held:
+        informer.stop(WAIT_SECONDS)
+
+
+def test_a_closed_client_ends_all_watches(client, informers):
+    made = [informers.of(kind) for kind in (CONFIG_MAPS, SECRETS, NAMESPACES)]
+    heard = Heard(made[0])
+    informers.start()
+    make(client, CONFIG_MAPS, "first")
+    heard.until_named("first")
+    client.close()
+    for informer in made:
+        assert informer.join(WAIT_SECONDS) == []
+
+
+def test_th10_a_watch_whose_thread_would_die_is_made_again(client, monkeypatch):
+    clock = QuickClock()
+    threads = Threads.timed_by(clock)
+    informers = Informers(client, clock=clock, threads=threads)
+    informer = informers.of(CONFIG_MAPS)
+    heard = Heard(informer)
+    (feed,) = informer._feeds
+    replace, deaths = feed.replace, [SystemExit("dead")]
+
+    def dying(state):
+        if deaths:
+            raise deaths.pop()
+        replace(state)
+
+    monkeypatch.setattr(feed, "replace", dying)
+    informers.start()
+    try:
+        make(client, CONFIG_MAPS, "first")
+        heard.until_named("first")
+        assert threads.crashes()["watch configmaps"].error == "SystemExit"
+        assert threads.down() == []
+    finally:
+        assert informers.stop(WAIT_SECONDS) == []
