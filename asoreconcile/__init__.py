@@ -131,6 +131,11 @@ if TYPE_CHECKING:
         to_dict,
     )
     from asoreconcile.resources.values import Quantity
+    from asoreconcile.resources.webhooks import (
+        TypedMutate,
+        TypedValidate,
+        TypedWebhookServer,
+    )
     from asoreconcile.retry import Backoff
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.builder import ControllerBuilder
@@ -329,8 +334,11 @@ __all__ = [
     "TypedCachedClient",
     "TypedClient",
     "TypedInformer",
+    "TypedMutate",
     "TypedReconcile",
     "TypedReconciler",
+    "TypedValidate",
+    "TypedWebhookServer",
     "UnauthorizedError",
     "UnknownKindError",
     "Unreadable",
@@ -436,6 +444,7 @@ _HOMES = {
         "Condition Conditions ObjectMeta ObjectOwner update_condition"
     ),
     "resources.values": "Quantity",
+    "resources.webhooks": "TypedMutate TypedValidate TypedWebhookServer",
     "retry": "Backoff",
     "runtime.application": "Application",
     "runtime.builder": "ControllerBuilder",

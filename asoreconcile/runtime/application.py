@@ -21,6 +21,7 @@ from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
 from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_host import ControllerHost
 from asoreconcile.runtime.debug import DebugPages
@@ -37,7 +38,7 @@ from asoreconcile.runtime.webhook_servers import WebhookServers
 from asoreconcile.threads import Threads
 from asoreconcile.tracing import Tracing
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
+from asoreconcile.webhooks.server import WebhookLimits
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
@@ -207,7 +208,7 @@ class Application(ControllerHost):
         *,
         certificates: ServingCertificates,
         limits: WebhookLimits | None = None,
-    ) -> WebhookServer:
+    ) -> TypedWebhookServer:
         """A server for what the API server asks: register functions on the answer.
 
         It runs on every replica, and readiness waits for it.

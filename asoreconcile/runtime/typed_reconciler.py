@@ -3,14 +3,13 @@
 def reconcile(site: Website) -> Result | None: ...
 """
 
-import types
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, TypeVar
 
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
-from asoreconcile.signatures import check_takes
+from asoreconcile.signatures import answers_only, check_takes, hints_of, is_of_other
 
 T = TypeVar("T", bound=HasMetadata)
 T_contra = TypeVar("T_contra", bound=HasMetadata, contravariant=True)
@@ -47,15 +46,15 @@ def reconcile_of_class(
         raise TypeError(f"{reconciler.__name__} is a class: give an object of it")
     function: Any = getattr(reconciler, "reconcile", reconciler)
     check_takes(function, cls.__name__, what="reconciler")
-    takes, answers = _annotations(function)
+    takes, answers = hints_of(function)
     name = getattr(function, "__qualname__", repr(function)[:80])
     if takes is Request:
         return function  # type: ignore[no-any-return]  # as annotated
-    if _is_other_class(takes, cls):
+    if is_of_other(takes, cls):
         raise TypeError(
             f"{name} takes {takes.__name__}, and is to reconcile {cls.__name__}"
         )
-    if not _is_result(answers):
+    if not answers_only(answers, Result):
         raise TypeError(
             f"{name} answers {answers}: a reconciler answers Result or None"
         )
@@ -66,33 +65,3 @@ def reconcile_of_class(
         return Result() if answer is None else answer
 
     return reconcile
-
-
-def _annotations(function: Any) -> tuple[Any, Any]:
-    """Of the first parameter and of the answer; Any where nothing is said."""
-    if not isinstance(function, types.FunctionType | types.MethodType):
-        function = getattr(function, "__call__", function)  # noqa: B004 - its method
-    try:
-        hints = get_type_hints(function)
-    except (NameError, TypeError, AttributeError):
-        return Any, Any  # a name of a type checker alone; or no function of Python
-    answers = hints.pop("return", Any)
-    return next(iter(hints.values()), Any), answers
-
-
-def _is_other_class(hint: Any, cls: type) -> bool:
-    if (
-        hint is Any
-        or not isinstance(hint, type)
-        or getattr(hint, "_is_protocol", False)
-    ):
-        return False
-    return not issubclass(cls, hint)
-
-
-def _is_result(hint: Any) -> bool:
-    if get_origin(hint) in (Union, types.UnionType):
-        return all(map(_is_result, get_args(hint)))
-    if isinstance(hint, type) and issubclass(hint, Result):
-        return True
-    return hint in (Any, None, type(None)) or isinstance(hint, TypeVar)

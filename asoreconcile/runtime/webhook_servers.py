@@ -9,13 +9,14 @@ from functools import cached_property
 from prometheus_client import CollectorRegistry
 
 from asoreconcile.clock import Clock
+from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.health import WebhookReadiness
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.process_endpoints import ProcessEndpoints
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.server import WebhookLimits, WebhookServer
+from asoreconcile.webhooks.server import WebhookLimits
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
@@ -46,9 +47,9 @@ class WebhookServers:
         address: str,
         certificates: ServingCertificates,
         limits: WebhookLimits | None,
-    ) -> WebhookServer:
+    ) -> TypedWebhookServer:
         """The arguments are those of `Application.webhooks`. Raises ListenError."""
-        server = WebhookServer(
+        server = TypedWebhookServer(
             address,
             certificates=certificates,
             clock=self._clock,

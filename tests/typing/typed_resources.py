@@ -10,8 +10,11 @@ import attrs
 
 from asoreconcile import (
     CONFIG_MAPS,
+    AdmissionRequest,
+    Allowed,
     Application,
     Conversions,
+    Denied,
     Informer,
     JsonObject,
     ObjectKey,
@@ -19,6 +22,7 @@ from asoreconcile import (
     Request,
     Result,
     TypedInformer,
+    TypedWebhookServer,
     evolve,
     from_dict,
     resource,
@@ -118,6 +122,33 @@ def register(app: Application) -> None:
     app.reconcile(Website, of_another)  # error: arg-type
     app.reconcile(Website, answers_text)  # error: arg-type
     app.reconcile(CONFIG_MAPS, reconcile)  # error: arg-type
+
+
+def check(site: Website) -> Denied | None:
+    return None if site.spec.replicas else Denied("none")
+
+
+def check_change(site: Website, old: Website | None) -> Allowed | Denied:
+    return Denied("moved") if old and site.spec.host != old.spec.host else Allowed()
+
+
+def check_request(request: AdmissionRequest) -> Allowed:
+    return Allowed()
+
+
+def fill_in(site: Website) -> None:
+    site.metadata.labels["checked"] = "yes"
+
+
+def ask(server: TypedWebhookServer) -> None:
+    server.validate(Website, check, check_change, check_request)
+    server.validate("/check", check_request)
+    server.mutate(Website, fill_in, lambda site: evolve(site, spec=Spec("a.b")))
+    server.mutate(NewWebsite, close)
+    server.validate(NewWebsite, check)  # error: arg-type
+    server.validate(Website, answers_text)  # error: arg-type
+    server.mutate(NewWebsite, fill_in)  # error: arg-type
+    server.validate("/check", check)  # error: arg-type
 
 
 conversions = Conversions(Website, NewWebsite)

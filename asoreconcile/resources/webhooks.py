@@ -1,0 +1,221 @@
+"""Webhooks of classes: functions that get an object instead of a request.
+
+    def check(site: Website) -> Denied | None: ...
+    def check_change(site: Website, old: Website | None) -> Denied | None: ...
+    def fill_in(site: Website) -> None: ...
+
+    server.validate(Website, check)
+    server.mutate(Website, fill_in)
+
+Rule: WH-10.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.resources.typed_kind import HasMetadata, TypedKind, kind_of
+from asoreconcile.signatures import answers_only, check_takes, hints_of, is_of_other
+from asoreconcile.webhooks.admission import (
+    AdmissionRequest,
+    Allowed,
+    Denied,
+    Mutate,
+    Validate,
+)
+from asoreconcile.webhooks.configurations import AdmissionVerb, WebhookRules
+from asoreconcile.webhooks.server import WebhookError, WebhookServer, webhook_path
+
+T = TypeVar("T", bound=HasMetadata)
+
+TypedValidate = (
+    Callable[[T], Allowed | Denied | None]
+    | Callable[[T, T | None], Allowed | Denied | None]
+)
+"""Whether an object may be as it would be; None is `Allowed()`. The second argument is
+the object as it is, None on a create."""
+TypedMutate = (
+    Callable[[T], T | Denied | None] | Callable[[T, T | None], T | Denied | None]
+)
+"""Fills in an object in place, or answers the one that it shall be. The second argument
+is as of `TypedValidate`."""
+
+_WRITES = frozenset({"CREATE", "UPDATE"})
+
+
+class TypedWebhookServer(WebhookServer):
+    """`WebhookServer`, of classes too. Methods are safe from any thread."""
+
+    @overload
+    def validate(
+        self, path: str, *chain: Validate, on: WebhookRules | None = None
+    ) -> None: ...
+    @overload
+    def validate(
+        self,
+        path: type[T],
+        *chain: TypedValidate[T] | Validate,
+        on: WebhookRules | None = None,
+    ) -> None: ...
+    def validate(self, path: Any, *chain: Any, on: WebhookRules | None = None) -> None:
+        """Ask these functions, in order, whether a write may be. Rules: WH-5, WH-10.
+
+        path: a class stands for kubebuilder's path of its kind, and for creates and
+        updates of it as `on`; its functions get objects, or the request if their
+        parameter is annotated as one. An object that the class cannot hold is denied.
+        As `WebhookServer.validate` otherwise. Raises WebhookError too for an `on` that
+        the functions would get no object of, TypeError for functions of another class
+        or another answer.
+        """
+        if not isinstance(path, type):
+            super().validate(path, *chain, on=on)
+            return
+        kind: TypedKind[Any] = kind_of(path)
+        asked = [_validating(kind, one) for one in chain]
+        on = _rules(kind, on, takes_requests=all(map(_takes_request, chain)))
+        super().validate(_path("validate", kind), *asked, on=on)
+
+    @overload
+    def mutate(
+        self, path: str, *chain: Mutate, on: WebhookRules | None = None
+    ) -> None: ...
+    @overload
+    def mutate(
+        self,
+        path: type[T],
+        *chain: TypedMutate[T] | Mutate,
+        on: WebhookRules | None = None,
+    ) -> None: ...
+    def mutate(self, path: Any, *chain: Any, on: WebhookRules | None = None) -> None:
+        """Let these functions, in order, fill in what is written. Rules: WH-5, WH-10.
+
+        path: as of `validate`. What the class does not name stays as it is.
+        """
+        if not isinstance(path, type):
+            super().mutate(path, *chain, on=on)
+            return
+        kind: TypedKind[Any] = kind_of(path)
+        asked = [_mutating(kind, one) for one in chain]
+        on = _rules(kind, on, takes_requests=all(map(_takes_request, chain)))
+        super().mutate(_path("mutate", kind), *asked, on=on)
+
+
+def _path(verb: AdmissionVerb, kind: TypedKind[Any]) -> str:
+    return webhook_path(verb, kind.resource.gvk)
+
+
+def _rules(
+    kind: TypedKind[Any], on: WebhookRules | None, *, takes_requests: bool
+) -> WebhookRules:
+    """What is asked about. Raises WebhookError."""
+    if on is None:
+        return WebhookRules(kind.resource)
+    name = kind.cls.__name__
+    if on.resources != (kind.resource,):
+        raise WebhookError(f"a webhook of {name} is asked about {kind.resource} alone")
+    if takes_requests:
+        return on
+    if not _WRITES.issuperset(on.operations):
+        raise WebhookError(
+            f"a deleted {name} is no object that would be: annotate the parameter as "
+            "AdmissionRequest to be asked about other operations than CREATE and UPDATE"
+        )
+    if on.subresource not in ("", "status"):
+        raise WebhookError(f"{on.subresource} of a {name} is no {name}")
+    return on
+
+
+def _validating(kind: TypedKind[Any], function: Any) -> Validate:
+    if _takes_request(function):
+        return function  # type: ignore[no-any-return]  # as annotated
+    answers = (Allowed, Denied)
+    _check(kind, function, answers, what="validating webhook")
+
+    def validate(request: AdmissionRequest) -> Allowed | Denied:
+        if request.obj is None:  # a delete, which nobody meant to ask about
+            return Allowed()
+        objects = _objects(kind, function, request)
+        if isinstance(objects, Denied):
+            return objects
+        answer = _expected(function(*objects), answers)
+        return Allowed() if answer is None else answer
+
+    return validate
+
+
+def _mutating(kind: TypedKind[Any], function: Any) -> Mutate:
+    if _takes_request(function):
+        return function  # type: ignore[no-any-return]  # as annotated
+    answers = (kind.cls, Denied)
+    _check(kind, function, answers, what="mutating webhook")
+
+    def mutate(request: AdmissionRequest) -> JsonObject | Denied:
+        from asoreconcile.resources.unknown_fields import carry_unknown
+
+        objects = _objects(kind, function, request)
+        if isinstance(objects, Denied):
+            return objects
+        answer = _expected(function(*objects), answers)
+        if isinstance(answer, Denied):
+            return answer
+        made = kind.encode(objects[0] if answer is None else answer)
+        carry_unknown(kind.cls, request.obj or {}, made)
+        return made
+
+    return mutate
+
+
+def _check(
+    kind: TypedKind[Any], function: Any, answers: tuple[type, ...], *, what: str
+) -> None:
+    """Raises TypeError for one that does not take the objects, or answers another."""
+    arguments = [kind.cls.__name__, *(["old"] if _takes_two(function) else [])]
+    check_takes(function, *arguments, what=what)
+    takes, said = hints_of(function)
+    name = getattr(function, "__qualname__", repr(function)[:80])
+    if is_of_other(takes, kind.cls):
+        raise TypeError(f"{name} takes {takes.__name__}, and is of {kind.cls.__name__}")
+    if not answers_only(said, *answers):
+        shown = ", ".join(one.__name__ for one in answers)
+        raise TypeError(f"{name} answers {said}: a {what} answers {shown} or None")
+
+
+def _objects(
+    kind: TypedKind[Any], function: Any, request: AdmissionRequest
+) -> list[Any] | Denied:
+    """What to call a function with; Denied where the class cannot hold it."""
+    from asoreconcile.resources.codec import ObjectDecodeError
+
+    try:
+        objects = [kind.decode(copy_json(request.obj or {}))]
+        if _takes_two(function):
+            old = request.old
+            objects.append(None if old is None else kind.decode(copy_json(old)))
+    except ObjectDecodeError as error:
+        return Denied(str(error), code=422, reason="Invalid")
+    return objects
+
+
+def _expected(answer: Any, answers: tuple[type, ...]) -> Any:
+    """Raises TypeError: a False would look like a refusal, and let it pass."""
+    if answer is not None and not isinstance(answer, answers):
+        raise TypeError(f"a function of a webhook answered {type(answer).__name__}")
+    return answer
+
+
+def _takes_two(function: Any) -> bool:
+    """Whether it cannot be called with the object alone: a parameter with a default of
+    its own is not meant for the old one.
+    """
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return True
+    except ValueError:  # some in C say nothing of their parameters
+        return False
+    return False
+
+
+def _takes_request(function: Any) -> bool:
+    return hints_of(function)[0] is AdmissionRequest
