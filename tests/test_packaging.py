@@ -247,7 +247,14 @@ MODULES = {
 }
 # Run, or found by others that run; nothing of ours imports them.
 TOOLS = {
-    *("editables", "import-linter", "ruff", "types-pyyaml", "types-requests"),
+    *(
+        "basedpyright",
+        "editables",
+        "import-linter",
+        "ruff",
+        "types-pyyaml",
+        "types-requests",
+    ),
     *("pytest-randomly", "pytest-timeout", "pytest-xdist"),
     "pyopenssl",  # python-tds asks for TLS of it
 }
