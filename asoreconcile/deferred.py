@@ -26,7 +26,3 @@ class Deferred(Generic[T]):
                 if not self._made:
                     self._made.append(self._make())
         return self._made[0]
-
-    def made(self) -> T | None:
-        """The value if there is one already. Does not block."""
-        return self._made[0] if self._made else None

@@ -16,10 +16,12 @@ _log = Logger(__name__)
 class AnsweredKinds:
     """`controllers.crd_watcher.Kinds` for webhooks alone. One thread calls it."""
 
-    def __init__(self, admit: Callable[[KindVersion], None]) -> None:
+    def __init__(self, admit: Callable[[GroupKind], None]) -> None:
         """admit: answer a kind's reviews; called again when its version changes."""
         self._admit = admit
         self._versions: Mapping[GroupKind, KindVersion] = {}
+        self.on_failure: Callable[[], None] = lambda: None
+        """Never called: nothing here can fail."""
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
         """The version that each kind is answered for at, as last told."""
@@ -29,7 +31,7 @@ class AnsweredKinds:
         """Answer for these kinds; none of them can fail to start."""
         started = {version.group_kind: version for version in versions}
         for version in started.values():
-            self._admit(version)
+            self._admit(version.group_kind)
             _log.info("Answering for kind", kind=str(version.gvk))
         self._versions = {**self._versions, **started}
         return {}

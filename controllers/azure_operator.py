@@ -1,28 +1,26 @@
 """The operator put together: settings in, a running process out.
 
 An `Application` has the clients, caches, checks, endpoints and the election, and owns
-lifetimes. On it stand the webhooks, the CRDs' installation, the watcher that starts and
-stops kinds as CRDs come and go, and, where this process reconciles, the kinds'
-controllers. Nothing here decides anything about a resource.
+lifetimes. The parts have themselves run by it: the CRDs' installation, webhooks, the
+watcher that starts and stops kinds as CRDs come and go, and, where this process
+reconciles, the kinds' controllers. Nothing here decides anything about a resource.
 """
 
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import Unreadable, unreadable_events
-from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.reserved import SERVING_SECRET
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.answered_kinds import AnsweredKinds
-from asoreconcile.controllers.azure_controllers import AzureControllers
+from asoreconcile.controllers.azure_controllers import azure_controllers
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.conversion_probe import ConversionProbe
 from asoreconcile.controllers.crd_installation import CrdInstallation
-from asoreconcile.controllers.crd_watcher import CrdWatcher
+from asoreconcile.controllers.crd_watcher import CrdWatcher, Kinds
 from asoreconcile.controllers.definitions import Definitions
-from asoreconcile.controllers.kind_metrics import KindMetrics
 from asoreconcile.controllers.kind_registry import KindRegistry
 from asoreconcile.controllers.options import Options
 from asoreconcile.controllers.settings import Settings
-from asoreconcile.controllers.stored_versions import StoredVersions, controller_options
+from asoreconcile.controllers.stored_versions import StoredVersions
 from asoreconcile.controllers.webhooks import Webhooks
 from asoreconcile.expressions.api import shared as shared_expressions
 from asoreconcile.expressions.metrics import ExpressionMetrics
@@ -31,8 +29,6 @@ from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ClientOptions
-from asoreconcile.runtime.predicates import concerns
-from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.version import __version__
 
 _log = Logger(__name__)
@@ -49,24 +45,26 @@ class AzureOperator:
         """
         self._settings = settings
         self._options = options
-        self._catalogue = builtin()
+        self._catalogue = catalogue = builtin()
         self._kinds = KindRegistry()
-        self._app = self._make_application(clock)
-        shared_expressions().metrics = ExpressionMetrics(self._app.registry)
-        self._installation = CrdInstallation(options, self._catalogue, self._app.client)
-        self._install_crds()
-        self._crds = self._app.informer(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
-        self._definitions = Definitions(
-            self._crds,
-            self._catalogue,
-            installed=self._installation.kinds,
-            clock=self._app.clock,
+        self._app = app = self._make_application(clock)
+        shared_expressions().metrics = ExpressionMetrics(app.registry)
+        # First: what comes after it finds the CRDs installed.
+        installation = CrdInstallation(options, catalogue, app.client)
+        installation.setup_with(app)
+        self._crds = crds = app.informer(
+            CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
         )
-        self._app.readyz.add("definitions", self._definitions.ready)
+        self._definitions = Definitions(
+            crds, catalogue, installed=installation.kinds, clock=app.clock
+        )
+        app.readyz.add("definitions", self._definitions.ready)
         self._webhooks = self._make_webhooks() if options.webhooks.on else None
-        self._controllers = self._make_controllers() if settings.mode.watches else None
         self._watcher = self._make_watcher()
-        self._keep_stored_versions()
+        app.before_start("look at the settings", self._say_what_starts)
+        if options.sees_to_crds:
+            keeper = StoredVersions(app.client, clock=app.clock)
+            keeper.setup_with(app, crds, self._definitions)
 
     def run(self) -> int:
         """Install CRDs, run until stopped; returns the exit code. Blocking.
@@ -98,24 +96,6 @@ class AzureOperator:
             grace_seconds=options.grace_seconds,
         )
 
-    def _install_crds(self) -> None:
-        """Before all else that asks for them."""
-        install, end = self._installation.run, self._installation.stop
-        if self._options.leader_election is None:
-            self._app.before_start("install CRDs", install)
-        else:
-            self._when_leading(RunnableHooks("CRDs", install, on_stop=end))
-
-    def _discover_kinds(self) -> None:
-        """Before anything runs: what is wrong with the kinds ends the start, and
-        readiness counts all that are there.
-        """
-        self._watcher.sync()
-        for notice in self._settings.notices:
-            _log.warning("Settings", notice=notice)
-        kinds = len(self._watcher.running)
-        _log.info("Starting", version=__version__, kinds=kinds)
-
     def _make_webhooks(self) -> Webhooks:
         app = self._app
         webhooks = Webhooks(
@@ -125,75 +105,39 @@ class AzureOperator:
             secret=ObjectKey(self._settings.pod_namespace, SERVING_SECRET),
             crds=self._definitions.targets,
         )
-        probe = ConversionProbe(
-            app.client, self._kinds.running, clock=app.clock, threads=app.threads
-        )
-        app.readyz.add("conversion", probe)
-        app.manager.add(probe, group=RunnableGroup.OTHERS, after_caches=False)
         self._crds.add_handler(lambda _: webhooks.changed())
+        probe = ConversionProbe(app.client, self._kinds.running, clock=app.clock)
+        probe.setup_with(app)
         return webhooks
 
-    def _make_controllers(self) -> AzureControllers:
-        return AzureControllers(
-            self._app,
-            self._settings,
-            extension_names=self._options.extension_names,
-            catalogue=self._catalogue,
-            kinds=self._kinds,
-            webhooks=self._webhooks,
-            on_failure=self._resync_kinds,
-        )
-
     def _make_watcher(self) -> CrdWatcher:
-        app, controllers = self._app, self._controllers
+        app, settings, webhooks = self._app, self._settings, self._webhooks
+        kinds: Kinds = AnsweredKinds(webhooks.admit if webhooks else lambda _: None)
+        if settings.mode.watches:
+            kinds = azure_controllers(
+                app,
+                settings,
+                extension_names=self._options.extension_names,
+                catalogue=self._catalogue,
+                kinds=self._kinds,
+                webhooks=webhooks,
+            )
         watcher = CrdWatcher(
             app.client,
             self._catalogue,
-            controllers.lifecycle if controllers else AnsweredKinds(self._answer),
+            kinds,
+            crds=self._definitions.versions,
             clock=app.clock,
-            threads=app.threads,
-            converts=self._webhooks is not None or not self._settings.mode.answers,
+            converts=webhooks is not None or not settings.mode.answers,
         )
-        app.before_start("discover kinds", self._discover_kinds)
-        self._crds.add_handler(lambda _: watcher.changed())
-        app.manager.add(watcher, group=RunnableGroup.OTHERS, after_caches=False)
-        app.readyz.add("kinds", watcher.readiness)
-        handovers = controllers.lifecycle.handovers if controllers else list
-        app.registry.register(KindMetrics(lambda: watcher.failed, handovers))
-        if self._webhooks is not None:
-            # From then on it is ours to write the CRDs' caBundle.
-            self._when_leading(RunnableHooks("webhook targets", self._webhooks.changed))
+        watcher.setup_with(app, self._crds, self._definitions)
         return watcher
 
-    def _keep_stored_versions(self) -> None:
-        """Of CRDs that are ours to see to, also where others reconcile the objects: who
-        moved the storage version has the rights to end the move.
-        """
-        app, options = self._app, self._options
-        sees_to_crds = options.manages_crds and (
-            options.crd_pattern or options.webhooks.on
-        )
-        if not sees_to_crds:
-            return
-        app.reconcile(
-            self._crds,
-            StoredVersions(app.client, clock=app.clock),
-            name="storedversions",
-            when=concerns(self._definitions.is_of_operators),
-            options=controller_options(app.clock),
-        )
-
-    def _resync_kinds(self) -> None:
-        """A kind that was begun had to be taken out again."""
-        self._watcher.changed()
-
-    def _when_leading(self, hooks: RunnableHooks) -> None:
-        """Run a step once this process may write, which no cache waits for."""
-        self._app.manager.add(hooks, group=RunnableGroup.LEADER, after_caches=False)
-
-    def _answer(self, version: KindVersion) -> None:
-        if self._webhooks is not None:
-            self._webhooks.admit(self._catalogue.kind(version.group_kind))
+    def _say_what_starts(self) -> None:
+        for notice in self._settings.notices:
+            _log.warning("Settings", notice=notice)
+        kinds = len(self._watcher.running)
+        _log.info("Starting", version=__version__, kinds=kinds)
 
     def _report_unreadable(self, found: Unreadable) -> None:
         """Record the event by the kind's own controller, or by the operator."""

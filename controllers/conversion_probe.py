@@ -9,7 +9,6 @@ Only distrust holds up readiness. A server that cannot reach us is no reason to 
 may well reach us only once we are ready, when our Service lists us.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -22,10 +21,15 @@ from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
-from asoreconcile.threads import Threads
+from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
+
+PROBE = Request(ObjectKey("", "conversion"))
+"""What is asked for: there is but one."""
 
 _FIRST_PAUSE_SECONDS = 0.25
 _LAST_PAUSE_SECONDS = 15.0
@@ -44,9 +48,7 @@ class ProbeReader(Protocol):
 
 
 class ConversionProbe:
-    """A service of the manager and a readiness check. Safe from any thread."""
-
-    name = "conversion probe"
+    """`runtime.reconciler.Reconciler` over one key, `PROBE`, and a readiness check."""
 
     def __init__(
         self,
@@ -54,49 +56,41 @@ class ConversionProbe:
         running: Callable[[], Mapping[GroupKind, RunningKind]],
         *,
         clock: Clock,
-        threads: Threads,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
         """running: the kinds that run (`KindRegistry.running`)."""
         self._client = client
         self._running = running
         self._clock = clock
-        self._threads = threads
         self._degraded_at = clock.monotonic() + degraded_after_seconds
         self._backoff = ItemExponential(
             _FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS, clock=clock
         )
-        self._stopping = threading.Event()
-        self._ended = threading.Event()
-        self._ended.set()
         self._result = CheckResult(ok=False, details=("not asked yet",))
+
+    def setup_with(self, app: Application) -> None:
+        """Have an application probe on each replica, and wait for it to be ready."""
+        builder = app.reconcile(
+            None,
+            self,
+            name="conversionprobe",
+            options=ControllerOptions(needs_leader=False),
+        )
+        builder.controller.enqueue(PROBE.key)
+        app.readyz.add("conversion", self)
 
     def __call__(self) -> CheckResult:
         result = self._result
         degraded = self._clock.monotonic() >= self._degraded_at
         return attrs.evolve(result, ok=result.ok or degraded)
 
-    def start(self) -> None:
-        """Begin to probe, on a thread of its own; returns at once."""
-        self._threads.start(self.name, self._run, stopping=self._stopping)
-
-    def stop(self, timeout_seconds: float) -> list[str]:
-        """End the thread; blocks up to the time given.
-
-        Names itself if it still runs then.
+    def reconcile(self, request: Request) -> Result:
+        """Probe, until one conversion was answered, or none is to be had. Blocks for a
+        request at most.
         """
-        self._stopping.set()
-        ended = self._clock.wait(self._ended, timeout_seconds)
-        return [] if ended else [self.name]
-
-    def _run(self) -> None:
-        """Until one conversion was answered, or none is to be had."""
-        self._ended.clear()
-        try:
-            while not self._stopping.is_set() and not self._is_over():
-                self._clock.wait(self._stopping, self._backoff.delay(self.name))
-        finally:
-            self._ended.set()
+        if self._is_over():
+            return Result()
+        return Result(requeue_after_seconds=self._backoff.delay(request.key))
 
     def _is_over(self) -> bool:
         kinds = [kind for kind in self._running().values() if kind.version.kept_as]

@@ -8,6 +8,7 @@ from asoreconcile.controllers.crds import CrdInstaller
 from asoreconcile.controllers.options import Options
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.log import Logger
+from asoreconcile.runtime.application import Application
 
 _log = Logger(__name__)
 
@@ -24,6 +25,15 @@ class CrdInstallation:
         self._stopping = threading.Event()
         pattern = options.crd_pattern
         self._matched = match(pattern, self._run_kinds) if pattern else None
+
+    def setup_with(self, app: Application) -> None:
+        """Have an application run it before all else that asks for the CRDs; of several
+        replicas, the one that leads (LE-5).
+        """
+        if self._options.leader_election is None:
+            app.before_start("install CRDs", self.run)
+        else:
+            app.when_leading("CRDs", self.run, on_stop=self.stop)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

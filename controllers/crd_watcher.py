@@ -1,30 +1,41 @@
 """Starts and stops kinds as their CRDs come and go, while the process runs.
 
-One thread: it waits until a CRD changed, asks discovery what is served now, and brings
-the running kinds in line. A kind that fails to start is tried again; the others run.
-Whatever else goes wrong there, the thread is started again and looks again.
+A controller on one key: all kinds at once. A CRD of ours changed; discovery says what
+is served now; the running kinds are brought in line. A kind that fails to start is
+tried again; the others run. Where the cluster cannot be asked, all is tried again.
 """
 
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from asoreconcile.backoff import ItemExponential
+from asoreconcile.cache.informer import Informer
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.clock import Clock
+from asoreconcile.controllers.definitions import Definitions
 from asoreconcile.controllers.discovery import (
     DiscoveredKinds,
     DiscoveryReader,
     discover,
 )
-from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.controllers.kind_metrics import FailedKindMetrics
 from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind
+from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.handlers import map_to
 from asoreconcile.runtime.health import CheckResult
-from asoreconcile.threads import Threads
+from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.predicates import concerns
+from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.runtime.worker import Throttle
 
 _log = Logger(__name__)
-_COALESCE_SECONDS = 0.2
+
+ALL_KINDS = Request(ObjectKey("", "kinds"))
+"""What is asked for: there is but one."""
+
+# CRDs come many at a time, and one look is for all of them.
+_LOOKS_A_SECOND = 5.0
 # Discovery follows a CRD a moment later, and nothing tells of that: look again.
 _RECHECK_SECONDS = (2.0, 8.0)
 _FIRST_RETRY_SECONDS = 0.5
@@ -32,7 +43,12 @@ _LAST_RETRY_SECONDS = 30.0
 
 
 class Kinds(Protocol):
-    """Starts and stops kinds (`controllers.lifecycle.Lifecycle`)."""
+    """Starts and stops kinds (`controllers.lifecycle.Lifecycle`).
+
+    on_failure: called when a kind that was begun had to be taken out again.
+    """
+
+    on_failure: Callable[[], None]
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
         """The kinds that run, at the version they run at."""
@@ -45,9 +61,7 @@ class Kinds(Protocol):
 
 
 class CrdWatcher:
-    """A service of the manager. `changed` may be called from any thread."""
-
-    name = "kind supervisor"
+    """`runtime.reconciler.Reconciler` over one key, `ALL_KINDS`."""
 
     def __init__(
         self,
@@ -55,22 +69,21 @@ class CrdWatcher:
         catalogue: Catalogue,
         kinds: Kinds,
         *,
+        crds: Callable[[], Mapping[str, str]],
         clock: Clock,
-        threads: Threads,
         converts: bool = False,
     ) -> None:
-        """converts: whether this process, or another one of the cluster that it works
+        """crds: those of our kinds that are there (`Definitions.versions`).
+        converts: whether this process, or another one of the cluster that it works
         beside, answers conversion reviews.
         """
-        self._threads = threads
-        self._converts = converts
         self._client = client
         self._catalogue = catalogue
         self._kinds = kinds
-        self._clock = clock
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._ended = threading.Event()
+        self._crds = crds
+        self._converts = converts
+        self._looked_at: Mapping[str, str] = {}
+        self._rechecks: tuple[float, ...] = ()
         self._refused: Mapping[GroupKind, str] = {}
         self.failed: Mapping[GroupKind, str] = {}
         """Kinds that are served and could not be started, and the type of what was
@@ -79,20 +92,49 @@ class CrdWatcher:
             _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock
         )
 
+    def setup_with(
+        self, app: Application, crds: Informer, definitions: Definitions
+    ) -> None:
+        """Have an application run it on each replica, and once before anything else:
+        what is wrong with the kinds ends the start, and readiness counts all of them.
+        """
+        app.before_start("discover kinds", self.sync)
+        builder = app.reconcile(
+            None, self, name="crds", options=controller_options(app.clock)
+        )
+        builder.watches(
+            crds, map_to(lambda _: (ALL_KINDS,)), when=concerns(definitions.is_ours)
+        )
+        app.readyz.add("kinds", self.readiness)
+        app.registry.register(FailedKindMetrics(lambda: self.failed))
+        self._kinds.on_failure = lambda: builder.controller.enqueue(ALL_KINDS.key)
+
     @property
     def running(self) -> Mapping[GroupKind, KindVersion]:
         """The kinds that run, at the version they run at."""
         return self._kinds.versions()
 
-    def changed(self) -> None:
-        """A CRD came, changed or went."""
-        self._wake.set()
+    def reconcile(self, request: Request) -> Result:  # noqa: ARG002 - there is but one
+        """As `sync`; looks again by itself while discovery may lag, and while a kind
+        could not be started.
+        """
+        # Read before the look: what comes while it lasts counts as new.
+        crds = self._crds()
+        if crds != self._looked_at:
+            self._looked_at, self._rechecks = crds, _RECHECK_SECONDS
+        self.sync()
+        delays, self._rechecks = self._rechecks[:1], self._rechecks[1:]
+        if self.failed:
+            delays = (*delays, self._backoff.delay("kinds"))
+        else:
+            self._backoff.forget("kinds")
+        return Result(requeue_after_seconds=min(delays, default=None))
 
     def sync(self) -> None:
         """Ask what is served, and start and stop kinds accordingly. Blocking.
 
-        What could not be started is tried again later, and the others run. Raises
-        ApiError, TransportError when the cluster cannot be asked.
+        What could not be started is in `failed`, and the others run. Raises ApiError,
+        TransportError when the cluster cannot be asked.
         """
         served = discover(self._client, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
@@ -105,12 +147,6 @@ class CrdWatcher:
             for group_kind, version in served.versions.items()
             if running.get(group_kind) is not version
         )
-        if self.failed:
-            # By a timer: a CRD that comes meanwhile does not wait for the next try.
-            again = self._clock.monotonic() + self._backoff.delay("kinds")
-            self._clock.call_at(again, self.changed)
-        else:
-            self._backoff.forget("kinds")
         self._report_refused(served)
 
     def readiness(self) -> CheckResult:
@@ -119,54 +155,18 @@ class CrdWatcher:
         refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
         return CheckResult(ok=True, details=(*sorted(failed), *sorted(refused)))
 
-    def start(self) -> None:
-        """Begin to watch, on a thread of its own; returns at once."""
-        self._threads.start(self.name, self._run, stopping=self._stopping)
-
-    def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop; names what was still running after the time-out."""
-        self._stopping.set()
-        self._wake.set()
-        ended = self._clock.wait(self._ended, timeout_seconds)
-        return [] if ended else [self.name]
-
-    def _run(self) -> None:
-        self._ended.clear()
-        try:
-            self._supervise()
-        except BaseException:
-            self._wake.set()  # what it was about to do is still to be done
-            raise
-        finally:
-            self._ended.set()
-
-    def _supervise(self) -> None:
-        rechecks: list[float] = []
-        while True:
-            if rechecks:
-                changed = self._clock.wait(self._wake, rechecks.pop(0))
-            else:
-                changed = self._wake.wait()
-            if changed:
-                rechecks = list(_RECHECK_SECONDS)
-            # CRDs come many at a time: one look is for all of them.
-            if self._clock.wait(self._stopping, _COALESCE_SECONDS):
-                return
-            # Before the look: a CRD that comes while it lasts has it looked at once
-            # more.
-            self._wake.clear()
-            try:
-                self.sync()
-                self._backoff.forget("discovery")
-            except (ApiError, TransportError) as error:
-                delay = self._backoff.delay("discovery", error)
-                _log.warning("Discovery failed", reason=str(error), retryIn=delay)
-                self._wake.set()
-                if self._clock.wait(self._stopping, delay):
-                    return
-
     def _report_refused(self, served: DiscoveredKinds) -> None:
         for group_kind, why in served.refused.items():
             if self._refused.get(group_kind) != why:
                 _log.error("Kind refused", kind=str(group_kind), reason=why)
         self._refused = served.refused
+
+
+def controller_options(clock: Clock) -> ControllerOptions:
+    """How the watcher works."""
+    return ControllerOptions(
+        limiter=ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock),
+        throttle=Throttle(_LOOKS_A_SECOND, 1, clock=clock),
+        # Replicas that do not lead keep their caches warm, and answer webhooks.
+        needs_leader=False,
+    )

@@ -14,9 +14,13 @@ from asoreconcile.cache.events import Added, Event, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.controllers.kind_registry import RunningKind
+from asoreconcile.controllers.rate_limiter import retries
+from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
@@ -48,6 +52,16 @@ class CredentialWatcher:
         self._kept = kept
         self._kinds = kinds
         self._announced: dict[ObjectKey, str] = {}
+
+    def setup_with(self, app: Application) -> None:
+        """Have an application tell it of Secrets."""
+        app.reconcile(
+            app.informer(SECRETS, metadata_only=True),
+            self,
+            name="credentials",
+            when=is_change,
+            options=ControllerOptions(limiter=retries(app.clock)),
+        )
 
     def reconcile(self, request: Request) -> Result:
         """Wake who uses a Secret, unless its content is what they were woken for, or

@@ -47,21 +47,32 @@ class Definitions:
         self._clock = clock
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
-    def targets(self) -> list[WebhookTarget]:
-        """The conversion webhooks of those that are there."""
-        found = []
+    def versions(self) -> dict[str, str]:
+        """Those that are there: the resource version of each by its name."""
+        found = {}
         for name in self._kinds:
             entry = self._cached.entry(ObjectKey("", name))
             if entry is not None:
-                found.append(WebhookTarget.crd(name, version=entry.resource_version))
+                found[name] = entry.resource_version
         return found
+
+    def targets(self) -> list[WebhookTarget]:
+        """The conversion webhooks of those that are there."""
+        return [
+            WebhookTarget.crd(name, version=version)
+            for name, version in self.versions().items()
+        ]
+
+    def is_ours(self, crd: Entry) -> bool:
+        """Whether it is one of our kinds', whoever installed it."""
+        return crd.key.name in self._kinds
 
     def is_of_operators(self, crd: Entry) -> bool:
         """Whether it is one of our kinds', installed by this operator or by Azure
         Service Operator.
         """
         ours = crd.labels.get(NAME_LABEL) == OPERATORS_NAME
-        return ours and crd.key.name in self._kinds
+        return ours and self.is_ours(crd)
 
     def ready(self) -> CheckResult:
         """A readiness check: whether those that are to be installed are there.

@@ -6,6 +6,7 @@ and never blocking.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 from asoreconcile.azure import policy
@@ -19,8 +20,10 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
 from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.storage_codec import StorageCodec
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
+from asoreconcile.runtime.application import Application
 
 _log = Logger(__name__)
 
@@ -60,6 +63,18 @@ class EventMapping:
         self._kinds = kinds
         self._dependents = dependents
         self._waiting = waiting or Waiting()
+
+    def setup_with(self, app: Application) -> None:
+        """Have an application tell it of Namespaces, Secrets and ConfigMaps. Kinds tell
+        it of their objects as they are built (`KindBuilder`).
+        """
+        # Headers alone: what a Secret says is read by the reconcile that needs it, and
+        # no cache of the process ever holds it.
+        namespaces = app.informer(NAMESPACES, metadata_only=True)
+        namespaces.add_handler(self.on_namespace)
+        for resource in (SECRETS, CONFIG_MAPS):
+            on_event = partial(self.on_secret_or_config_map, resource.group_kind)
+            app.informer(resource, metadata_only=True).add_handler(on_event)
 
     def on_azure_object(self, form: StorageCodec, event: Event) -> None:
         """One of our kinds changed: index what it names, wake objects that name it."""

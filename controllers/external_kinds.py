@@ -13,6 +13,7 @@ from asoreconcile.entra.security_group import SecurityGroups
 from asoreconcile.fencing import Fence
 from asoreconcile.non_arm.resource import ExternalResource
 from asoreconcile.objects import GroupKind
+from asoreconcile.runtime.application import Application
 from asoreconcile.sql_users.kinds import (
     azure_sql_users,
     mysql_users,
@@ -48,8 +49,10 @@ EXTERNAL: Mapping[GroupKind, Factory] = {
 }
 
 
-def external_resources(
-    shared: ExternalDependencies,
-) -> Mapping[GroupKind, ExternalResource]:
-    """One for each kind. Sends nothing."""
-    return {group_kind: make(shared) for group_kind, make in EXTERNAL.items()}
+def external_resources(app: Application) -> Mapping[GroupKind, ExternalResource]:
+    """One for each kind, closed with the application. Sends nothing."""
+    shared = ExternalDependencies(app.clock, app.fence)
+    made = {group_kind: make(shared) for group_kind, make in EXTERNAL.items()}
+    for resource in made.values():
+        app.on_close(resource.close)
+    return made

@@ -12,6 +12,7 @@ from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.cache.informer import Informer
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.storage_codec import StorageCodec, codec_of
+from asoreconcile.clock import Clock
 from asoreconcile.controllers.azure_ids import index_azure_ids
 from asoreconcile.controllers.credential_watcher import index_credentials
 from asoreconcile.controllers.event_mapping import EventMapping
@@ -21,8 +22,9 @@ from asoreconcile.controllers.kind_registry import (
     needs_reconcile,
     resource_of,
 )
-from asoreconcile.controllers.rate_limiter import retries
+from asoreconcile.controllers.rate_limiter import retries, throttle_for
 from asoreconcile.controllers.ready_metrics import index_not_ready
+from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks
 from asoreconcile.deferred import Deferred
 from asoreconcile.objects import GroupKind, ObjectKey
@@ -36,11 +38,16 @@ if TYPE_CHECKING:
     from asoreconcile.non_arm.resource import ExternalResource
 
 
+# A reconcile asks Azure a handful of times, for 90 s of silence each at the worst (D9).
+_RECONCILE_SECONDS = 300.0
+
+
 @attrs.frozen
 class KindBuilder:
     """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them).
 
-    options: of each kind's controller, but for the limiter, which is its own.
+    options: of each kind's controller, but for the limiter, which is its own
+    (`controller_options`).
     operator: asked for with the first object of any kind.
     external: of the kinds without ARM.
     """
@@ -57,7 +64,7 @@ class KindBuilder:
     def build(self, version: KindVersion) -> RunningKind:
         """A kind's informer and controller, neither started."""
         if self.webhooks is not None:
-            self.webhooks.admit(self.catalogue.kind(version.group_kind))
+            self.webhooks.admit(version.group_kind)
         informer = self.app.informer(resource_of(version))
         try:
             return self._build(version, informer)
@@ -140,3 +147,12 @@ class KindBuilder:
         self.app.release(informer)
         self.wakeups.forget(version.group_kind)
         self.app.metrics.forget(controller_name(version))
+
+
+def controller_options(settings: Settings, clock: Clock) -> ControllerOptions:
+    """What the controllers of all kinds have in common: one throttle, for instance."""
+    return ControllerOptions(
+        max_concurrent_reconciles=settings.max_concurrent_reconciles,
+        deadline_seconds=_RECONCILE_SECONDS,
+        throttle=throttle_for(settings.rate_limit, clock),
+    )

@@ -11,24 +11,36 @@ from asoreconcile.objects import GroupKind
 
 
 @attrs.frozen
-class KindMetrics(Collector):
-    """failed: kinds that could not be started (`CrdWatcher.failed`). handovers: those
-    that wait for a last reconcile (`Lifecycle.handovers`).
-    """
+class FailedKindMetrics(Collector):
+    """failed: kinds that could not be started (`CrdWatcher.failed`)."""
 
     failed: Callable[[], Mapping[GroupKind, str]]
-    handovers: Callable[[], Sequence[HandOver]]
 
     def collect(self) -> Iterator[Metric]:
-        """The two families as they are now; the registry calls it at each scrape."""
-        failed = GaugeMetricFamily(
+        """The family as it is now; the registry calls it at each scrape."""
+        family = GaugeMetricFamily(
             "asoreconcile_kind_failed",
             "1 for a kind that is served and could not be started",
             labels=("kind",),
         )
         for group_kind in self.failed():
-            failed.add_metric((str(group_kind),), 1)
-        waiting = GaugeMetricFamily(
+            family.add_metric((str(group_kind),), 1)
+        yield family
+
+    def describe(self) -> list[Metric]:
+        """Nothing to compare: without this, registering would scrape."""
+        return []
+
+
+@attrs.frozen
+class HandOverMetrics(Collector):
+    """handovers: kinds that wait for a last reconcile (`Lifecycle.handovers`)."""
+
+    handovers: Callable[[], Sequence[HandOver]]
+
+    def collect(self) -> Iterator[Metric]:
+        """The family as it is now; the registry calls it at each scrape."""
+        family = GaugeMetricFamily(
             "asoreconcile_kind_handover_seconds",
             "How long a kind waits for the last reconcile of its former version",
             labels=("kind",),
@@ -38,8 +50,8 @@ class KindMetrics(Collector):
             kind = str(one.group_kind)
             seconds[kind] = max(one.seconds, seconds.get(kind, 0.0))
         for kind, longest in seconds.items():
-            waiting.add_metric((kind,), longest)
-        yield from (failed, waiting)
+            family.add_metric((kind,), longest)
+        yield family
 
     def describe(self) -> list[Metric]:
         """Nothing to compare: without this, registering would scrape."""

@@ -16,10 +16,14 @@ from functools import partial
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.handover import HandOver
+from asoreconcile.controllers.kind_metrics import HandOverMetrics
 from asoreconcile.controllers.kind_registry import KindRegistry, RunningKind
+from asoreconcile.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind
+from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import CheckResult
+from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
@@ -41,23 +45,30 @@ class Lifecycle:
         *,
         clock: Clock,
         threads: Threads,
-        on_failure: Callable[[], None] = lambda: None,
     ) -> None:
         """build: makes a kind's informer and controller, neither started.
         forget: lets go of what else was kept of a kind that has stopped.
-        on_failure: called when a kind that was begun had to be taken out again, so
-        that somebody begins it again; must not block.
         """
         self._kinds = kinds
         self._build = build
         self._forget = forget
         self._clock = clock
         self._threads = threads
-        self._on_failure = on_failure
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called when a kind that was begun had to be taken out again, so that somebody
+        begins it again; must not block."""
         self._lock = threading.RLock()
         self._leading = False
         self._stopped = False
         self._leaving: tuple[HandOver, ...] = ()
+
+    def setup_with(self, app: Application) -> None:
+        """Have an application start the controllers once it leads, and stop all."""
+        app.manager.add(self, group=RunnableGroup.LEADER, after_caches=False)
+        app.healthz.add("controllers", self.liveness)
+        app.readyz.add("handovers", self.readiness)
+        app.registry.register(HandOverMetrics(self.handovers))
+        app.registry.register(ReadyMetrics(self._kinds.running, self._clock))
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
         """The version that each kind is run at."""
@@ -116,7 +127,7 @@ class Lifecycle:
             kinds = self._kinds.running().values()
             failed = [kind for kind in kinds if self._try(self._start_controller, kind)]
         if failed:
-            self._on_failure()
+            self.on_failure()
 
     def liveness(self) -> CheckResult:
         """A liveness check over all controllers."""
@@ -190,7 +201,7 @@ class Lifecycle:
                 self._threads.start(name, partial(self._hand_over, leaving))
             except RuntimeError:  # no thread to be had: `begin` tries again
                 _log.exception("Nobody waits for the last reconcile", thread=name)
-                self._on_failure()
+                self.on_failure()
             else:
                 leaving.watched = True
 
@@ -205,7 +216,7 @@ class Lifecycle:
                 return
             problem = self._try(self._start_controller, replacement)
         if problem:
-            self._on_failure()
+            self.on_failure()
 
 
 def _log_failure(version: KindVersion, error: Exception) -> str:

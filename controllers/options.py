@@ -42,6 +42,14 @@ class Options:
     all_versions: bool = False
     grace_seconds: float = GRACE_SECONDS
 
+    @property
+    def sees_to_crds(self) -> bool:
+        """Whether CRDs that operators have installed are ours to end moves of, also
+        where others reconcile the objects: who moved the storage version has the
+        rights.
+        """
+        return self.manages_crds and bool(self.crd_pattern or self.webhooks.on)
+
     def scrape_certificates(self, clock: Clock | None) -> FileCertificates | None:
         """What the metrics are served with; None has the application make a pair, that
         nobody can verify, as ASO does. Raises MetricsCertificateError.

@@ -9,8 +9,10 @@ again.
 """
 
 from asoreconcile.backoff import ItemExponential
+from asoreconcile.cache.informer import Informer
 from asoreconcile.clock import Clock
 from asoreconcile.controllers.crd_coverage import stored_version
+from asoreconcile.controllers.definitions import Definitions
 from asoreconcile.controllers.storage_rewrite import (
     SETTLE_SECONDS,
     StorageRewrite,
@@ -22,7 +24,9 @@ from asoreconcile.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
+from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.runtime.predicates import concerns
 from asoreconcile.runtime.reconciler import Request, Result
 
 _log = Logger(__name__)
@@ -52,6 +56,20 @@ class StoredVersions:
         self._settle_seconds = settle_seconds
         self._seen: dict[ObjectKey, tuple[str, float]] = {}
         self._is_forbidden = False
+
+    def setup_with(
+        self, app: Application, crds: Informer, definitions: Definitions
+    ) -> None:
+        """Have an application tell it of the CRDs that operators have installed: nobody
+        else's are ours to see to.
+        """
+        app.reconcile(
+            crds,
+            self,
+            name="storedversions",
+            when=concerns(definitions.is_of_operators),
+            options=controller_options(app.clock),
+        )
 
     def reconcile(self, request: Request) -> Result:
         """Bring one CRD in order. Blocks for a write of each of its objects, if its

@@ -18,7 +18,6 @@ from asoreconcile.azure.export_targets import (
 from asoreconcile.catalogue.conversion import KindConversionError, convert
 from asoreconcile.catalogue.kinds import (
     Catalogue,
-    Kind,
     KindVersion,
     NotInCatalogueError,
 )
@@ -35,7 +34,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.fair_share import EngineBusyError
 from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.objects import JsonObject, ObjectKey, dig, gvk_of
+from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
 from asoreconcile.runtime.application import Application
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.conversion import Convert
@@ -179,19 +178,23 @@ class Webhooks:
             app, options, secret=secret, targets=lambda: (*_CONFIGURATIONS, *crds())
         )
         self.server = app.webhooks(options.address, certificates=self.certificates)
+        self._catalogue = catalogue
         self._admission = Admission(catalogue, expression_problems)
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
         self.server.mutate(MUTATE_PATH, self._admission.mutate)
+        # Who leads writes the caBundle of the CRDs, from the moment it does.
+        app.when_leading("webhook targets", self.changed)
 
     def changed(self) -> None:
         """A CRD came or changed: it may need our caBundle."""
         if isinstance(self.certificates, ManagedCertificates):
             self.certificates.refresh()
 
-    def admit(self, kind: Kind) -> None:
+    def admit(self, group_kind: GroupKind) -> None:
         """Answer at a kind's own paths too, those of all its versions. Once a kind."""
+        kind = self._catalogue.kind(group_kind)
         for name in kind.versions:
             gvk = kind.gvk(name)
             path = webhook_path("validate", gvk)

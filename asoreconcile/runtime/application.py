@@ -32,7 +32,7 @@ from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.runtime.process_endpoints import EndpointOptions, ProcessEndpoints
-from asoreconcile.runtime.runnable import RunnableGroup
+from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
 from asoreconcile.threads import Threads
@@ -223,10 +223,24 @@ class Application(ControllerHost):
 
         name: what it does, for the log. step: may block; called again for a quarter of
         a minute while the API server does not answer, as it may be starting too. What
-        it raises else, `run` raises. For what needs the lease, add `RunnableHooks` to
-        the manager.
+        it raises else, `run` raises. For what needs the lease there is `when_leading`.
         """
         self._startup.add(name, step)
+
+    def when_leading(
+        self,
+        name: str,
+        step: Callable[[], None],
+        *,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Have a function called once this process may write: after those and the
+        controllers that were added before it, whether or not the caches are full.
+
+        step, on_stop: as of `RunnableHooks`. Raises ManagerError if the name is taken.
+        """
+        hooks = RunnableHooks(name, step, on_stop=on_stop)
+        self.manager.add(hooks, group=RunnableGroup.LEADER, after_caches=False)
 
     def run(self, *, signals: bool = True) -> int:
         """Start everything, block until stopped, stop everything; the exit code.

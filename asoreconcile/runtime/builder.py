@@ -24,10 +24,12 @@ class ControllerBuilder:
     def __init__(
         self,
         controller: Controller,
-        primary: Informer,
+        primary: Informer | None,
         informer: Callable[[Any], Informer],
     ) -> None:
-        """primary: of the kind that is reconciled. informer: finds those of others."""
+        """primary: of the kind that is reconciled, if it is one. informer: finds those
+        of others.
+        """
         self.controller = controller
         self._primary = primary
         self._informer = informer
@@ -36,8 +38,13 @@ class ControllerBuilder:
         """Also look at objects this controller makes: a change of one concerns the
         object that its ownerReferences name as the controller. Rule: HA-2.
 
-        when: which events count; all without it.
+        when: which events count; all without it. Raises ValueError for a controller of
+        no kind.
         """
+        if self._primary is None:
+            raise ValueError(
+                f"{self.controller.name} reconciles no kind that could own"
+            )
         owner = self._primary.resource
         handler = enqueue_owner(
             # An object may have several owners, and only one of them manages it.

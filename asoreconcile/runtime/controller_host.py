@@ -94,7 +94,7 @@ class ControllerHost(Cluster):
     @overload
     def reconcile(
         self,
-        source: ApiResource | Informer,
+        source: ApiResource | Informer | None,
         reconciler: Reconciler | Reconcile,
         *,
         name: str | None = None,
@@ -125,6 +125,8 @@ class ControllerHost(Cluster):
     ) -> ControllerBuilder:
         """Have a reconciler called for each object of a kind, whenever one changes.
 
+        source: None is no kind, for a reconciler of keys of your own: name it, and say
+        on the answer what it `.watches(...)`, with a handler that makes requests.
         reconciler: an object with a method `reconcile`, or a plain function. It takes a
         `Request`; of a class, it takes the object as the cache has it.
 
@@ -133,21 +135,23 @@ class ControllerHost(Cluster):
         is looked at though nothing changed: as of a `Watch`.
         options: how many at once, how long, how soon again.
         Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
-        Raises ManagerError if the name is taken, TypeError for what is no reconciler.
+        Raises ManagerError if the name is taken, TypeError for what is no reconciler,
+        ValueError where neither a kind nor a name is given.
         """
         options = options or ControllerOptions()
-        informer = self.informer(source)
+        informer = None if source is None else self.informer(source)
         if isinstance(informer, TypedInformer):
             reconciler = reconcile_of_class(informer.cls, informer, reconciler)
             informer = informer.untyped
-        controller = self.controller(
-            name or informer.resource.full_name,
-            reconciler,
-            options,
-            kind=str(informer.resource.group_kind),
-        )
+        resource = None if informer is None else informer.resource
+        name = name or (resource.full_name if resource else "")
+        if not name:
+            raise ValueError("a controller of no kind needs a name")
+        kind = str(resource.group_kind) if resource else ""
+        controller = self.controller(name, reconciler, options, kind=kind)
         builder = ControllerBuilder(controller, informer, self._untyped_informer)
-        builder.watches(informer, when=when, resync_seconds=resync_seconds)
+        if informer is not None:
+            builder.watches(informer, when=when, resync_seconds=resync_seconds)
         group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
         self.healthz.add(controller.name, controller.liveness)

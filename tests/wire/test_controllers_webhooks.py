@@ -486,8 +486,8 @@ def test_wh2_a_kind_is_answered_at_the_paths_of_all_its_versions(make, folder):
     """Those that Azure Service Operator's configurations name."""
     hooks = make(folder)
     kind = builtin().kind(GroupKind(NETWORK, "VirtualNetwork"))
-    hooks.admit(kind)
-    hooks.admit(kind)  # its CRD may go and come again
+    hooks.admit(kind.group_kind)
+    hooks.admit(kind.group_kind)  # its CRD may go and come again
     with asking(hooks.server) as ask:
         for version in kind.versions:
             validate, mutate = paths(kind.gvk(version))

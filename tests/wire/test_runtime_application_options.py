@@ -29,6 +29,7 @@ from asoreconcile import (
     Result,
     Scope,
     Watch,
+    map_to,
 )
 from asoreconcile.kube.resources import EVENTS
 from asoreconcile.kube.selection import Selection
@@ -306,6 +307,50 @@ def test_mg2_what_every_replica_does_waits_for_no_lease(application):
     assert everywhere.keys.get(timeout=20) == ONE
     assert once.keys.empty()
     assert not standby.leads
+
+
+def test_le5_a_step_waits_for_the_lease_and_comes_before_what_is_added_after_it(
+    application,
+):
+    timing = LeaseTiming(
+        lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.05
+    )
+    election = LeaderElectionOptions("lease", namespace="kube-public", timing=timing)
+    leader, standby = (application.make(leader_election=election) for _ in range(2))
+    application.start(leader)
+    until(lambda: leader.leads)
+    done = []
+
+    def reconcile(request):
+        done.append(request.key.name)
+        return Result()
+
+    standby.when_leading("first", lambda: done.append("first"))
+    standby.when_leading("second", lambda: done.append("second"))
+    standby.reconcile(CONFIG_MAPS, reconcile)
+    create(leader, CONFIG_MAPS, ONE)
+    application.start(standby)
+    until(standby.manager.started.is_set)
+    assert done == []
+    leader.stop()
+    until(lambda: len(done) == 3)
+    assert done == ["first", "second", "one"]
+
+
+def test_a_controller_of_no_kind_reconciles_keys_of_its_own(application):
+    app = application.make()
+    noting, all_of_them = Noting(), ObjectKey("", "all")
+    building = app.reconcile(None, noting, name="overview")
+    building.watches(CONFIG_MAPS, map_to(lambda _: (Request(all_of_them),)))
+    application.start(app)
+    create(app, CONFIG_MAPS, ONE)
+    assert noting.keys.get(timeout=20) == all_of_them
+    building.controller.enqueue(OTHER)
+    until(lambda: OTHER in noting.keys.queue)
+    with pytest.raises(ValueError, match="overview reconciles no kind"):
+        building.owns(SECRETS)
+    with pytest.raises(ValueError, match="needs a name"):
+        app.reconcile(None, Noting())
 
 
 def test_in8_each_object_comes_again_at_the_time_of_a_resync(application):

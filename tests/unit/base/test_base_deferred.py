@@ -10,9 +10,8 @@ from asoreconcile.deferred import Deferred
 def test_it_is_made_once_and_not_before_it_is_asked_for():
     made = []
     deferred = Deferred(lambda: made.append(1) or "value")
-    assert deferred.made() is None
     assert not made
-    assert [deferred(), deferred(), deferred.made()] == ["value"] * 3
+    assert [deferred(), deferred()] == ["value"] * 2
     assert made == [1]
 
 
@@ -33,7 +32,7 @@ def test_who_comes_while_it_is_made_waits_for_the_same():
     for thread in threads:
         thread.start()
     assert entered.wait(60)
-    assert deferred.made() is None
+    assert not made
     go.set()
     for thread in threads:
         thread.join()

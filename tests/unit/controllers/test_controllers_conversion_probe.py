@@ -5,11 +5,11 @@ import pytest
 
 from asoreconcile.catalogue.storage_codec import kept_stored
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.conversion_probe import ConversionProbe
+from asoreconcile.controllers.conversion_probe import PROBE, ConversionProbe
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.runtime.controller import Controller
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 KEY = ObjectKey("ns", "net")
@@ -61,11 +61,11 @@ def probe():
         version = version or kept_stored(VNET)
         cache = Cache(list(objects), synced)
         running = {VNET.group_kind: Running(version, cache)}
-        probe = ConversionProbe(
-            server, lambda: running, clock=clock, threads=Threads.timed_by(clock)
-        )
-        made.append(probe)
-        probe.start()
+        probe = ConversionProbe(server, lambda: running, clock=clock)
+        controller = Controller("conversionprobe", probe, clock=clock)
+        made.append(controller)
+        controller.enqueue(PROBE.key)
+        controller.start()
         return probe, clock, cache
 
     yield build

@@ -13,8 +13,12 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
 from asoreconcile.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.crd_watcher import CrdWatcher
-from asoreconcile.controllers.kind_metrics import KindMetrics
+from asoreconcile.controllers.crd_watcher import (
+    ALL_KINDS,
+    CrdWatcher,
+    controller_options,
+)
+from asoreconcile.controllers.kind_metrics import HandOverMetrics
 from asoreconcile.controllers.kind_registry import KindRegistry, RunningKind
 from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.objects import GroupKind, ObjectKey
@@ -135,8 +139,8 @@ def world():
         forgotten.append,
         clock=clock,
         threads=threads,
-        on_failure=lambda: made.looks.put(1),
     )
+    made.lifecycle.on_failure = lambda: made.looks.put(1)
     yield made
     passes.remove_finalizer()
     made.lifecycle.stop(0)
@@ -212,7 +216,7 @@ def test_the_controller_that_follows_waits_for_the_last_reconcile_however_long(w
 def test_a_hand_over_shows_in_log_readiness_and_metric(world, caplog):
     first = handed_over(world)
     registry = CollectorRegistry()
-    registry.register(KindMetrics(dict, world.lifecycle.handovers))
+    registry.register(HandOverMetrics(world.lifecycle.handovers))
     world.clock.until_waiting()
     world.clock.advance(90)
     verdict = world.lifecycle.readiness()
@@ -292,34 +296,51 @@ class Discovery:
         return {"items": [{"metadata": {"name": VNET.group}, "versions": [version]}]}
 
 
+class Supervised:
+    """A watcher that a controller runs, as an application would."""
+
+    def __init__(self, world, client):
+        self.crds = {}
+        self.watcher = CrdWatcher(
+            client,
+            builtin(),
+            world.lifecycle,
+            crds=lambda: self.crds,
+            clock=world.clock,
+        )
+        self.controller = Controller(
+            "kinds",
+            self.watcher,
+            controller_options(world.clock),
+            clock=world.clock,
+        )
+        self.controller.start()
+
+    def changed(self):
+        self.crds = {"virtualnetworks": "1"}
+        self.controller.enqueue(ALL_KINDS.key)
+
+
 @pytest.fixture
 def supervise(world):
     made = []
 
     def build(client):
-        supervisor = CrdWatcher(
-            client,
-            builtin(),
-            world.lifecycle,
-            clock=world.clock,
-            threads=world.threads,
-        )
-        made.append(supervisor)
-        supervisor.start()
-        return supervisor
+        made.append(Supervised(world, client))
+        return made[-1]
 
     yield build
-    for supervisor in made:
-        assert supervisor.stop(PATIENCE) == []
+    for one in made:
+        assert one.controller.stop(PATIENCE) == []
 
 
 def look(world, client):
     """Let the crowd of CRDs settle, until discovery was asked."""
     while True:
-        world.clock.advance(0.2)
         try:
             client.asked.get(timeout=0.05)
         except Empty:
+            world.clock.advance(0.2)
             continue
         return
 
@@ -327,19 +348,20 @@ def look(world, client):
 def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
     client = Discovery(VNET, SUBNET)
     world.broken = {"VirtualNetwork"}
-    supervisor = supervise(client)
-    supervisor.changed()
+    supervised = supervise(client)
+    watcher = supervised.watcher
+    supervised.changed()
     look(world, client)
-    while not supervisor.failed:
+    while not watcher.failed:
         pass
     assert names(world) == {"VirtualNetworksSubnet"}
-    assert supervisor.readiness().ok
+    assert watcher.readiness().ok
     assert "VirtualNetwork.network.azure.com: did not start: KeyError" in str(
-        supervisor.readiness().details
+        watcher.readiness().details
     )
     world.broken = set()
     look(world, client)  # by a timer
-    while supervisor.failed:
+    while watcher.failed:
         pass
     assert names(world) == {"VirtualNetwork", "VirtualNetworksSubnet"}
 
@@ -356,21 +378,37 @@ def test_discovery_that_follows_a_crd_late_is_asked_again(world, supervise):
         pass
 
 
+def test_discovery_is_asked_again_twice_after_a_crd_of_ours_changed(world):
+    crds = {"virtualnetworks": "1"}
+    watcher = CrdWatcher(
+        Discovery(VNET),
+        builtin(),
+        world.lifecycle,
+        crds=lambda: dict(crds),
+        clock=world.clock,
+    )
+
+    def delays(looks):
+        results = [watcher.reconcile(ALL_KINDS) for _ in range(looks)]
+        return [result.requeue_after_seconds for result in results]
+
+    assert delays(4) == [2.0, 8.0, None, None]
+    crds["virtualnetworks"] = "2"
+    assert delays(1) == [2.0]
+    del crds["virtualnetworks"]  # it went before the next look was due
+    assert delays(3) == [2.0, 8.0, None]
+
+
 @pytest.mark.parametrize("error", [TypeError("not a dict"), SystemExit(1)])
-def test_the_thread_that_watches_crds_dies_visibly_and_looks_anew(
+def test_a_look_that_fails_as_nobody_expects_is_in_the_log_and_made_again(
     world, supervise, error, caplog
 ):
     client = Discovery(VNET)
     client.errors = [error]
-    supervisor = supervise(client)
-    supervisor.changed()
+    supervise(client).changed()
     look(world, client)
-    while not world.threads.down():
-        pass
-    assert world.threads.down() == ["kind supervisor"]
-    assert "Thread died" in caplog.text
     look(world, client)
     while not names(world):
         pass
     assert names(world) == {"VirtualNetwork"}
-    assert world.threads.down() == []
+    assert "Reconcile failed unexpectedly" in caplog.text

@@ -9,11 +9,14 @@ DRIVERS = ("OpenSSL", "pg8000", "pymysql", "pytds", "scramp")
 def test_no_driver_is_imported_before_a_user_needs_one():
     program = (
         "import sys\n"
+        "from types import SimpleNamespace\n"
         "from asoreconcile.clock import SystemClock\n"
-        "from asoreconcile.controllers.external_kinds import (\n"
-        "    ExternalDependencies, external_resources)\n"
-        "made = external_resources(ExternalDependencies(SystemClock()))\n"
-        "assert len(made) == 4, made\n"
+        "from asoreconcile.controllers.external_kinds import external_resources\n"
+        "closing = []\n"
+        "app = SimpleNamespace(\n"
+        "    clock=SystemClock(), fence=None, on_close=closing.append)\n"
+        "made = external_resources(app)\n"
+        "assert len(made) == len(closing) == 4, made\n"
         f"print([name for name in {DRIVERS!r} if name in sys.modules])\n"
     )
     found = subprocess.run(

@@ -1,0 +1,100 @@
+"""The process's connections to Azure: made when an object first needs one.
+
+What reconciles is loaded with the first object, not at the start: a replica that does
+not lead, and one of webhooks, never need it (half of all modules). Closed with the
+application, once nothing runs any more.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from asoreconcile.arm.credentials import CredentialSource
+from asoreconcile.arm.metrics import ArmMetrics
+from asoreconcile.catalogue.reserved import SETTINGS_SECRET
+from asoreconcile.controllers.credential_resolver import (
+    CredentialResolver,
+    GlobalConnection,
+)
+from asoreconcile.controllers.settings import Settings
+from asoreconcile.deferred import Deferred
+from asoreconcile.kube.resources import SECRETS
+from asoreconcile.objects import GroupKind, JsonObject
+from asoreconcile.runtime.application import Application
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.reconcile_scope import Connection, ConnectionResolver
+    from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+
+# Kinds whose workers may all be talking to Azure at once.
+_BUSY_KINDS = 16
+
+
+class AzureConnections:
+    """Those of one application. Safe from any thread; making it sends nothing."""
+
+    def __init__(
+        self, app: Application, settings: Settings, *, seen: Callable[[GroupKind], str]
+    ) -> None:
+        """seen: as of a `CredentialResolver`."""
+        self._app = app
+        self._settings = settings
+        # At once, though the factory is not: a family that came with the first request
+        # would be missing from the first scrapes.
+        self._metrics = ArmMetrics(app.registry)
+        self._factory = Deferred(self._make_factory)
+        self.resolver = CredentialResolver(
+            app.client,
+            app.informer(SECRETS, metadata_only=True),
+            connect=self._connect,
+            rules=settings.credentials,
+            settings=_Later(Deferred(self._connect_settings)),
+            seen=seen,
+            clock=app.clock,
+        )
+        """Which of them an object uses."""
+
+    def _connect(
+        self, source: CredentialSource, name: str, *, entra_app_id: str = ""
+    ) -> "Connection":
+        return self._factory()(source, name, entra_app_id=entra_app_id)
+
+    def _make_factory(self) -> "ArmClientFactory":
+        from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+
+        factory = ArmClientFactory(
+            clock=self._app.clock,
+            metrics=self._metrics,
+            user_agent=self._settings.user_agent_suffix,
+            connections=_BUSY_KINDS * self._settings.max_concurrent_reconciles,
+            before_write=self._app.fence,
+            graph_endpoint=self._settings.graph_endpoint,
+        )
+        self._app.on_close(factory.close)
+        return factory
+
+    def _connect_settings(self) -> "ConnectionResolver":
+        settings = self._settings
+        if settings.credential is None:
+            return GlobalConnection(None)
+        source = f"{settings.pod_namespace}/{SETTINGS_SECRET}"
+        app = settings.entra_app_id
+        made = self._connect(settings.credential, source, entra_app_id=app)
+        return GlobalConnection(
+            made.client,
+            subscription_id=made.subscription_id,
+            source=source,
+            tenant_id=made.tenant_id,
+            graph=made.graph,
+        )
+
+
+@attrs.frozen
+class _Later:
+    """A `ConnectionResolver` that is made with the first question."""
+
+    made: "Deferred[ConnectionResolver]"
+
+    def for_object(self, obj: JsonObject) -> "Connection":
+        return self.made().for_object(obj)
