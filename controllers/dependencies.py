@@ -2,6 +2,7 @@
 
 from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.azure.default_delete import delete_resource
+from asoreconcile.azure.graph_reads import GraphReads
 from asoreconcile.azure.reconcile_scope import ConnectionResolver, SharedDependencies
 from asoreconcile.azure.sync_metrics import SyncMetrics
 from asoreconcile.azure.sync_mode import BulkReads
@@ -64,6 +65,7 @@ def shared_dependencies(
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,
         collection_reads=_collection_reads(app, settings),
+        graph_reads=_graph_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )
 
@@ -73,3 +75,10 @@ def _collection_reads(app: Application, settings: Settings) -> CollectionReads |
     if settings.bulk_reads is BulkReads.OFF or period is None:
         return None
     return CollectionReads(app.clock, max_age_seconds=period * _LIST_PERIODS)
+
+
+def _graph_reads(app: Application, settings: Settings) -> GraphReads | None:
+    period = settings.sync_period_seconds
+    if settings.bulk_reads is not BulkReads.GRAPH or period is None:
+        return None
+    return GraphReads(app.clock, max_age_seconds=period * _LIST_PERIODS)

@@ -3,22 +3,23 @@
 For syncs, which look at everything once a period. A list is made where enough
 resources of it were asked for lately to pay for its pages, kept for a while, and each
 entry is given out once. None is the answer wherever a list may know less than a GET:
-then GET. What a list leaves out its reader finds, and says so (`distrust`).
-Rules: Q3, Q6-Q8.
+then GET. What a list leaves out its reader finds, and says so (`distrust`). Lists are
+ARM's, or answers of Resource Graph (`bulk_sources`). Rules: Q3, Q6-Q9.
 """
 
 import threading
 import zlib
 from collections.abc import Iterator
 from math import inf
-from typing import Protocol
 
 import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.arm import ids
-from asoreconcile.arm.collections import CollectionAddress, collection_of
+from asoreconcile.arm.bulk_sources import ArmLists, BulkReader, BulkSource, Wanted
+from asoreconcile.arm.collections import CollectionAddress
 from asoreconcile.arm.errors import ArmError
+from asoreconcile.arm.graph_rows import NotAnsweredError
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject
@@ -30,20 +31,24 @@ _READS_A_PAGE = 2
 # Azure may learn to list what it refused to, and a group may shrink.
 _ASKED_AGAIN_AFTER_SECONDS = 86_400.0
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
-_Key = tuple[str, str, str]
+# Beyond so many a query over all groups is shorter than their names.
+_MOST_GROUPS = 200
 
 
-class PageReader(Protocol):
-    """Reads a list page by page (`arm.client.ArmClient`)."""
+@attrs.frozen
+class _Key:
+    """Which list: whose, where, of what, and at which api-version it is read."""
 
-    def pages(self, path: str, api_version: str) -> Iterator[list[JsonObject]]:
-        """One request a page, as the iteration gets there. Blocks; raises ArmError."""
+    credential: str
+    path: str
+    arm_type: str
+    api_version: str
 
 
 @attrs.frozen
 class ListedBody:
-    """A resource as a list showed it. at: when the list was started, in monotonic
-    seconds: the body is no older.
+    """A resource as a list showed it. at: in monotonic seconds; the body is no older.
+    A list shows what was there when it was started, or a lag before that.
     """
 
     body: JsonObject = attrs.field(repr=False)
@@ -53,7 +58,9 @@ class ListedBody:
 @attrs.define(eq=False)
 class _Collection:
     """asked: resources asked for since `since`, while there is no list. started: of the
-    list that is kept. paid: how many reads its entries have spared.
+    list that is kept. paid: how many reads its entries have spared. groups: of those
+    who asked. is_narrowed: the whole was longer than it was worth, and only what those
+    groups hold is asked for.
     """
 
     asked: int = 0
@@ -62,6 +69,8 @@ class _Collection:
     pages: int = 1
     paid: int = 0
     refused_until: float = 0.0
+    is_narrowed: bool = False
+    groups: set[str] = attrs.field(factory=set)
     entries: dict[str, bytes] = attrs.field(factory=dict)
 
     def size_bytes(self) -> int:
@@ -71,9 +80,18 @@ class _Collection:
 class CollectionReads:
     """Lists, shared by all who want an entry. Safe from any thread."""
 
-    def __init__(self, clock: Clock, *, max_age_seconds: float) -> None:
-        """max_age_seconds: how old a list may be that an entry is taken from."""
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_age_seconds: float,
+        source: BulkSource | None = None,
+    ) -> None:
+        """max_age_seconds: how old a list may be that an entry is taken from. source:
+        where lists come from, ARM itself by default.
+        """
         self._clock = clock
+        self._source = source or ArmLists()
         self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._collections: dict[_Key, _Collection] = {}
@@ -83,7 +101,7 @@ class CollectionReads:
 
     def entry(
         self,
-        client: PageReader,
+        client: BulkReader,
         arm_id: str,
         api_version: str,
         *,
@@ -97,13 +115,17 @@ class CollectionReads:
         shown. Blocks for the list at most. Raises ArmTransportError, ThrottledError and
         CredentialError as a GET would; a refusal of the list is none of the resource.
         """
-        address = collection_of(arm_id)
+        address = self._source.address(arm_id)
         if address is None or (address.arm_type, api_version) in self._distrusted:
             return None
-        key = (credential, address.path.lower(), api_version)
-        if self._is_wanted(key):
+        key = _Key(credential, address.path.lower(), address.arm_type, api_version)
+        if self._is_wanted(key, address.group):
             self._under_way.do(key, lambda: self._list(client, key, address))
         return self._taken(key, ids.key(arm_id), seen_at)
+
+    def address(self, arm_id: str) -> CollectionAddress | None:
+        """The list that a resource is looked for in. Pure."""
+        return self._source.address(arm_id)
 
     def wrote(self, arm_id: str) -> None:
         """A resource was written just now, or its operation ended: lists that were
@@ -113,7 +135,7 @@ class CollectionReads:
         text = ids.key(arm_id)
         with self._lock:
             if len(self._written) > 1024:
-                limit = now - self._max_age_seconds
+                limit = now - self._max_age_seconds - self._source.lag_seconds
                 self._written = {i: at for i, at in self._written.items() if at > limit}
             # Each id above it, and paths that are none, which nobody asks for.
             while text.count("/") > 2:
@@ -124,24 +146,25 @@ class CollectionReads:
         """A list was seen to leave out what a GET shows: the type is read by GET from
         now on, until the process ends.
         """
-        address = collection_of(arm_id)
+        address = self._source.address(arm_id)
         if address is None:
             return
         with self._lock:
             self._distrusted.add((address.arm_type, api_version))
-            for key in [k for k in self._collections if _holds(k, address)]:
+            for key in [k for k in self._collections if k.arm_type == address.arm_type]:
                 del self._collections[key]
         _log.info(
-            "Lists leave out what a GET shows; reading one by one",
+            f"{self._source.name} leave out what a GET shows; not used for it any more",
             armType=address.arm_type,
             apiVersion=api_version,
         )
 
-    def _is_wanted(self, key: _Key) -> bool:
+    def _is_wanted(self, key: _Key, group: str) -> bool:
         """Whether to make a list now; counts who asks while there is none."""
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))
+            known.groups.add(group)
             if known.refused_until > now or self._is_young(known, now):
                 return False
             if known.started is not None and known.paid >= _READS_A_PAGE * known.pages:
@@ -155,22 +178,34 @@ class CollectionReads:
     def _is_young(self, known: _Collection, now: float) -> bool:
         return known.started is not None and now - known.started < self._max_age_seconds
 
-    def _list(self, client: PageReader, key: _Key, address: CollectionAddress) -> None:
+    def _list(self, client: BulkReader, key: _Key, address: CollectionAddress) -> None:
         started = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=started))
             if self._is_young(known, started):
                 return  # another list ended since this thread looked
             affordable = max(1, max(known.asked, known.paid) // _READS_A_PAGE)
+            is_narrowed = known.is_narrowed and len(known.groups) <= _MOST_GROUPS
+            groups = frozenset(known.groups)
+        wanted = Wanted(
+            address,
+            key.api_version,
+            credential=key.credential,
+            groups=groups if is_narrowed else frozenset(),
+        )
         entries: dict[str, bytes] = {}
         pages = 0
         try:
-            for page in client.pages(address.path, key[2]):
+            for page in self._source.pages(client, wanted):
                 pages += 1
                 entries.update(_packed(page))
                 if pages > affordable:
-                    self._refuse(key, _ASKED_AGAIN_AFTER_SECONDS)
+                    self._too_long(key, affordable)
                     return
+        except NotAnsweredError as later:
+            self._refuse(key, later.after_seconds)
+            _log.debug("Not answered; reading otherwise", reason=str(later))
+            return
         except ArmError as error:
             lasting = not error.is_transient
             self._refuse(
@@ -178,16 +213,45 @@ class CollectionReads:
             )
             _log.debug("Not listed; reading one by one", reason=str(error))
             return
+        if not entries and self._source.can_narrow:
+            # An index that knows nothing of the type yet, or never will.
+            self._refuse(key, _ASKED_AGAIN_AFTER_SECONDS)
+            return
         with self._lock:
             self._collections[key] = _Collection(
-                since=started, started=started, pages=max(pages, 1), entries=entries
+                since=started,
+                started=started,
+                pages=max(pages, 1),
+                entries=entries,
+                is_narrowed=is_narrowed,
+                groups=set(groups),
             )
             self._make_room()
+
+    def _too_long(self, key: _Key, affordable: int) -> None:
+        """The list is longer than what it may spare. It is made again, for the groups
+        that matter where that helps, once so many ask that twice its pages would pay.
+        """
+        with self._lock:
+            known = self._collections.get(key)
+            if known is None:
+                return
+            if self._source.can_narrow and not known.is_narrowed:
+                known.is_narrowed = True
+            else:
+                known.pages = 2 * affordable
+            known.started, known.entries = None, {}
 
     def _refuse(self, key: _Key, seconds: float) -> None:
         now = self._clock.monotonic()
         with self._lock:
-            self._collections[key] = _Collection(since=now, refused_until=now + seconds)
+            before = self._collections.get(key) or _Collection()
+            self._collections[key] = _Collection(
+                since=now,
+                refused_until=now + seconds,
+                is_narrowed=before.is_narrowed,
+                groups=before.groups,
+            )
 
     def _make_room(self) -> None:
         """Forget the oldest lists; what was in them is read by GET."""
@@ -208,11 +272,11 @@ class CollectionReads:
                 return None
             packed = known.entries.pop(id_, None)
             not_before = max(seen_at, self._written.get(id_, -inf))
-            if packed is None or known.started <= not_before:
+            shown_at = known.started - self._source.lag_seconds
+            if packed is None or shown_at <= not_before:
                 return None
             known.paid += 1
-            started = known.started
-        return ListedBody(jsontext.loads(zlib.decompress(packed)), started)
+        return ListedBody(jsontext.loads(zlib.decompress(packed)), shown_at)
 
 
 def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:
@@ -221,8 +285,3 @@ def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:
         id_ = body.get("id")
         if isinstance(id_, str):
             yield ids.key(id_), zlib.compress(jsontext.dumps(body), 1)
-
-
-def _holds(key: _Key, address: CollectionAddress) -> bool:
-    listed = collection_of(f"{key[1]}/x")
-    return listed is not None and listed.arm_type == address.arm_type

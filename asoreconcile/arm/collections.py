@@ -11,10 +11,13 @@ from asoreconcile.arm.ids import ArmIdError
 
 @attrs.frozen
 class CollectionAddress:
-    """path: of the list. arm_type: of what it holds, in lower case."""
+    """path: of the list. arm_type: of what it holds, in lower case. group: the name of
+    the resource group that the resource is in, in lower case.
+    """
 
     path: str
     arm_type: str
+    group: str = ""
 
 
 def collection_of(arm_id: str) -> CollectionAddress | None:

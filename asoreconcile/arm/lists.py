@@ -4,7 +4,7 @@ For whoever looks at hundreds of resources at once, such as a search for drift: 
 bodies of one type, or the headers of all that have a location. Read as they are
 consumed, a request a page. Rules: Q1-Q3.
 
-Resource Graph is not asked. It lags behind ARM, shows no secrets and lacks
+Resource Graph is not asked here. It lags behind ARM, shows no secrets and lacks
 many nested types, so that it may hint at what to read and never decide a write, and it
 takes three queries a second. What it would save, `headers` gives from ARM itself: what
 there is and when each was changed, a page of many for one read.

@@ -5,6 +5,7 @@ from zlib import crc32
 import attrs
 
 from asoreconcile.arm.body_digest import digest_of
+from asoreconcile.azure.row_reading import RowReading
 from asoreconcile.objects import JsonObject
 
 # So many syncs in a row go by lists, before a GET looks whether those show all.
@@ -18,12 +19,14 @@ class LastLook:
     """One object's last look at its resource.
 
     at: when, in monotonic seconds. digest: of the body that the last GET answered.
-    listed: looks since that GET, by a list.
+    listed: looks since that GET, by a list. row: what Resource Graph shows of it; None
+    where that does not show all of it, or was not looked at.
     """
 
     at: float
     digest: bytes
     listed: int = 0
+    row: RowReading | None = None
 
     @classmethod
     def by_get(cls, body: JsonObject, at: float, arm_id: str) -> "LastLook":
@@ -41,6 +44,6 @@ class LastLook:
         """Whether a body says what the last GET did."""
         return digest_of(body) == self.digest
 
-    def confirmed(self, at: float) -> "LastLook":
-        """A list of that time says the same."""
-        return LastLook(at, self.digest, self.listed + 1)
+    def confirmed(self, at: float, *, weight: int = 1) -> "LastLook":
+        """A list of that time says the same. weight: how far it brings the next GET."""
+        return attrs.evolve(self, at=at, listed=self.listed + weight)

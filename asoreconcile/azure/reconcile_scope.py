@@ -19,6 +19,7 @@ from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.decisions import SyncCause
 from asoreconcile.azure.extension_operations import AnnotationLroStore
+from asoreconcile.azure.graph_reads import GraphReads
 from asoreconcile.azure.last_look import LastLook
 from asoreconcile.azure.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.object_reference import ObjectReference
@@ -131,10 +132,10 @@ class SharedDependencies:
     may stand for it, each with its version: those claimed for it, and those unclaimed
     that are called so. Raises RetryError while some are not listed yet. waiting:
     objects that wait for an older one of the same id. collection_reads: None reads
-    each resource by a GET of its own. force_put_seconds: after so long
-    a resource of which Azure does not show all is put, whatever it shows; None is
-    never. count_sync: called at each sync that looks first, with what it came to and
-    whether it PUTs.
+    each resource by a GET of its own. graph_reads: asked before these.
+    force_put_seconds: after so long a resource of which Azure does not show all is put,
+    whatever it shows; None is never. count_sync: called at each sync that looks first,
+    with what it came to and whether it PUTs.
     """
 
     clock: Clock
@@ -162,6 +163,7 @@ class SharedDependencies:
     )
     waiting: Waiting = attrs.field(factory=Waiting)
     collection_reads: CollectionReads | None = None
+    graph_reads: GraphReads | None = None
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
         """Forget what the process remembers of an object that is gone or let go."""
@@ -227,6 +229,8 @@ class ReconcileScope:
         self.listed_at: float | None = None
         # What the last GET said, where a list says something else.
         self.listed_otherwise: LastLook | None = None
+        # What Resource Graph shows, where it cannot be taken for what a GET would.
+        self.undecided_row: JsonObject | None = None
         self.objects = TrackingReader(operator.objects, read_set)
 
     @property

@@ -24,6 +24,7 @@ class BulkReads(Enum):
 
     OFF = "off"  # by one GET each
     LIST = "list"  # by a list for many, where there are many
+    GRAPH = "graph"  # by a query of Resource Graph first, then as LIST
 
 
 class Undeclared(Enum):

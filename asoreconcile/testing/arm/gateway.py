@@ -7,7 +7,7 @@ import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
-from asoreconcile.testing.arm import moves
+from asoreconcile.testing.arm import moves, resource_graph
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.locks import check_locks
@@ -88,7 +88,7 @@ class Gateway:
         try:
             left = self._left(request, principal)
             tenants = self._simulation.tenants.shown(request)
-            response = self._route(request, tenants)
+            response = self._route(request, tenants, principal)
         except RefusedError as refused:
             address = parse(request.path)
             envelope = (
@@ -105,7 +105,9 @@ class Gateway:
         _, _, query = request.target.partition("?")
         return self._simulation.monitors.find(request.path.rstrip("/"), query)
 
-    def _route(self, request: HttpRequest, tenants: frozenset[str]) -> HttpResponse:
+    def _route(
+        self, request: HttpRequest, tenants: frozenset[str], principal: str
+    ) -> HttpResponse:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
             return self._polling.handle(look, request)
@@ -123,6 +125,9 @@ class Gateway:
             return answer(200, show(match[1]))
         if path.lower().endswith(_ROLES) and request.method == "GET":
             return answer(200, role_definitions(path[: -len(_ROLES)]))
+        if request.method == "POST" and path.lower() == resource_graph.PATH:
+            graph = self._simulation.resource_graph
+            return graph.handle(_body(request), principal)
         if request.method == "POST":
             return self._act(path, request)
         address = parse(path)

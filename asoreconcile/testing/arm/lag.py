@@ -34,3 +34,8 @@ class Lag:
             return before
         del self._before[key]
         return None
+
+    def all_shown(self) -> dict[str, Before]:
+        """By id in lower case: all that reads show in place of what is there."""
+        shown = {key: self.shown(key) for key in list(self._before)}
+        return {key: before for key, before in shown.items() if before is not None}

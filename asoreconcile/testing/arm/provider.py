@@ -46,7 +46,13 @@ class Provider:
 
     def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
         """Put a resource there without a request. state: "" is what it ends in."""
+        self._note_indexed(address)
         self._storage.seed(address, body, state=state)
+
+    def note_removed(self, id_: str) -> None:
+        """Somebody takes a resource away now, without a request."""
+        if (present := self._resources.find(id_)) is not None:
+            self._note_indexed(present.address)
 
     def get(self, address: ArmAddress) -> HttpResponse:
         """The resource as its type shows it. Raises RefusedError 404."""
@@ -177,6 +183,15 @@ class Provider:
     def _note_write(self, address: ArmAddress, present: ArmResource | None) -> None:
         shown = None if present is None else self._views.body(present)
         self._simulation.lag.note_write(address.key, shown)
+        self._note_indexed(address)
+
+    def _note_indexed(self, address: ArmAddress) -> None:
+        """What Resource Graph goes on showing for a while."""
+        if self._simulation.resource_graph.lag.seconds <= 0:
+            return
+        present = self._resources.find(address.id)
+        shown = None if present is None else self._views.body(present)
+        self._simulation.resource_graph.lag.note_write(address.key, shown)
 
     def _stuck_or(self, style: Style, address: ArmAddress) -> Style:
         """The style, but for an operation that is planned never to end."""

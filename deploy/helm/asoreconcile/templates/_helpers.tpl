@@ -94,6 +94,7 @@ control-plane: controller-manager
   "DEFAULT_RECONCILE_POLICY" .Values.defaultReconcilePolicy
   "ASORECONCILE_SYNC_MODE" .Values.syncMode
   "ASORECONCILE_UNDECLARED" .Values.undeclared
+  "ASORECONCILE_BULK_READS" .Values.bulkReads
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
   "ASORECONCILE_GRAPH_ENDPOINT" .Values.graphEndpoint
   "ENTRA_APP_ID" .Values.entraAppID

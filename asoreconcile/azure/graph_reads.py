@@ -1,0 +1,40 @@
+"""Resource Graph as a source for syncs, as far as it has proved worth asking."""
+
+import threading
+
+from asoreconcile.arm.collection_reads import CollectionReads
+from asoreconcile.arm.graph_rows import GraphRows
+from asoreconcile.clock import Clock
+
+# So many looks one after another, of no use, end a type's. One row may be late; that a
+# type's rows lack something, or never rest, each of them shows.
+_MOST_POOR_ROWS = 16
+
+
+class GraphReads:
+    """Rows shared by all syncs, and what GETs have said of them. Safe from any thread.
+
+    reads: where rows are asked for.
+    """
+
+    def __init__(self, clock: Clock, *, max_age_seconds: float) -> None:
+        """max_age_seconds: as of `CollectionReads`."""
+        self.reads = CollectionReads(
+            clock, max_age_seconds=max_age_seconds, source=GraphRows(clock)
+        )
+        self._lock = threading.Lock()
+        self._poor: dict[tuple[str, str], int] = {}
+
+    def note(self, arm_id: str, api_version: str, *, was_of_use: bool) -> None:
+        """A row was looked at. was_of_use: it stood for a GET, or shows all that one
+        did. A type whose rows never are is not asked for any more.
+        """
+        address = self.reads.address(arm_id)
+        if address is None:
+            return
+        key = (address.arm_type, api_version)
+        with self._lock:
+            self._poor[key] = 0 if was_of_use else self._poor.get(key, 0) + 1
+            is_poor = self._poor[key] >= _MOST_POOR_ROWS
+        if is_poor:
+            self.reads.distrust(arm_id, api_version)
