@@ -13,7 +13,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,15 +57,18 @@ def python_of_peers() -> str:
     return str(python)
 
 
-def go_program(folder: str) -> str | None:
-    """The peers in Go, built; None where Go or its modules cannot be had."""
+def go_programs() -> Path | None:
+    """The folder of the peers in Go, built; None where Go or its modules cannot be had.
+
+    Below .venv: what has not changed is not linked again.
+    """
     if shutil.which("go") is None:
         return None
-    program = f"{folder}/gopeers"
-    done = subprocess.run(
-        ["go", "build", "-o", program, "."], cwd=HERE / "gopeers", check=False
-    )
-    return program if done.returncode == 0 else None
+    folder = HERE.parents[1] / ".venv" / "gopeers"
+    folder.mkdir(exist_ok=True)
+    build = ["go", "build", "-o", f"{folder}/", "./..."]
+    done = subprocess.run(build, cwd=HERE / "gopeers", check=False)
+    return folder if done.returncode == 0 else None
 
 
 def in_go(program: str, what: str, url: str, events: int) -> dict[str, float]:
@@ -133,8 +135,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     python = python_of_peers()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = watches(options.events, options.rounds, python, go_program(folder))
+    built = go_programs()
+    go = f"{built}/gopeers" if built else None
+    rows = watches(options.events, options.rounds, python, go)
     rows += imports(options.rounds, python)
     head = ["| What | Ours | Peer | Ratio |", "|---|---|---|---|"]
     print("\n".join([*head, *(row.text() for row in rows)]))  # noqa: T201 - its output

@@ -1,11 +1,12 @@
 """What Operator SDK's tutorial makes: a Memcached runs as a Deployment of that size.
 
-The function is the tutorial's (a Deployment for each Memcached, kept at its size, a
-condition that says whether it is available); the code is ours.
+The function is the tutorial's (a Deployment for each Memcached, kept at its size; a
+condition that says so; a finalizer that says goodbye with an event); the code is ours.
 """
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import attrs
 
@@ -14,6 +15,7 @@ from asoreconcile import (
     Application,
     Conditions,
     JsonObject,
+    NotFoundError,
     ObjectMeta,
     PrinterColumn,
     Schema,
@@ -23,12 +25,13 @@ from asoreconcile import (
     update_condition,
 )
 
+FINALIZER = "cache.example.com/finalizer"
+
 
 @attrs.define
 class MemcachedSpec:
-    size: Annotated[int, "How many pods there are.", Schema(minimum=1, maximum=5)] = 1
-    image: str = "memcached:1.6-alpine"
-    port: Annotated[int, Schema(minimum=1, maximum=65535)] = 11211
+    size: Annotated[int, "How many pods there are.", Schema(minimum=1, maximum=3)] = 1
+    container_port: int = 11211
 
 
 @attrs.define
@@ -53,57 +56,106 @@ class Memcached:
 class Memcacheds:
     def __init__(self, app: Application) -> None:
         self.app = app
+        self.image = os.environ.get("MEMCACHED_IMAGE", "memcached:1.6-alpine")
 
     def reconcile(self, cache: Memcached) -> None:
         if cache.metadata.is_deleting:
+            self.finalize(cache)
             return
-        found = self.app.apply(to_dict(cache), deployment(cache), resource=DEPLOYMENTS)
-        ready = found.get("status", {}).get("readyReplicas", 0)
+        if not cache.status.conditions or FINALIZER not in cache.metadata.finalizers:
+            cache = self.app.cached.update(cache, begin)
+        if self.size_of(cache) != cache.spec.size:
+            self.app.apply(cache, self.deployment(cache), resource=DEPLOYMENTS)
+        self.app.cached.update(cache, available)
 
-        def report(obj: Memcached) -> None:
-            is_there = ready >= cache.spec.size
-            update_condition(
-                obj.status.conditions,
-                "Available",
-                "True" if is_there else "False",
-                "Running" if is_there else "Starting",
-                f"{ready} of {cache.spec.size} pods are ready",
-                observed_generation=cache.metadata.generation,
-            )
+    def finalize(self, cache: Memcached) -> None:
+        if FINALIZER not in cache.metadata.finalizers:
+            return
+        cache = self.app.cached.update(cache, ending)
+        name = cache.metadata.name
+        self.app.recorder.event(
+            to_dict(cache), "Warning", "Deleting", f"{name} is deleted"
+        )
+        cache = self.app.cached.update(cache, ended)
+        self.app.cached.update(cache, lambda c: c.metadata.finalizers.remove(FINALIZER))
 
-        self.app.cached.update(cache, report)
+    def size_of(self, cache: Memcached) -> int | None:
+        try:
+            found = self.app.cached.get(DEPLOYMENTS, cache.metadata.key)
+        except NotFoundError:
+            return None
+        size: int = found["spec"]["replicas"]
+        return size
 
-
-def deployment(cache: Memcached) -> JsonObject:
-    labels = {"app.kubernetes.io/name": "memcached"}
-    labels["app.kubernetes.io/instance"] = cache.metadata.name
-    container = {
-        "name": "memcached",
-        "image": cache.spec.image,
-        "command": ["memcached", "--memory-limit=64", "-o", "modern", "-v"],
-        "ports": [{"name": "memcached", "containerPort": cache.spec.port}],
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "runAsNonRoot": True,
-        },
-    }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": cache.metadata.name,
-            "namespace": cache.metadata.namespace,
-        },
-        "spec": {
-            "replicas": cache.spec.size,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [container]},
+    def deployment(self, cache: Memcached) -> JsonObject:
+        labels = {"app.kubernetes.io/name": "memcached"}
+        labels["app.kubernetes.io/instance"] = cache.metadata.name
+        container = {
+            "name": "memcached",
+            "image": self.image,
+            "command": ["memcached", "--memory-limit=64", "-o", "modern", "-v"],
+            "ports": [
+                {"name": "memcached", "containerPort": cache.spec.container_port}
+            ],
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "runAsNonRoot": True,
             },
-        },
-    }
+        }
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": cache.metadata.name,
+                "namespace": cache.metadata.namespace,
+            },
+            "spec": {
+                "replicas": cache.spec.size,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [container]},
+                },
+            },
+        }
+
+
+def begin(cache: Memcached) -> None:
+    if FINALIZER not in cache.metadata.finalizers:
+        cache.metadata.finalizers.append(FINALIZER)
+    if not cache.status.conditions:
+        report(cache, "Available", "Unknown", "Reconciling", "not looked at yet")
+
+
+def available(cache: Memcached) -> None:
+    message = f"a Deployment of {cache.spec.size}"
+    report(cache, "Available", "True", "Reconciled", message)
+
+
+def ending(cache: Memcached) -> None:
+    report(cache, "Degraded", "Unknown", "Finalizing", "it is deleted")
+
+
+def ended(cache: Memcached) -> None:
+    report(cache, "Degraded", "True", "Finalizing", "all is done")
+
+
+def report(
+    cache: Memcached,
+    kind: str,
+    status: Literal["True", "False", "Unknown"],
+    reason: str,
+    message: str,
+) -> None:
+    update_condition(
+        cache.status.conditions,
+        kind,
+        status,
+        reason,
+        message,
+        observed_generation=cache.metadata.generation,
+    )
 
 
 def application(kubeconfig: str | None = None) -> Application:

@@ -1,5 +1,7 @@
 """Controllers that others' tutorials make, with our code: they do what is said there."""
 
+from contextlib import closing
+
 import ephemeral_volumes
 import memcached
 import pytest
@@ -8,11 +10,13 @@ from memcached import Memcached, MemcachedSpec
 
 from asoreconcile import (
     DEPLOYMENTS,
+    EVENTS,
     PERSISTENT_VOLUME_CLAIMS,
     InvalidError,
     ObjectKey,
     ObjectMeta,
     controller_of,
+    resource_of,
 )
 
 KEY = ObjectKey("default", "one")
@@ -29,22 +33,40 @@ def test_a_memcached_is_a_deployment_of_its_size(kubeconfig, kube_client, eventu
         assert made["spec"]["replicas"] == 3
         assert controller_of(made)["kind"] == "Memcached"
 
-        def available():
-            (found,) = app.client.get(Memcached, KEY).status.conditions
-            return found.status, found.message
+        def told():
+            found = app.client.get(Memcached, KEY).status.conditions
+            return {one.type: (one.status, one.message) for one in found}
 
-        eventually(lambda: app.client.get(Memcached, KEY).status.conditions)
-        assert available() == ("False", "0 of 3 pods are ready")
-        ready = {"status": {"replicas": 3, "readyReplicas": 3}}
-        kube_client.patch(DEPLOYMENTS, KEY, ready, subresource="status")
-        told = "True", "3 of 3 pods are ready"
-        eventually(lambda: available() == told)
+        eventually(lambda: told() == {"Available": ("True", "a Deployment of 3")})
 
         # Somebody scales the Deployment by hand: it is scaled back.
         kube_client.patch(DEPLOYMENTS, KEY, {"spec": {"replicas": 9}})
         eventually(lambda: kube_client.get(DEPLOYMENTS, KEY)["spec"]["replicas"] == 3)
+        app.client.patch(Memcached, KEY, {"spec": {"size": 1}})
+        eventually(lambda: told()["Available"][1] == "a Deployment of 1")
+        assert kube_client.get(DEPLOYMENTS, KEY)["spec"]["replicas"] == 1
         with pytest.raises(InvalidError, match="size"):
-            app.client.patch(Memcached, KEY, {"spec": {"size": 6}})
+            app.client.patch(Memcached, KEY, {"spec": {"size": 4}})
+
+
+def test_a_memcached_that_goes_says_so(kubeconfig, kube_client, eventually):
+    app = memcached.application(kubeconfig)
+    with app.running():
+        app.wait_until_ready()
+        app.client.create(Memcached, Memcached(ObjectMeta(**META)))
+        eventually(lambda: app.client.get(Memcached, KEY).metadata.finalizers)
+        stream = kube_client.watch(resource_of(Memcached), timeout_seconds=30)
+        with closing(stream) as changes:
+            app.client.delete(Memcached, KEY)
+            seen = []
+            for kind, obj in changes:
+                seen += obj.get("status", {}).get("conditions", [])
+                if kind == "DELETED":
+                    break
+        degraded = [one["status"] for one in seen if one["type"] == "Degraded"]
+        assert list(dict.fromkeys(degraded)) == ["Unknown", "True"]
+        event = eventually(lambda: list(kube_client.list_all(EVENTS)))[0]
+        assert (event["reason"], event["type"]) == ("Deleting", "Warning")
 
 
 def test_a_volume_is_claimed_and_takes_labels_along(
