@@ -7,6 +7,7 @@ from the objects there are, and a version that it does not serve could not be re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from asoreconcile.catalogue.operator_parts import without_root
 from asoreconcile.objects import JsonObject
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
@@ -45,7 +46,7 @@ def missing(definition: JsonObject, other: JsonObject) -> str:
 
 def _schema(version: JsonObject) -> JsonObject:
     schema: JsonObject = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    return schema
+    return without_root(schema) if "properties" in schema else schema
 
 
 def _missing(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:

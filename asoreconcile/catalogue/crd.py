@@ -5,7 +5,11 @@ from collections.abc import Iterable
 from asoreconcile.catalogue.conversion import Form, form, stored_name
 from asoreconcile.catalogue.descriptions import described, explained_version
 from asoreconcile.catalogue.kinds import Kind, newest, version_order
-from asoreconcile.catalogue.operator_parts import open_status, open_stored
+from asoreconcile.catalogue.operator_parts import (
+    open_status,
+    open_stored,
+    without_root,
+)
 from asoreconcile.catalogue.rules import ruled_schema
 from asoreconcile.catalogue.stored import stored_schema
 from asoreconcile.catalogue.webhookclient import CONVERT_PATH, WebhookClient
@@ -38,11 +42,13 @@ def crd(
     conversion: who converts. Serving several versions without one is safe only while
     their schemas keep each other's fields.
     rules: with what the schema's keywords cannot say as CEL rules, for API servers that
-    evaluate them (Kubernetes 1.25 and newer).
+    evaluate them (Kubernetes 1.25 and newer). Where objects are converted only the
+    version that `kubectl explain` shows carries them: they cost an API server memory,
+    and the admission webhook or the reconciler holds them for all (`operator_parts`).
     complete: with schemas of what the operator alone writes where objects are
     converted: the stored form, and the statuses of all versions. Without it only the
-    version that `kubectl explain` shows has one of its status (`operator_parts`): it is
-    for a look at another's CRD, whether that keeps all that is to be kept.
+    version that is shown has one of its status: it is for a look at another's CRD,
+    whether that keeps all that is to be kept.
     Fields are described for `kubectl explain` (`descriptions`).
     Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
     change the answer in place.
@@ -107,14 +113,16 @@ def _version(
     served: Form, *, stored: bool, rules: bool, whole: bool, complete: bool
 ) -> JsonObject:
     if served.stored:
-        schema = stored_schema(served.version)
-        if not complete:
-            schema = open_stored(schema)
+        schema = stored_schema(served.version) if complete else open_stored()
     else:
-        schema = ruled_schema(served.version) if rules else served.version.schema
+        lean = not (whole or complete)
+        ruled = rules and not lean
+        schema = ruled_schema(served.version) if ruled else served.version.schema
         schema = described(served.version, schema, whole=whole)
-        if not (whole or complete):
+        if lean:
             schema = open_status(schema)
+        if not complete:
+            schema = without_root(schema)
     return {
         "name": served.name,
         "served": True,

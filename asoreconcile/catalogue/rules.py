@@ -122,20 +122,30 @@ def _write_once(version: KindVersion, whole: JsonObject) -> Iterable[JsonObject]
     if "id" not in status.get("properties", {}):
         return
     fields = spec.get("properties", {})
-    names = [_NAME] if _NAME in fields else []
-    owner = fields.get("owner", {}).get("properties", {})
-    names += [f"owner.{part}" for part in ("name", "armId") if part in owner]
-    for name in names:
-        if name == _NAME and is_named_as_its_object(version.group_kind):
+    if _NAME in fields:
+        if is_named_as_its_object(version.group_kind):
             yield _name_rule()
-            continue
-        within = " && ".join(
-            f"has({side}.spec{part})"
-            for side in ("self", "oldSelf")
-            for part in _steps(name)
-        )
-        same = f"self.spec.{name} == oldSelf.spec.{name}"
-        yield _rule(f"{_NEW} || !({within}) || {same}", _ONCE.format(f"spec.{name}"))
+        else:
+            yield _once(_NAME, [_NAME])
+    owner = fields.get("owner", {}).get("properties", {})
+    # One rule for both: each is a program that an API server keeps.
+    if parts := [f"owner.{part}" for part in ("name", "armId") if part in owner]:
+        yield _once("owner", parts)
+
+
+def _once(said: str, names: Sequence[str]) -> JsonObject:
+    """That none of these fields of the spec changes; it may be given, or left out."""
+    same = " && ".join(f"({_same(name)})" for name in names)
+    return _rule(f"{_NEW} || {same}", _ONCE.format(f"spec.{said}"))
+
+
+def _same(name: str) -> str:
+    within = " && ".join(
+        f"has({side}.spec{part})"
+        for side in ("self", "oldSelf")
+        for part in _steps(name)
+    )
+    return f"!({within}) || self.spec.{name} == oldSelf.spec.{name}"
 
 
 def _name_rule() -> JsonObject:
