@@ -118,8 +118,8 @@ def test_a_status_is_kept_whole_in_versions_whose_schema_does_not_spell_it_out(
         version["name"]: version["schema"]["openAPIV3Schema"]["properties"]
         for version in definition["spec"]["versions"]
     }
-    assert {*schemas[OLD]["status"]["properties"]} == {"id"}
-    assert {*schemas[STORED]["spec"]["properties"]} == {"originalVersion"}
+    assert "properties" not in schemas[OLD]["status"]
+    assert "properties" not in schemas[STORED]["spec"]
     old = virtual_network("kept") | {"apiVersion": f"network.azure.com/{OLD}"}
     operation.apply(old)
     operation.wait_ready(old)
