@@ -5,6 +5,7 @@ Blocking: reads of Azure and of Secrets.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from asoreconcile.azure.annotations import (
     CREDENTIAL_FROM,
@@ -294,8 +295,12 @@ def _snapshot(scope: ReconcileScope, body: JsonObject, have: JsonObject) -> str:
     )
 
 
+@lru_cache(maxsize=1024)
 def child_collections(version: KindVersion, catalogue: Catalogue) -> frozenset[str]:
-    """Names of collections in `properties` whose elements are kinds of their own."""
+    """Names of collections in `properties` whose elements are kinds of their own.
+
+    Made once: it looks at every kind there is.
+    """
     parent = version.arm_type.lower() + "/"
     types = (
         kind.version().arm_type.lower()
