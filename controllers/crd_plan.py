@@ -23,6 +23,8 @@ from asoreconcile.objects import JsonObject, annotations, dig, labels
 # Azure Service Operator's, which looks for its CRDs by it; and so do people's tools.
 OPERATORS_NAME = "azure-service-operator"
 SPEC_HASH = "asoreconcile/spec-hash"
+# The stored form that a release of ASO chose, for as long as it may come back.
+STORED_AS = "asoreconcile/stored-as"
 # Has cert-manager write the caBundle: of which Certificate, `namespace/name`.
 INJECTED = "cert-manager.io/inject-ca-from"
 _BUILD = re.compile(r"asoreconcile-(\d+(?:\.\d+)*)")
@@ -55,23 +57,32 @@ class DesiredCrds:
     rules: bool = True
 
     def manifest(
-        self, kind: Kind, versions: tuple[str, ...] = (), *, complete: bool = False
+        self,
+        kind: Kind,
+        versions: tuple[str, ...] = (),
+        *,
+        storage: str = "",
+        complete: bool = False,
     ) -> JsonObject:
         """A kind's CRD as we install it, with the hash of its spec.
 
         versions: the ones to serve; by default the newest, or all where somebody
-        converts. complete: as `crd` has it, to compare and not to install.
+        converts. storage: the stored form of another version than the kind's own, to
+        stay with. complete: as `crd` has it, to compare and not to install.
         """
         if not versions and self.conversion is not None:
             versions = tuple(kind.versions)
         document = crd(
             kind,
             versions=versions,
+            storage=storage,
             conversion=self.conversion,
             rules=self.rules,
             complete=complete,
         )
         notes = {SPEC_HASH: _digest(document["spec"])}
+        if storage:
+            notes[STORED_AS] = storage
         if self.authority and self.conversion is not None:
             notes[INJECTED] = self.authority
         own = {NAME_LABEL: OPERATORS_NAME, VERSION_LABEL: self.build}
@@ -116,18 +127,18 @@ def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
             why=f"it serves {listed}, and nobody converts: serve webhooks and run with "
             "--all-versions"
         )
-    document = wanted.manifest(kind, versions)
+    storage = _kept_storage(kind, live) if wanted.conversion else ""
+    document = wanted.manifest(kind, versions, storage=storage)
     lack = missing(document, live)
     if lack:
         return CrdPlan(why=f"it has what ours lacks: {lack}")
-    if not _adds(kind, versions, document, live, wanted):
+    if not _adds(kind, document, live, wanted):
         return CrdPlan()
     return CrdPlan(_onto(live, document))
 
 
 def _adds(
     kind: Kind,
-    versions: tuple[str, ...],
     document: JsonObject,
     live: JsonObject,
     wanted: DesiredCrds,
@@ -137,10 +148,16 @@ def _adds(
         labels(live).get(VERSION_LABEL, "")
     ):
         return not wanted.is_met_by(live, document)  # of our making: by its hash
-    moved = wanted.conversion is not None and stored_version(live) != stored_name(kind)
+    storage = stored_version(document)
+    moved = wanted.conversion is not None and stored_version(live) != storage
     # Ours keeps whatever the operator writes. Another's that names each field of it is
     # no worse: it lacks something only if it lacks one of these fields.
-    needed = wanted.manifest(kind, versions, complete=True)
+    needed = wanted.manifest(
+        kind,
+        tuple(version["name"] for version in document["spec"]["versions"]),
+        storage=storage,
+        complete=True,
+    )
     return (
         moved
         or bool(missing(live, needed))
@@ -148,6 +165,20 @@ def _adds(
         or _distrusts(live, document)
         or not _holds(labels(live), wanted.labels)
     )
+
+
+def _kept_storage(kind: Kind, live: JsonObject) -> str:
+    """The older stored form that objects stay in; "" is the kind's own.
+
+    A release of Azure Service Operator cannot read a form that it does not know, nor
+    put its CRD back once objects are stored so: where it chose the form we keep it,
+    until somebody takes the note away.
+    """
+    stored = stored_version(live)
+    if not stored.endswith(STORED_SUFFIX) or stored == stored_name(kind):
+        return ""
+    notes = annotations(live)
+    return stored if SPEC_HASH not in notes or notes.get(STORED_AS) == stored else ""
 
 
 def _onto(live: JsonObject, document: JsonObject) -> JsonObject:

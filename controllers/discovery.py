@@ -10,7 +10,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.catalogue.conversion import STORED_SUFFIX, stored_name
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion, newest
 from asoreconcile.catalogue.storage_codec import kept_stored
 from asoreconcile.objects import GroupKind, JsonObject
 
@@ -78,14 +78,17 @@ def served_in(
                 "its objects are stored in a form that somebody has to convert: run "
                 "the manager with --webhook-port"
             )
-        elif stored_name(kind) not in names:
-            refused[group_kind] = (
-                f"its objects are stored in another form than {stored_name(kind)}: "
-                "install its CRD anew"
-            )
-        else:
+        elif stored_name(kind) in names:
             versions[group_kind] = kept_stored(kind)
+        else:
+            # The CRD of a release that knew no newer version.
+            versions[group_kind] = kept_stored(kind, _newest(stored & {*names}))
     return DiscoveredKinds(versions, refused)
+
+
+def _newest(stored: set[str]) -> str:
+    """Of stored forms that of the newest version; a release beats a later preview."""
+    return newest([n.removesuffix(STORED_SUFFIX) for n in stored]) + STORED_SUFFIX
 
 
 def _served_names(document: JsonObject) -> dict[GroupKind, list[str]]:

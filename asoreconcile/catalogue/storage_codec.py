@@ -62,9 +62,10 @@ class SingleVersionCodec:
 
 @attrs.frozen
 class HubVersionCodec:
-    """Kept in the stored form of a kind with several versions."""
+    """Kept in a stored form of a kind with several versions, `kept_as` by its name."""
 
     kind: Kind
+    kept_as: str
 
     @property
     def group_kind(self) -> GroupKind:
@@ -92,18 +93,21 @@ class HubVersionCodec:
         # Without the spec and the annotations: only the status is converted, and what
         # they carry is not to get into it.
         bare = {**obj, "metadata": names, "spec": {}, "status": status(obj)}
-        return status(convert(self.kind, bare, stored_name(self.kind)))
+        return status(convert(self.kind, bare, self.kept_as))
 
 
 def codec_of(version: KindVersion, kind: Kind) -> StorageCodec:
     """How a kind is kept that the cluster serves as `version`."""
-    return HubVersionCodec(kind) if version.kept_as else SingleVersionCodec(version)
+    if not version.kept_as:
+        return SingleVersionCodec(version)
+    return HubVersionCodec(kind, version.kept_as)
 
 
 @lru_cache(maxsize=1024)
-def kept_stored(kind: Kind) -> KindVersion:
-    """The kind's version for a cluster that keeps it in its stored form.
+def kept_stored(kind: Kind, kept_as: str = "") -> KindVersion:
+    """The kind's version for a cluster that keeps it in a stored form.
 
-    Always the same object for the same kind, as `Catalogue.version` has it.
+    kept_as: of another version, as an older release leaves it; "" is the kind's own.
+    Always the same object for the same arguments, as `Catalogue.version` has it.
     """
-    return attrs.evolve(kind.version(), kept_as=stored_name(kind))
+    return attrs.evolve(kind.version(), kept_as=kept_as or stored_name(kind))

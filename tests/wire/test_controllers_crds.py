@@ -7,6 +7,7 @@ from asocrds import SERVICE, aso_crd
 
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crd_coverage import stored_version
+from asoreconcile.controllers.crd_plan import STORED_AS
 from asoreconcile.controllers.crds import BUILD, CrdInstaller
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -16,6 +17,7 @@ from asoreconcile.objects import (
     GroupKind,
     ObjectKey,
     copy_json,
+    key_of,
     labels,
     resource_version,
 )
@@ -83,16 +85,26 @@ def test_aso_s_own_are_left_as_they_are_or_brought_up_to_date(client):
     assert done.applied == 1
     assert list(done.kept) == ["resourcegroups.resources.azure.com"]
     upgraded = read(client, SUBNET)
-    assert stored_version(upgraded) == f"{SUBNET.storage}storage"
+    assert stored_version(upgraded) == f"{SUBNET.versions[1]}storage"
     assert labels(upgraded)[VERSION] == BUILD
-    assert upgraded["status"]["storedVersions"] == [
-        f"{SUBNET.versions[1]}storage",
-        f"{SUBNET.storage}storage",
-    ]
+    assert upgraded["status"]["storedVersions"] == [f"{SUBNET.versions[1]}storage"]
     assert labels(read(client, GROUP))[VERSION] == "v2.99.0"
     # A second start finds nothing to do.
     assert installer(client).install([VNET], others=KINDS).applied == 0
     assert at(client) == after
+    # Who stays says so, and what is stored moves on.
+    client.patch(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        key_of(upgraded),
+        {"metadata": {"annotations": {STORED_AS: None}}},
+    )
+    assert installer(client).install([VNET], others=KINDS).applied == 1
+    moved = read(client, SUBNET)
+    assert stored_version(moved) == f"{SUBNET.storage}storage"
+    assert moved["status"]["storedVersions"] == [
+        f"{SUBNET.versions[1]}storage",
+        f"{SUBNET.storage}storage",
+    ]
 
 
 def test_of_other_kinds_only_what_is_there_and_an_operator_s_is_looked_at(client):

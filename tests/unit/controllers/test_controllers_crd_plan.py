@@ -8,7 +8,13 @@ from asoreconcile.catalogue.crd import crd
 from asoreconcile.catalogue.webhookclient import WebhookClient
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crd_coverage import missing, stored_version, versions
-from asoreconcile.controllers.crd_plan import SPEC_HASH, CrdPlan, DesiredCrds, plan
+from asoreconcile.controllers.crd_plan import (
+    SPEC_HASH,
+    STORED_AS,
+    CrdPlan,
+    DesiredCrds,
+    plan,
+)
 from asoreconcile.objects import GroupKind, annotations, copy_json, labels
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
@@ -45,7 +51,9 @@ def test_an_older_aso_s_crd_gets_what_it_lacks_and_keeps_what_it_has():
 
     assert set(versions(old)) < set(versions(desired))
     assert set(VNET.versions) <= set(versions(desired))
-    assert stored_version(desired) == stored_name(VNET)
+    # A release that comes back reads what it stored, and can put its CRD back.
+    assert stored_version(desired) == stored_version(old)
+    assert annotations(desired)[STORED_AS] == stored_version(old)
     assert missing(desired, old) == ""
     # Tools and a returning ASO find it by ASO's name; the version says who wrote it.
     assert labels(desired) == {
@@ -55,6 +63,19 @@ def test_an_older_aso_s_crd_gets_what_it_lacks_and_keeps_what_it_has():
     assert annotations(desired)["cert-manager.io/inject-ca-from"] == AUTHORITY
     assert annotations(desired)[SPEC_HASH]
     assert plan(VNET, desired, OURS) == plan(VNET, aso_crd(VNET), OURS)
+
+
+def test_objects_move_to_the_newest_form_once_the_note_is_taken_away():
+    desired = plan(VNET, aso_crd(VNET, VNET.versions[:2]), OURS).desired
+    moving = live(desired)
+    del moving["metadata"]["annotations"][STORED_AS]
+
+    moved = plan(VNET, moving, OURS).desired
+
+    assert stored_version(moved) == stored_name(VNET)
+    assert STORED_AS not in annotations(moved)
+    assert missing(moved, desired) == ""
+    assert plan(VNET, moved, OURS) == CrdPlan()
 
 
 def test_the_ca_bundle_of_our_service_stays():
