@@ -50,7 +50,7 @@ WEBHOOKS = ApiResource(
 
 def symptoms():
     """The first cells of the table, by what is in them between backticks."""
-    guide = (DEPLOY / "operations.md").read_text()
+    guide = (DEPLOY / "docs" / "operations.md").read_text()
     section = guide.partition("\n## Look at one object\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \|", section, re.MULTILINE)
     return [row for row in rows if not row.startswith(("You see", "-"))]

@@ -11,7 +11,7 @@ from operation import NAMESPACE, Operation
 from tools import CHART, DEPLOY, program, run
 
 GUIDE = (DEPLOY / "README.md").read_text()
-OPERATIONS = (DEPLOY / "operations.md").read_text()
+OPERATIONS = (DEPLOY / "docs" / "operations.md").read_text()
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(

@@ -41,7 +41,7 @@ STATE = {
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not there")
 def test_the_ids_of_terraform_s_state_are_found_by_the_line_on_the_page():
-    page = (DEPLOY / "import.md").read_text()
+    page = (DEPLOY / "docs" / "import.md").read_text()
     (program,) = re.findall(r"terraform show -json \| jq -r '\n(.*?)'", page, re.DOTALL)
     done = subprocess.run(
         ["jq", "-r", program],

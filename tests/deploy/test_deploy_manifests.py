@@ -80,7 +80,7 @@ def test_every_object_of_the_page_s_commands_is_there_afterwards(shell):
 
 def test_manifests_applied_again_change_nothing_and_fight_with_nobody(shell):
     shell(shown("README.md", "Into a cluster"))
-    again = shown("operations.md", "Upgrade by manifests")
+    again = shown("docs/operations.md", "Upgrade by manifests")
     version = "-o jsonpath={.metadata.generation}"
     before = shell(f"kubectl get -n {NAMESPACE} {MANAGER} {version}")
     shell(again)
@@ -92,7 +92,7 @@ def test_manifests_applied_again_change_nothing_and_fight_with_nobody(shell):
 
 def test_an_image_set_by_hand_is_not_overwritten_in_silence(shell):
     shell(shown("README.md", "Into a cluster"))
-    again = shown("operations.md", "Upgrade by manifests")
+    again = shown("docs/operations.md", "Upgrade by manifests")
     shell(f"kubectl set image -n {NAMESPACE} {MANAGER} manager=registry.example/mine:1")
     refused = shell(again, code=1)
     assert 'conflict with "kubectl-set"' in refused
@@ -111,7 +111,7 @@ def test_a_ca_bundle_that_the_operator_wrote_outlives_an_upgrade(shell):
     shell(
         f"kubectl patch {webhooks} --type json -p '{patch}' --field-manager asoreconcile"
     )
-    shell(shown("operations.md", "Upgrade by manifests"))
+    shell(shown("docs/operations.md", "Upgrade by manifests"))
     path = "-o jsonpath='{.webhooks[0].clientConfig.caBundle}'"
     assert shell(f"kubectl get {webhooks} {path}") == "Y2E="
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tools import CHART, DEPLOY, program, run
 
-PAGE = (DEPLOY / "scale.md").read_text()
+PAGE = (DEPLOY / "docs" / "scale.md").read_text()
 
 
 @pytest.fixture(scope="module")

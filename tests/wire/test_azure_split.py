@@ -164,7 +164,7 @@ def test_a_namespace_moves_to_another_deployment_without_a_write_to_azure(
     converge(world, work)
     before = {key: read(world, key) for key in work}
     world.azure.journal.clear()
-    # As deploy/scale.md says: the old release lets go, the objects are marked, the new
+    # As deploy/docs/scale.md says: the old release lets go, the objects are marked, the new
     # release takes the namespace.
     a.namespaces.remove("team-b")
     moving = [key for key in work if key.namespace == "team-b"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "deploy" / "security.md").read_text()
+PAGE = (ROOT / "deploy" / "docs" / "security.md").read_text()
 FILES = sorted(set(re.findall(r"`(tests/[\w/]+\.py)`", PAGE)))
 NAMES = sorted(set(re.findall(r"`(test_\w+)`", PAGE)))
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ")]
