@@ -13,6 +13,7 @@ import attrs
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.kube.errors import InvalidError
+from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.middleware.requests import Export
 from asoreconcile.objects import (
@@ -92,28 +93,22 @@ def manifest(
     # Not as `stringData`: the server answers `data`, which `holds` compares.
     if resource is SECRETS:
         data = {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}
-    meta: JsonObject = {
-        "name": target.name,
-        "namespace": key_of(owner).namespace,
-        "ownerReferences": [
-            {
-                "apiVersion": gvk.api_version,
-                "kind": gvk.kind,
-                "name": key_of(owner).name,
-                "uid": uid_of(owner),
-            }
-        ],
-    }
+    meta: JsonObject = {"name": target.name, "namespace": key_of(owner).namespace}
     if target.labels:
         meta["labels"] = dict(target.labels)
     if target.annotations:
         meta["annotations"] = dict(target.annotations)
-    return {
+    made = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "metadata": meta,
         "data": data,
     }
+    named = {**owner, "apiVersion": gvk.api_version, "kind": gvk.kind}
+    # Not as its controller, as Azure Service Operator writes them: an object that one
+    # of the two exported is the other's to go on with, without a write.
+    set_owner(made, named, controller=False)
+    return made
 
 
 def is_owned(target: JsonObject, owner: JsonObject) -> bool:

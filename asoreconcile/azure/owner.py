@@ -20,12 +20,14 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.azure.conditions import find_ready, is_ready
 from asoreconcile.catalogue.kinds import KindVersion
+from asoreconcile.kube.owners import set_owner
 from asoreconcile.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
     annotations,
     key_of,
+    owner_references,
     spec,
     status,
     uid_of,
@@ -157,29 +159,18 @@ def with_owner_reference(
     """The ownerReferences in which the owner is once, at its present uid."""
     if owner is None or owner.obj is None or owner.group_kind is None:
         return references
-    name = key_of(owner.obj).name
-    # By name: an owner that was deleted and made again has another uid.
-    others = [r for r in references if not _names(r, owner.group_kind, name)]
-    return [
-        *others,
-        {
-            "apiVersion": f"{owner.group_kind.group}/{owner.kept_as}"
-            if owner.kept_as
-            else str(owner.obj.get("apiVersion")),
-            "kind": owner.group_kind.kind,
-            "name": name,
-            "uid": uid_of(owner.obj),
-        },
-    ]
-
-
-def _names(reference: JsonObject, group_kind: GroupKind, name: str) -> bool:
-    group = str(reference.get("apiVersion") or "").rpartition("/")[0]
-    return (group, reference.get("kind"), reference.get("name")) == (
-        group_kind.group,
-        group_kind.kind,
-        name,
-    )
+    kept_as = owner.kept_as
+    api_version = f"{owner.group_kind.group}/{kept_as}" if kept_as else None
+    named = {
+        **owner.obj,
+        "apiVersion": api_version or owner.obj.get("apiVersion"),
+        "kind": owner.group_kind.kind,
+    }
+    meta = {"namespace": key_of(owner.obj).namespace, "ownerReferences": references}
+    owned = {"metadata": meta}
+    # Not as its controller, which is who makes and unmakes an object: people do.
+    set_owner(owned, named, controller=False)
+    return owner_references(owned)
 
 
 def _checked(arm_id: str, where: str) -> str:

@@ -71,10 +71,11 @@ def set_owner(
             f"{key_of(obj)} is controlled by {manager.get('kind')} "
             f"{manager.get('name')} already"
         )
-    # In its place: a list in another order would be a write for nothing.
-    wanted = [reference if _same(one, reference) else one for one in present]
-    if len(others) == len(present):
-        wanted.append(reference)
+    # In its place: a list in another order would be a write for nothing. And once: of
+    # an owner that was made again, the list may name the former one too.
+    at = next((i for i, one in enumerate(present) if _same(one, reference)), None)
+    ahead = len(present) if at is None else at
+    wanted = [*others[:ahead], reference, *others[ahead:]]
     if wanted == present:
         return False
     obj.setdefault("metadata", {})["ownerReferences"] = wanted

@@ -164,11 +164,12 @@ def test_owner_reference_replaces_the_one_of_an_earlier_uid():
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "rg", "uid": "c"}
     found = with_owner_reference([stale, other], Owner(GROUP_ID, group(), GROUP))
     assert found == [
-        other,
         {
             "apiVersion": "resources.azure.com/v1api20200601",
             "kind": "ResourceGroup",
             "name": "rg",
             "uid": "u1",
         },
+        other,
     ]
+    assert stale["uid"] == "u0"  # what was read is as it was read

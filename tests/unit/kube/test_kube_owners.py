@@ -60,6 +60,16 @@ def test_set_owner_renews_a_reference_to_an_owner_made_anew():
     assert (reference["uid"], reference["apiVersion"]) == ("new", "example.com/v2")
 
 
+def test_an_owner_is_named_once_and_where_it_was_named_first():
+    child = thing("c", kind="Child")
+    owners = (thing("a", uid="old"), thing("b"), thing("a", uid="older"))
+    references = [owner_reference(one, controller=False) for one in owners]
+    child["metadata"]["ownerReferences"] = references
+    assert set_owner(child, thing("a", uid="new"), controller=False)
+    uids = [one["uid"] for one in child["metadata"]["ownerReferences"]]
+    assert uids == ["new", "u-b"]
+
+
 def test_second_controller_is_refused_and_changes_nothing():
     child = thing("c", kind="Child")
     set_owner(child, thing("a"), controller=True)
