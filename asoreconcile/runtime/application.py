@@ -7,35 +7,30 @@
 Every part is public and works alone: an application only saves the wiring.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Self
 
-from prometheus_client import CollectorRegistry, ProcessCollector
-
-from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import ReportUnreadable
-from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
-from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_host import ControllerHost
-from asoreconcile.runtime.debug import DebugPages
 from asoreconcile.runtime.detached import detached, wait_until_ready
-from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.runtime.process_endpoints import EndpointOptions, ProcessEndpoints
+from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
-from asoreconcile.threads import Threads
 from asoreconcile.tracing import Tracing
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits
@@ -86,30 +81,43 @@ class Application(ControllerHost):
         grace_seconds: the whole budget of a stop.
         """
         self._tracing = tracing
-        self.threads = Threads.timed_by(clock) if clock else Threads()
+        parts = ProcessParts.of(clock)
+        clock, metrics, threads = parts.clock, parts.metrics, parts.threads
+        self.threads = threads
         """Where all that runs for as long as the process does is started, and started
         again if it dies."""
-        clock = clock or SystemClock(start_thread=self.threads.start)
-        self.registry = CollectorRegistry()
-        """What `/metrics` shows: register metrics of your own in it. Not the library's
-        global one, in which two applications of one process would collide."""
-        ProcessCollector(registry=self.registry)
-        metrics = RuntimeMetrics(self.registry)
-        metrics.threads(self.threads)
+        self.registry = metrics.registry
+        """What `/metrics` shows: register metrics of your own in it."""
         config = config_of(cluster)
         client = client or ClientOptions()
+        user_agent = client.user_agent_of(name)
         self._elector = (
             None
             if leader_election is None
             else lease_elector(
                 config,
                 leader_election,
-                user_agent=client.user_agent_of(name),
+                user_agent=user_agent,
                 clock=clock,
                 metrics=metrics,
-                threads=self.threads,
+                threads=threads,
             )
         )
+        self._process = ProcessEndpoints(
+            name,
+            EndpointOptions(
+                metrics_address=metrics_address,
+                secure_metrics=secure_metrics,
+                metrics_certificates=metrics_certificates,
+                health_address=health_address,
+            ),
+            parts,
+            cluster=config,
+            user_agent=user_agent,
+        )
+        self.healthz, self.readyz = self._process.healthz, self._process.readyz
+        self.endpoints = self._process.by_address
+        """The servers by address; `port` says where one listens."""
         super().__init__(
             name,
             config,
@@ -119,43 +127,21 @@ class Application(ControllerHost):
                 on_unreadable=on_unreadable,
                 event_api=event_api,
             ),
-            clock=clock,
-            metrics=metrics,
-            threads=self.threads,
+            parts,
             fence=self.fence,
-            show=self._show_informer,
+            show=self._process.informers.add,
         )
+        self.on_close(self._process.close)
         metrics.expose_server_probe(
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
-        self._debug = DebugPages(self._informers_shown, clock=clock)
-        self._process = ProcessEndpoints(
-            name,
-            EndpointOptions(
-                metrics_address=metrics_address,
-                secure_metrics=secure_metrics,
-                metrics_certificates=metrics_certificates,
-                health_address=health_address,
-            ),
-            cluster=config,
-            user_agent=client.user_agent_of(name),
-            clock=clock,
-            metrics=metrics,
-            threads=self.threads,
-            debug=self._debug,
-        )
-        self.on_close(self._process.close)
-        self.healthz, self.readyz = self._process.healthz, self._process.readyz
-        self.endpoints = self._process.by_address
-        """The servers by address; `port` says where one listens."""
-        synced = self._process.synced
+        self._parts = parts
         self._clusters: set[str] = set()
-        self._shown = InformerRegistry(synced=synced, metrics=self.metrics)
         self.manager = Manager(
             clock=clock,
             elector=self._elector,
             grace_seconds=grace_seconds,
-            caches_ready=lambda: synced().ok,
+            caches_ready=lambda: self._process.synced().ok,
         )
         self._startup = StartUp(clock, self.manager.stopping)
         self._webhook_servers = WebhookServers(
@@ -183,11 +169,9 @@ class Application(ControllerHost):
             self.name,
             config,
             options or ClusterOptions(),
-            clock=self.clock,
-            metrics=self.metrics,
-            threads=self.threads,
+            self._parts,
             fence=self.fence,
-            show=lambda informer: self._shown.add(informer, cluster=name),
+            show=partial(self._process.informers.add, cluster=name),
         )
         self._clusters.add(name)
         self.on_close(made.close)
@@ -301,9 +285,3 @@ class Application(ControllerHost):
         self.manager.add(cluster.recorder, group=RunnableGroup.SERVERS)
         self.manager.add(cluster.informers, group=RunnableGroup.CACHES)
         self.manager.add(cluster.probe, group=RunnableGroup.CACHES)
-
-    def _show_informer(self, informer: Informer) -> bool:
-        return self._shown.add(informer)
-
-    def _informers_shown(self) -> Mapping[str, Informer]:
-        return self._shown.by_label()

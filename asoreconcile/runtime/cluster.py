@@ -16,7 +16,6 @@ from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.server_probe import ServerProbe, server_probe
 from asoreconcile.cache.unreadable import ReportUnreadable, unreadable_events
-from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
@@ -24,7 +23,6 @@ from asoreconcile.kube.discovery import Discovery
 from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.impersonation import impersonating
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import JsonObject, copy_json, gvk_of
 from asoreconcile.resources.client import TypedCachedClient, TypedClient
 from asoreconcile.resources.informer import TypedInformer
@@ -37,7 +35,7 @@ from asoreconcile.resources.typed_kind import (
 )
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
-from asoreconcile.threads import Threads
+from asoreconcile.runtime.process_parts import ProcessParts
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -67,10 +65,8 @@ class Cluster:
         name: str,
         config: ClusterConfig,
         options: ClusterOptions,
+        parts: ProcessParts,
         *,
-        clock: Clock,
-        metrics: RuntimeMetrics,
-        threads: Threads,
         fence: Fence | None = None,
         show: Callable[[Informer], bool] | None = None,
     ) -> None:
@@ -81,8 +77,9 @@ class Cluster:
         `Application` makes them; making one sends nothing.
         """
         self.name = name
+        clock, threads = parts.clock, parts.threads
         self.clock = clock
-        self.metrics = metrics
+        self.metrics = parts.metrics
         self._config = config
         self._show = show
         self._options = options

@@ -13,12 +13,11 @@ from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.cluster import Cluster
 from asoreconcile.runtime.controller import Controller
-from asoreconcile.runtime.debug import DebugPages
 from asoreconcile.runtime.health import HealthChecks
-from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.process_endpoints import ProcessEndpoints
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.runtime.typed_reconciler import (
@@ -38,8 +37,7 @@ class ControllerHost(Cluster):
     manager: Manager
     healthz: HealthChecks
     threads: Threads
-    _shown: InformerRegistry
-    _debug: DebugPages
+    _process: ProcessEndpoints
     _tracing: Tracing | None
 
     @overload
@@ -74,7 +72,7 @@ class ControllerHost(Cluster):
             self.informer(resource.untyped)
             return resource
         if isinstance(resource, Informer):
-            if self._shown.add(resource):
+            if self._process.informers.add(resource):
                 self.manager.add(resource, group=RunnableGroup.CACHES)
             return resource
         return super().informer(
@@ -89,7 +87,7 @@ class ControllerHost(Cluster):
         its place here. Who asks for its kind again gets a new one.
         """
         self._informers.discard(informer)
-        self._shown.remove(informer)
+        self._process.informers.remove(informer)
 
     @overload
     def reconcile(
@@ -179,7 +177,7 @@ class ControllerHost(Cluster):
             threads=self.threads,
             tracing=self._tracing,
         )
-        self._debug.watch(controller)
+        self._process.debug.watch(controller)
         return controller
 
     def install_crds(

@@ -5,24 +5,19 @@
 
 import attrs
 
-from asoreconcile.clock import Clock
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.runtime.endpoints import (
-    Access,
-    DebugAnswers,
-    ListenersAlive,
-    endpoints_at,
-)
+from asoreconcile.runtime.debug import DebugPages
+from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
     HealthChecks,
     ThreadsAlive,
     TimersAlive,
 )
+from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.metrics_authorization import metrics_access, review_client
+from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.runnable import Runnable
-from asoreconcile.threads import Threads
 from asoreconcile.webhooks.serving_certificates import (
     SelfSignedCertificate,
     ServingCertificates,
@@ -46,19 +41,16 @@ class ProcessEndpoints:
         self,
         name: str,
         options: EndpointOptions,
+        parts: ProcessParts,
         *,
         cluster: ClusterConfig,
         user_agent: str,
-        clock: Clock,
-        metrics: RuntimeMetrics,
-        threads: Threads,
-        debug: DebugAnswers | None = None,
     ) -> None:
         """name: of the self-signed certificate, where one is needed. cluster,
-        user_agent: who is asked for those who read the metrics, and as whom. metrics:
-        their registry is what is served. debug: shown where the metrics are secure.
-        Raises ListenError.
+        user_agent: who is asked for those who read the metrics, and as whom. Raises
+        ListenError.
         """
+        clock, metrics = parts.clock, parts.metrics
         self._reviewer = (
             review_client(cluster, user_agent, clock=clock, metrics=metrics)
             if options.secure_metrics
@@ -72,19 +64,21 @@ class ProcessEndpoints:
             access = metrics_access(self._reviewer, shown, clock=clock)
         self.healthz, self.readyz = HealthChecks("healthz"), HealthChecks("readyz")
         self.synced = CachesSynced(clock)
+        self.informers = InformerRegistry(synced=self.synced, metrics=metrics)
+        self.debug = DebugPages(self.informers.by_label, clock=clock)
         self.by_address = endpoints_at(
             options.metrics_address,
             options.health_address,
             registry=metrics.registry,
             checks=(self.healthz, self.readyz),
             access=access,
-            debug=debug,
+            debug=self.debug,
         )
         self.listening = ListenersAlive(self.by_address.values())
         self._timers = TimersAlive(clock)
         self.healthz.add("timers", self._timers)
         self.healthz.add("listeners", self.listening)
-        self.healthz.add("threads", ThreadsAlive(threads))
+        self.healthz.add("threads", ThreadsAlive(parts.threads))
         self.readyz.add("caches", self.synced)
 
     def services(self) -> tuple[Runnable, ...]:
