@@ -26,6 +26,7 @@ from asoreconcile.azure.annotations import (
 from asoreconcile.azure.claim import uses_credential
 from asoreconcile.azure.conditions import reconciling
 from asoreconcile.azure.decisions import (
+    CountSync,
     Decision,
     Effect,
     EmitEvent,
@@ -37,6 +38,7 @@ from asoreconcile.azure.decisions import (
     Read,
     Refused,
     Requeue,
+    SetDrifted,
     SetMetadata,
     SetReady,
     UpdateMemory,
@@ -101,9 +103,12 @@ def before_put(facts: PutFacts) -> Decision:
         accepted = attrs.evolve(accepted, generation=facts.generation)
         return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
     if facts.sync is None:
-        return Decision((show,), facts.put)
+        return Decision((show, SetDrifted()), facts.put)
     decided = at_sync(facts.sync, facts.put)
-    return attrs.evolve(decided, effects=(show, *decided.effects))
+    # What a report leaves as it is stands there until a sync finds it no more, or PUTs;
+    # one that can say nothing leaves that, too.
+    gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
+    return attrs.evolve(decided, effects=(show, *gone, *decided.effects))
 
 
 @attrs.frozen

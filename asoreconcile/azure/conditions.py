@@ -1,9 +1,9 @@
-"""The Ready condition: building it, and deciding which of two is shown.
+"""The Ready condition: building it, and deciding which of two is shown. And Drifted.
 
 `patch_helper` writes it.
 
-Pure. Wire contract with ASO: one condition of type `Ready`
-with status, severity, reason, message, observedGeneration and lastTransitionTime.
+Pure. Wire contract with ASO: one condition of type `Ready`, which is all that its tools
+read, with status, severity, reason, message, observedGeneration and lastTransitionTime.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,8 @@ from asoreconcile.arm.condition_error import Severity
 from asoreconcile.objects import JsonObject
 
 READY = "Ready"
+# Of ours, beside ASO's: there only while a sync that may not mend it has found drift.
+DRIFTED = "Drifted"
 # What Kubernetes allows the message of a condition of its own.
 MAX_MESSAGE = 32_768
 ReadyStatus = Literal["True", "False", "Unknown"]
@@ -144,6 +146,37 @@ def merge_ready(
     fresh = new.to_json(_stamp(now))
     same = stored if stored is not None and _says_the_same(stored, fresh) else None
     return [*others, fresh if same is None else same]
+
+
+def merge_drifted(
+    conditions: Sequence[JsonObject] | None,
+    message: str,
+    now: datetime,
+    *,
+    generation: int,
+    stored: Sequence[JsonObject] | None = None,
+) -> list[JsonObject]:
+    """`status.conditions` with what a sync has found and left as it is, before Ready;
+    without such a condition where message is "".
+
+    stored: the conditions that the cluster has; one that says the same keeps its time.
+    """
+    others = [c for c in conditions or () if c.get("type") != DRIFTED]
+    if not message:
+        return others
+    fresh = {
+        "type": DRIFTED,
+        "status": "True",
+        "lastTransitionTime": _stamp(now),
+        "reason": "Drift",
+        "severity": "Warning",
+        "message": _bounded(message),
+        "observedGeneration": generation,
+    }
+    for old in stored or ():
+        if old.get("type") == DRIFTED and _says_the_same(old, fresh):
+            return [old, *others]
+    return [fresh, *others]
 
 
 def _says_the_same(one: JsonObject, other: JsonObject) -> bool:

@@ -91,6 +91,15 @@ class SetReady:
 
 
 @attrs.frozen
+class SetDrifted:
+    """The Drifted condition of the status that is written at the end; without message
+    there is none.
+    """
+
+    message: str = ""
+
+
+@attrs.frozen
 class AppendToMessages:
     """A sentence that every condition of this reconcile ends in, or ""."""
 
@@ -179,6 +188,7 @@ Effect = (
     | PatchSharedMetadata
     | RecordOwnWrite
     | SetReady
+    | SetDrifted
     | AppendToMessages
     | RestoreReady
     | PatchStatus

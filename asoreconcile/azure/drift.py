@@ -20,6 +20,7 @@ from asoreconcile.azure.decisions import (
     Log,
     Put,
     Read,
+    SetDrifted,
     SetMetadata,
     UpdateMemory,
 )
@@ -59,7 +60,8 @@ class SyncFacts:
     mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: what is kept of
     the last one. have: the resource; None where it is not there, or another PUT was the
     last. found: how it differs. rest: its snapshot. spec: the fingerprint of what the
-    PUT is made of. is_forced: a PUT is due whatever is found.
+    PUT is made of. is_forced: a PUT is due whatever is found. changed: where the status
+    that is stored says something else than what was read.
     repair_attempts: what was put for before.
     """
 
@@ -73,6 +75,7 @@ class SyncFacts:
     spec: str = ""
     is_forced: bool = False
     undeclared: Undeclared = Undeclared.PUT
+    changed: Sequence[str] = ()
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -170,7 +173,11 @@ def _report(
         effects.append(_not_honoured(left))
     if others or vanished:
         text = f"Azure differs {_at(others)}; left as it is"
-        effects += [EmitEvent("Warning", "Drift", text), CountSync("drift")]
+        effects += [
+            SetDrifted(text),
+            EmitEvent("Warning", "Drift", text),
+            CountSync("drift"),
+        ]
     return tuple(effects)
 
 
@@ -181,7 +188,8 @@ def _undeclared(
     noted = _in_order(facts, learnt)[1:]
     if facts.undeclared is Undeclared.IGNORE:
         return Decision((*noted, CountSync("unchanged")), read)
-    text = "a value that the spec does not declare was changed in Azure; see the status"
+    where = _shown(facts.changed) if facts.changed else "; see the status"
+    text = f"a value that the spec does not declare was changed in Azure{where}"
     attempts = facts.repair_attempts.started(frozenset({_UNDECLARED}))
     if attempts.max_attempts() > _MOST_REPAIRS:
         # It changes by itself: neither a PUT nor one more event says anything new.
@@ -235,6 +243,9 @@ def _not_honoured(left: Sequence[Difference]) -> EmitEvent:
 def _at(found: Sequence[Difference]) -> str:
     if not found:
         return "in a list or map that Azure had added to"
-    paths = [one.path for one in found]
+    return _shown([one.path for one in found]).strip()
+
+
+def _shown(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
-    return f"at {', '.join(paths[:_SHOWN_PATHS])}{more}"
+    return f" at {', '.join(paths[:_SHOWN_PATHS])}{more}"

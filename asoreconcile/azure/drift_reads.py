@@ -12,6 +12,7 @@ from asoreconcile.azure.annotations import (
     LATEST_RECONCILED_GENERATION,
 )
 from asoreconcile.azure.bulk_reads import look_at_list, looked
+from asoreconcile.azure.changed_paths import changed_paths
 from asoreconcile.azure.conditions import find_ready
 from asoreconcile.azure.decisions import (
     CountSync,
@@ -47,6 +48,7 @@ from asoreconcile.azure.type_rules import not_kept
 from asoreconcile.catalogue.body_shape import body_shape
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.payload import to_arm
+from asoreconcile.catalogue.status import status_of
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.objects import JsonObject, annotations, spec, status, uid_of
 
@@ -146,6 +148,8 @@ def facts_of_sync(
     if have is not None:
         looked(scope, have)
     found = [] if have is None else _compared(scope, body, have)
+    rest = "" if have is None else _snapshot(scope, body, have)
+    is_another_rest = observed is not None and observed.rest != rest
     return SyncFacts(
         mode=mode,
         put=put,
@@ -153,10 +157,11 @@ def facts_of_sync(
         have=have,
         found=found,
         repair_attempts=scope.memory.repair_attempts,
-        rest="" if have is None else _snapshot(scope, body, have),
+        rest=rest,
         spec=_origin(scope, identity),
         is_forced=_is_forced(scope, observed, body, found),
         undeclared=scope.operator.undeclared,
+        changed=_changed(scope, have) if have and is_another_rest else (),
     )
 
 
@@ -190,6 +195,13 @@ def learned(
         _compared(scope, body, have),
         _snapshot(scope, body, have),
     )
+
+
+def _changed(scope: ReconcileScope, have: JsonObject) -> tuple[str, ...]:
+    """Where the status that the cluster has, of the last look, is not what was read."""
+    before = {**status(scope.obj), "conditions": None}
+    after = {**status_of(scope.version, have), "conditions": None}
+    return changed_paths(before, after)
 
 
 def _is_in_order(scope: ReconcileScope) -> bool:

@@ -18,6 +18,7 @@ from asoreconcile.azure.decisions import (
     PatchStatus,
     RecordOwnWrite,
     RestoreReady,
+    SetDrifted,
     SetMetadata,
     SetObservedGeneration,
     SetReady,
@@ -44,6 +45,8 @@ def apply(scope: ReconcileScope, effect: Effect) -> None:
             scope.memory.recent_writes.note(scope.obj, at=now)
         case SetReady(ready, reason_aware=reason_aware):
             patcher.set_ready(ready, reason_aware=reason_aware)
+        case SetDrifted(message):
+            patcher.set_drifted(message)
         case AppendToMessages(text):
             patcher.remark = text
         case RestoreReady():

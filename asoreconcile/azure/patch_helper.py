@@ -21,7 +21,12 @@ import attrs
 
 from asoreconcile import reconcile_context
 from asoreconcile.azure.annotations import FINALIZER
-from asoreconcile.azure.conditions import ReadyCondition, find_ready, merge_ready
+from asoreconcile.azure.conditions import (
+    ReadyCondition,
+    find_ready,
+    merge_drifted,
+    merge_ready,
+)
 from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.clock import Clock
@@ -206,6 +211,19 @@ class PatchHelper:
             stored=find_ready(status(self.obj).get("conditions")),
             reason_aware=reason_aware,
         )
+
+    def set_drifted(self, message: str) -> None:
+        """What a sync found and left as it is, or with "" nothing; see `commit`."""
+        found = self.status.get("conditions")
+        shown = merge_drifted(
+            found,
+            redact(message, namespace=self.key.namespace),
+            self._clock.now(),
+            generation=self.generation,
+            stored=status(self.obj).get("conditions"),
+        )
+        if found or shown:
+            self.status["conditions"] = shown
 
     def restore_ready(self) -> None:
         """Take back what was offered: Ready stays as it was read, if there was one."""

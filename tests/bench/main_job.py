@@ -55,6 +55,8 @@ class Following:
     def __init__(self, client, resources):
         self._changed = threading.Condition()
         self._ready = {}
+        # By resource and key: when it was first seen Ready, and when gone.
+        self.became_ready, self.was_gone = {}, {}
         self._informers = Informers(client, clock=SystemClock())
         for resource in resources:
             informer = self._informers.of(resource)
@@ -63,12 +65,16 @@ class Following:
 
     def _on(self, resource, event):
         key = (resource.plural, event.key)
+        now = time.perf_counter()
         with self._changed:
             if isinstance(event, Deleted):
                 self._ready.pop(key, None)
+                self.was_gone[key] = now
             else:
                 entry = getattr(event, "entry", None) or event.new
                 self._ready[key] = is_ready(entry.load())
+                if self._ready[key]:
+                    self.became_ready.setdefault(key, now)
             self._changed.notify_all()
 
     def wait(self, holds):
@@ -114,6 +120,26 @@ def counted(port, metric):
         text = answer.read().decode()
     pattern = rf"^{metric}\{{.*\}} ([\d.e+]+)"
     return sum(float(n) for n in re.findall(pattern, text, re.MULTILINE))
+
+
+def by_method(port):
+    """Requests of the manager to its API server so far, by method."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    found = Counter()
+    for labels, number in re.findall(
+        r"^rest_client_requests_total\{(.*)\} ([\d.e+]+)", text, re.MULTILINE
+    ):
+        found[re.search(r'method="(\w+)"', labels)[1]] += float(number)
+    return found
+
+
+def spread(figure, began, ended):
+    """Median and 99th percentile of the seconds from one time to another."""
+    waited = sorted(ended[key] - since for key, since in began.items())
+    for percent in (50, 99):
+        value = waited[min(len(waited) - 1, len(waited) * percent // 100)]
+        report(f"{figure}, p{percent}", round(value, 2), "s")
 
 
 def reconciles(port):
@@ -236,22 +262,29 @@ def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
         following = Following(world.client, resources.values())
         cpu, passes = cpu_seconds(manager.pid), reconciles(metrics)
         objs = list(manifests(pairs))
-        began = time.perf_counter()
+        asked_before = by_method(metrics)
+        began, applied = time.perf_counter(), {}
         for obj in objs:
-            world.client.create(resources[obj["kind"]], obj)
+            resource = resources[obj["kind"]]
+            applied[resource.plural, key_of(obj)] = time.perf_counter()
+            world.client.create(resource, obj)
         following.wait(lambda ready: len(ready) == len(objs) and all(ready))
         to_ready = time.perf_counter() - began
         report("seconds to all Ready", round(to_ready, 2), "s", resources=len(objs))
+        spread("seconds to Ready", applied, following.became_ready)
         ready_cpu = cpu_seconds(manager.pid) - cpu
         report("CPU to Ready", round(1000 * ready_cpu / len(objs), 1), "ms/resource")
         done = reconciles(metrics) - passes
         report("reconciles", round(done / to_ready, 1), "1/s", total=done)
-        began = time.perf_counter()
+        began, deleted = time.perf_counter(), {}
         for obj in objs:
+            resource = resources[obj["kind"]]
+            deleted[resource.plural, key_of(obj)] = time.perf_counter()
             with suppress(NotFoundError):  # its owner went, and it was collected
-                world.client.delete(resources[obj["kind"]], key_of(obj))
+                world.client.delete(resource, key_of(obj))
         following.wait(lambda ready: not ready)
         report("seconds to all gone", round(time.perf_counter() - began, 2), "s")
+        spread("seconds to gone", deleted, following.was_gone)
         used = cpu_seconds(manager.pid) - cpu
         each = round(1000 * used / len(objs), 1)
         report("CPU per lifecycle", each, "ms/resource", stored_forms=stored_forms)
@@ -259,6 +292,12 @@ def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
         if stored_forms:
             asked = counted(metrics, "controller_runtime_webhook_requests_total")
             report("webhook requests", round(asked / len(objs), 1), "1/resource")
+        asked = by_method(metrics) - asked_before
+        for method, count in sorted(asked.items()):
+            figure = f"API server {method} requests"
+            report(figure, round(count / len(objs), 2), "1/resource")
+        total = round(asked.total() / len(objs), 2)
+        report("API server requests", total, "1/resource")
         counts = Counter(world.azure("counts")["byMethod"])
         for method, count in sorted(counts.items()):
             figure = f"ARM {method} requests"

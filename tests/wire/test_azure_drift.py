@@ -223,8 +223,34 @@ def test_reporting_says_what_differs_and_leaves_it(world, group):
     by_hand(world, group, tags={"team": "blue"})
     assert sync(world, group) == ["GET"]
     assert reasons(world) == ["Drift"]
-    assert world.read(group)["status"]["tags"] == {"team": "blue"}
+    stored = world.read(group)
+    assert stored["status"]["tags"] == {"team": "blue"}
     assert in_azure(world, group)["tags"] == {"team": "blue"}
+    assert world.ready(group)["status"] == "True"
+    drifted = condition(stored, "Drifted")
+    assert drifted["message"] == "Azure differs at tags/team; left as it is"
+    # It stands there, with its time, until it is so no more.
+    assert sync(world, group) == ["GET"]
+    assert condition(world.read(group), "Drifted") == drifted
+    by_hand(world, group, tags=TAGS)
+    assert sync(world, group) == ["GET"]
+    assert condition(world.read(group), "Drifted") is None
+    assert [c["type"] for c in world.read(group)["status"]["conditions"]] == ["Ready"]
+
+
+def test_a_put_takes_the_report_of_drift_away(world, group):
+    world.operator = attrs.evolve(world.operator, sync_mode=SyncMode.REPORT)
+    sync(world, group)
+    by_hand(world, group, tags={"team": "blue"})
+    sync(world, group)
+    assert condition(world.read(group), "Drifted") is not None
+    world.settled(resource_group(tags={"team": "green"}))
+    assert condition(world.read(group), "Drifted") is None
+
+
+def condition(obj, type_):
+    found = [c for c in obj["status"]["conditions"] if c["type"] == type_]
+    return found[0] if found else None
 
 
 def test_an_object_may_want_it_otherwise(world, group):
@@ -347,6 +373,10 @@ def test_a_change_that_nobody_declared_is_noticed_once(
     fill_in(world, network, enableDdosProtection=True)
     assert ("PUT" in sync(world, network, passes=12)) is asked
     assert reasons(world) == told
+    texts = [
+        text for _, _, reason, text in world.events if reason == "UndeclaredChange"
+    ]
+    assert all("in Azure at enableDdosProtection; " in text for text in texts)
     assert "PUT" not in sync(world, network)
     assert reasons(world) == told
 

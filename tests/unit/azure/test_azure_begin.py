@@ -41,6 +41,7 @@ from asoreconcile.azure.decisions import (
     Read,
     Refused,
     Requeue,
+    SetDrifted,
     SetMetadata,
     SetReady,
     UpdateMemory,
@@ -58,6 +59,7 @@ RUNNING = Pending(TOKEN, 10.0, Progress(client_request_id="one"))
 RECORD = PutRecord(b"digest", 7, inputs="i", notes=PUT.notes)
 BUILD = {LAST_RECONCILED_VERSION: "v1"}
 SHOW = SetReady(reconciling(7), reason_aware=True)
+NO_DRIFT = SetDrifted()
 BEGUN = EmitEvent(
     "Normal",
     "BeginCreateOrUpdate",
@@ -144,9 +146,9 @@ def test_l27_an_accepted_put_that_is_not_recorded_is_ended_first():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, Decision((SHOW,), PUT)),
+        ({}, Decision((SHOW, NO_DRIFT), PUT)),
         # Another body than Azure accepted.
-        ({"accepted": PutRecord(b"other", 7)}, Decision((SHOW,), PUT)),
+        ({"accepted": PutRecord(b"other", 7)}, Decision((SHOW, NO_DRIFT), PUT)),
         # D15: the same body, of an older generation or not, is not put again.
         (
             {"accepted": attrs.evolve(RECORD, generation=6)},
@@ -156,7 +158,8 @@ def test_l27_an_accepted_put_that_is_not_recorded_is_ended_first():
         (
             {"sync": SYNC},
             Decision(
-                (SHOW, *at_sync(SYNC, PUT).effects), Read(Follows.PUT, {"id": ID})
+                (SHOW, NO_DRIFT, *at_sync(SYNC, PUT).effects),
+                Read(Follows.PUT, {"id": ID}),
             ),
         ),
     ],

@@ -12,6 +12,7 @@ from asoreconcile.azure.decisions import (
     Log,
     Put,
     Read,
+    SetDrifted,
     SetMetadata,
     UpdateMemory,
 )
@@ -153,7 +154,8 @@ def test_what_differs_is_left_alone_where_that_is_asked_for():
     decided = decide(mode=SyncMode.REPORT, found=[CHANGED])
     text = "Azure differs at properties/size; left as it is"
     told = EmitEvent("Warning", "Drift", text)
-    assert decided == Decision((noted(), told, CountSync("drift")), READ)
+    shown = SetDrifted(text)
+    assert decided == Decision((noted(), shown, told, CountSync("drift")), READ)
 
 
 def test_a_report_learns_what_a_put_left():
