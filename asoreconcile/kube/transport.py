@@ -1,6 +1,7 @@
 """Bytes to and from one API server: whole answers, and streams to cut off.
 
-libcurl's connections (`asoreconcile.wire`), HTTP/1.1, no retries and no redirects.
+libcurl's connections (`asoreconcile.wire`), no retries and no redirects; HTTP/1.1, and
+HTTP/2 for what a loop receives.
 Every wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
 """
 

@@ -16,6 +16,11 @@ from asoreconcile.wire.handle import SocketOption
 from asoreconcile.wire.loop_stream import LoopStream
 from asoreconcile.wire.trust import TlsTrust
 
+# Of a connection; fewer where the server says so. Each byte that comes has libcurl look
+# at all streams of its connection. Over 100, those beyond would wait in vain: libcurl
+# sends no more than that before it knows the server's word, and goes to no other
+# connection with the rest.
+_MOST_STREAMS = 50
 _EVENTS = {
     pycurl.POLL_IN: selectors.EVENT_READ,
     pycurl.POLL_OUT: selectors.EVENT_WRITE,
@@ -56,12 +61,18 @@ class LoopGroup:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._want)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        self._multi.setopt(pycurl.M_MAX_CONCURRENT_STREAMS, _MOST_STREAMS)
 
     def add(self, stream: LoopStream) -> None:
         """Send its request. Raises pycurl.error."""
         curl = pycurl.Curl()
         curl.setopt(pycurl.NOSIGNAL, 1)
-        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        if self._destination.is_secure:
+            # If the handshake says so; else each stream has a connection of its own.
+            curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+            curl.setopt(pycurl.PIPEWAIT, 1)
+        else:
+            curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         self._destination.apply(curl, resolves=True)
         if self.terms.trust is not None:
             self.terms.trust.apply(curl)

@@ -182,6 +182,31 @@ def test_d21_cl8_cached_client_reads_what_it_wrote(client: KubeClient, namespace
         assert informers.stop(20) == []
 
 
+def test_many_watches_share_a_few_connections_where_the_server_speaks_http2(
+    client: KubeClient, namespace: str, request: pytest.FixtureRequest
+):
+    """The embedded server speaks HTTP/1.1: each watch has a connection of its own."""
+    is_real = request.node.callspec.params["server"] == "real"
+    informers = Informers(
+        client, CacheOptions(namespaces=[namespace]), clock=SystemClock()
+    )
+    heard = [
+        Heard(informers.of(CONFIG_MAPS, label_selector=f"kept,of notin (w{number})"))
+        for number in range(120)
+    ]
+    informers.start()
+    try:
+        client.create(CONFIG_MAPS, config_map("m", namespace))
+        for one in heard:
+            one.until_named("m")
+        assert informers._shared is not None
+        (group,) = informers._shared.source._loop._groups  # type: ignore[attr-defined]
+        # One of libcurl's own is among them.
+        assert len(group._wanted) == 1 + (3 if is_real else len(heard))
+    finally:
+        assert informers.stop(20) == []
+
+
 def test_owned_object_is_accepted(client: KubeClient, namespace: str):
     owner = client.create(CONFIG_MAPS, config_map("owner", namespace))
     child = config_map("child", namespace)

@@ -9,6 +9,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from loopreader import WAIT_SECONDS, Reader
 from scriptedpeer import Peer
 
 from asoreconcile.errors import StoppedError
@@ -20,52 +21,14 @@ from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop import StreamLoop
 from asoreconcile.wire.loop_group import LoopGroup
 from asoreconcile.wire.loop_stream import StreamLimits
-from asoreconcile.wire.request import WireRequest
 from asoreconcile.wire.trust import TlsTrust
 
-WAIT_SECONDS = 20
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-LIMITS = StreamLimits(connect=10, head=20, silence=60)
 FLOOD = b"x" * 65_536
 
 
 def chunk(data):
     return b"%x\r\n%s\r\n" % (len(data), data)
-
-
-class Reader:
-    """A stream, and what its reader sees of it; waits for news, within a limit."""
-
-    def __init__(self, loop, target="/x", limits=LIMITS):
-        self.news = threading.Event()
-        request = WireRequest("GET", target, (("Accept", "*/*"),))
-        self.stream = loop.open(request, limits, on_news=self.news.set)
-        self.pieces = None
-
-    def answered(self):
-        while not self.stream.is_answered():
-            self.wait()
-        return self
-
-    def wait(self):
-        assert self.news.wait(WAIT_SECONDS), "nothing came"
-        self.news.clear()
-
-    def read(self):
-        """What comes next, joined; None at the end."""
-        if self.pieces is None:
-            self.pieces = self.stream.pieces()
-        for pieces in self.pieces:
-            if pieces is not None:
-                return b"".join(pieces)
-            self.wait()
-        return None
-
-    def whole(self):
-        found = []
-        while (piece := self.read()) is not None:
-            found.append(piece)
-        return b"".join(found)
 
 
 class Server:

@@ -1,0 +1,174 @@
+"""A server of HTTP/2 that does frame by frame what a test says.
+
+Requests' headers are not decoded: streams are told apart by their order. Windows are
+kept to, so that a client that does not read is sent no more than it has asked for.
+"""
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+
+from asoreconcile.testing.http import _context
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
+_END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
+_MAX_STREAMS, _INITIAL_WINDOW = 3, 4
+_REFUSED = 7
+_STATUS_200 = b"\x88"  # the static table's
+_LARGEST_FRAME = 16_384
+
+
+class H2Stream:
+    """One request, and what is sent to it. window: bytes that it may be sent."""
+
+    def __init__(self, connection, number, window):
+        self.connection, self.number, self.window = connection, number, window
+        self.is_over = False
+
+    def answer(self):
+        self.connection.frame(_HEADERS, _END_HEADERS, self.number, _STATUS_200)
+
+    def send(self, data):
+        """As much as its windows allow; how much."""
+        return self.connection.data(self, data)
+
+    def end(self):
+        self.connection.frame(_DATA, _END_STREAM, self.number, b"")
+
+
+class H2Connection:
+    def __init__(self, peer, connection):
+        self.peer, self.connection = peer, connection
+        self.lock = threading.RLock()
+        self.streams = {}
+        self.window = self.initial_window = 65_535
+
+    def serve(self):
+        # At once, as Go's servers do.
+        self.frame(_SETTINGS, 0, 0, struct.pack("!HI", _MAX_STREAMS, self.peer.most))
+        assert self.exactly(len(_PREFACE)) == _PREFACE
+        while head := self.exactly(9):
+            length, (kind, flags, number) = (
+                int.from_bytes(head[:3], "big"),
+                struct.unpack("!BBI", head[3:]),
+            )
+            body = self.exactly(length)
+            with self.lock:
+                self.take(kind, flags, number, body)
+
+    def take(self, kind, flags, number, body):
+        if kind == _SETTINGS and not flags & _ACK:
+            for at in range(0, len(body), 6):
+                name, value = struct.unpack("!HI", body[at : at + 6])
+                if name == _INITIAL_WINDOW:
+                    for stream in self.streams.values():
+                        stream.window += value - self.initial_window
+                    self.initial_window = value
+            self.frame(_SETTINGS, _ACK, 0, b"")
+        elif kind == _PING and not flags & _ACK:
+            self.frame(_PING, _ACK, 0, body)
+        elif kind == _WINDOW:
+            more = int.from_bytes(body, "big")
+            if number == 0:
+                self.window += more
+            elif number in self.streams:
+                self.streams[number].window += more
+        elif kind == _HEADERS:
+            if len(self.streams) >= self.peer.most:
+                self.frame(_RESET, 0, number, struct.pack("!I", _REFUSED))
+                return
+            stream = H2Stream(self, number, self.initial_window)
+            self.streams[number] = stream
+            self.peer.opened(stream)
+        elif kind == _RESET and number in self.streams:
+            self.streams[number].is_over = True
+            self.peer.ended_streams.release()
+
+    def data(self, stream, data):
+        with self.lock:
+            size = min(len(data), stream.window, self.window, _LARGEST_FRAME)
+            if size > 0:
+                stream.window -= size
+                self.window -= size
+                self.frame(_DATA, 0, stream.number, data[:size])
+            return max(0, size)
+
+    def frame(self, kind, flags, number, body):
+        head = len(body).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, number)
+        with self.lock:
+            self.connection.sendall(head + body)
+
+    def cut(self):
+        with suppress(OSError):  # closed already
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def exactly(self, size):
+        """b"" when the client is gone."""
+        found = b""
+        while len(found) < size:
+            piece = self.connection.recv(size - len(found))
+            if not piece:
+                return b""
+            found += piece
+        return found
+
+
+class H2Peer:
+    """Takes each stream to `handle`, on its connection's thread."""
+
+    def __init__(self, certificate, handle, *, most=100):
+        """most: streams that a connection may have, by the server's own word."""
+        self.handle, self.most = handle, most
+        self.context = _context(certificate)
+        self.context.set_alpn_protocols(["h2"])
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.connections, self.streams = [], []
+        self.changed = threading.Condition()
+        self.ended_streams = threading.Semaphore(0)
+        self.threads = [threading.Thread(target=self.accept)]
+        self.threads[0].start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self.serve, args=(connection,))
+            self.threads.append(thread)
+            thread.start()
+
+    def serve(self, connection):
+        try:
+            secured = self.context.wrap_socket(connection, server_side=True)
+            with secured:
+                served = H2Connection(self, secured)
+                self.connections.append(served)
+                served.serve()
+        except OSError:
+            connection.close()  # the client went first
+
+    def opened(self, stream):
+        with self.changed:
+            self.streams.append(stream)
+            self.changed.notify_all()
+        self.handle(stream)
+
+    def wait_for_streams(self, count):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.streams) >= count, 20)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for served in self.connections:
+            served.cut()
+        for thread in self.threads:
+            thread.join(10)
+            assert not thread.is_alive()

@@ -1,0 +1,44 @@
+"""A reader of a loop's stream, for tests that wait for what comes."""
+
+import threading
+
+from asoreconcile.wire.loop_stream import StreamLimits
+from asoreconcile.wire.request import WireRequest
+
+WAIT_SECONDS = 20
+LIMITS = StreamLimits(connect=10, head=20, silence=60)
+
+
+class Reader:
+    """A stream, and what its reader sees of it; waits for news, within a limit."""
+
+    def __init__(self, loop, target="/x", limits=LIMITS):
+        self.news = threading.Event()
+        request = WireRequest("GET", target, (("Accept", "*/*"),))
+        self.stream = loop.open(request, limits, on_news=self.news.set)
+        self.pieces = None
+
+    def answered(self):
+        while not self.stream.is_answered():
+            self.wait()
+        return self
+
+    def wait(self):
+        assert self.news.wait(WAIT_SECONDS), "nothing came"
+        self.news.clear()
+
+    def read(self):
+        """What comes next, joined; None at the end."""
+        if self.pieces is None:
+            self.pieces = self.stream.pieces()
+        for pieces in self.pieces:
+            if pieces is not None:
+                return b"".join(pieces)
+            self.wait()
+        return None
+
+    def whole(self):
+        found = []
+        while (piece := self.read()) is not None:
+            found.append(piece)
+        return b"".join(found)

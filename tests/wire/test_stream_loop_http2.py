@@ -1,0 +1,132 @@
+"""Streams over HTTP/2: many to a connection, and none that holds up another."""
+
+import pytest
+from h2peer import H2Peer
+from loopreader import Reader
+
+from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.threads import Threads
+from asoreconcile.wire.destination import Destination
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.loop import StreamLoop
+from asoreconcile.wire.trust import TlsTrust
+
+WAIT_SECONDS = 20
+FLOOD = b"x" * 65_536
+
+
+def greet(stream):
+    stream.answer()
+    assert stream.send(b"first") == 5
+
+
+@pytest.fixture
+def serving():
+    """Makes (peer, loop): `serving(handle, **options of the peer)`."""
+    ending = []
+
+    def make(handle=greet, **options):
+        authority = certificate_authority()
+        peer = H2Peer(authority.issue(["127.0.0.1"]), handle, **options)
+        ending.append(peer.close)
+        loop = StreamLoop(
+            Destination.of(f"https://{peer.address}"),
+            trust=lambda: TlsTrust(authority.pem),
+            generation=lambda: 0,
+            socket_options=(),
+            threads=Threads(),
+        )
+        ending.append(loop.close)
+        return peer, loop
+
+    yield make
+    for end in reversed(ending):
+        end()
+
+
+def test_three_hundred_streams_share_a_few_connections(serving):
+    peer, loop = serving()
+    readers = [Reader(loop) for _ in range(300)]
+    for reader in readers:
+        assert reader.answered().read() == b"first"
+    assert len(peer.connections) == 6
+    for stream in peer.streams:
+        stream.send(b"news")
+    for reader in readers:
+        assert reader.read() == b"news"
+
+
+def test_a_stream_that_nobody_reads_holds_up_none_of_its_connection(serving):
+    peer, loop = serving()
+    stalled = Reader(loop).answered()
+    live = Reader(loop).answered()
+    assert live.read() == b"first"
+    assert len(peer.connections) == 1
+    flooded, spoken = peer.streams
+    sent = quiet = 0
+    while quiet < 200:  # until the client has asked for no more, for a while
+        size = flooded.send(FLOOD)
+        sent += size
+        quiet = 0 if size else quiet + 1
+        if not size:
+            peer.ended_streams.acquire(timeout=0.002)
+    assert sum(map(len, stalled.stream._unread)) <= 512 << 10
+    assert sent < 32 << 20
+    for number in range(50):
+        assert spoken.send(b"%04d" % number) == 4
+        assert live.read() == b"%04d" % number
+    # Read again, it goes on.
+    taken, enough = 0, sent + (1 << 20)
+    while taken < enough:
+        while sent <= taken:  # its window opens again in a moment
+            sent += flooded.send(FLOOD)
+            peer.ended_streams.acquire(timeout=0.001)
+        taken += len(stalled.read())
+
+
+def test_th9_a_closed_stream_ends_alone(serving):
+    peer, loop = serving()
+    closed, live = Reader(loop).answered(), Reader(loop).answered()
+    closed.stream.close()
+    assert peer.ended_streams.acquire(timeout=WAIT_SECONDS)
+    assert [stream.is_over for stream in peer.streams] == [True, False]
+    assert live.read() == b"first"
+    peer.streams[1].send(b"second")
+    assert live.read() == b"second"
+
+
+def test_an_answer_ends_and_the_next_shares_its_connection(serving):
+    def handle(stream):
+        greet(stream)
+        stream.end()
+
+    peer, loop = serving(handle)
+    for _ in range(5):
+        assert Reader(loop).answered().whole() == b"first"
+    assert len(peer.connections) == 1
+
+
+def test_a_connection_that_breaks_ends_its_streams_and_no_other(serving):
+    peer, loop = serving()
+    readers = [Reader(loop).answered() for _ in range(60)]
+    assert [reader.read() for reader in readers] == [b"first"] * 60
+    first, second = peer.connections
+    first.cut()
+    broken = []
+    for stream in second.streams.values():
+        stream.send(b"alive")
+    for reader in readers:
+        try:
+            assert reader.read() == b"alive"
+        except WireError as error:
+            broken.append(error.is_lost)
+    assert broken == [True] * len(first.streams)
+    assert 60 - len(broken) == len(second.streams) > 0
+
+
+def test_a_server_that_allows_fewer_streams_gets_fewer(serving):
+    peer, loop = serving(most=10)
+    readers = [Reader(loop) for _ in range(60)]
+    for reader in readers:
+        assert reader.answered().read() == b"first"
+    assert [len(one.streams) for one in peer.connections] == [10] * 6
