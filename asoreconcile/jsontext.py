@@ -149,20 +149,22 @@ def shallow_text(value: Any) -> bytes | None:
     written inside as many lists as make up the difference. Objects alike come one
     after the other: what the last one was says what is tried first.
     """
-    nest = _NEST
     try:
-        if nest.has_few_brackets:
-            text = orjson.dumps(value)
-            if _brackets(text) <= LEVELS:
-                # orjson's result keeps three times its size as a growth buffer.
-                return bytes(memoryview(text))
+        if _LAST.has_few_brackets:
+            text = orjson.dumps([value])
+            # One more than LEVELS: that of the list.
+            if _brackets(text) <= LEVELS + 1:
+                # Cut out, as orjson's result keeps three times its size to grow in.
+                return text[1:-1]
+        nest = _NEST
         nest.inner[0] = value
-        text = orjson.dumps(nest.outer)[_ROOM:-_ROOM]
+        try:
+            text = orjson.dumps(nest.outer)[_ROOM:-_ROOM]
+        finally:
+            nest.inner[0] = None
     except TypeError:
         return None
-    finally:
-        nest.inner[0] = None
-    nest.has_few_brackets = _brackets(text) <= LEVELS
+    _LAST.has_few_brackets = _brackets(text) <= LEVELS
     return text
 
 
@@ -171,11 +173,24 @@ def _brackets(text: bytes) -> int:
     return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
 
 
+class _Last:
+    """What the last text was. Of all threads: a wrong guess costs a try and no more,
+    and what belongs to a thread takes as long to look up as a text to be counted.
+    """
+
+    __slots__ = ("has_few_brackets",)
+
+    def __init__(self) -> None:
+        self.has_few_brackets = True
+
+
+_LAST = _Last()
+
+
 class _Nest(threading.local):
     """Lists within lists, and a place inside; one a thread, made once."""
 
     def __init__(self) -> None:
-        self.has_few_brackets = True
         self.inner: list[Any] = [None]
         self.outer = self.inner
         for _ in range(_ROOM - 1):

@@ -8,6 +8,7 @@ decodes a private copy.
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from sys import intern
 from typing import NamedTuple, Self, cast
 
@@ -174,35 +175,40 @@ def _pairs(values: dict[str, str] | None) -> Pairs:
         return ()
     found: list[str] = []
     for name, value in values.items():
+        found.append(intern(name))
         # Long values are as many as there are objects; short ones are not.
-        found += (intern(name), intern(value) if len(value) < _SHORT else value)
+        found.append(intern(value) if len(value) < _SHORT else value)
     return tuple(found)
 
 
 def _owners(references: list[JsonObject] | None) -> tuple[str | bool, ...]:
     if not references:
         return ()
-    found: list[object] = []
-    for one in references:
-        read = one.get
-        found += (
-            read("apiVersion"),
-            read("kind"),
-            read("name"),
-            read("uid"),
-            bool(read("controller")),
-        )
-    made = tuple(found)
+    if len(references) == 1:  # nearly always
+        made = _owner(references[0])
+    else:
+        made = tuple(chain.from_iterable(map(_owner, references)))
     # An owner's children all name it, so the whole is kept once, as `_shared` does.
     known = _OWNERS.get(made)
     if known is not None:
         return known
     values = tuple(
-        one if isinstance(one, bool) else intern(str(one or "")) for one in found
+        one if isinstance(one, bool) else intern(str(one or "")) for one in made
     )
     if len(_OWNERS) >= _MAX_LISTS:
         return values
     return _OWNERS.setdefault(made, values)
+
+
+def _owner(reference: JsonObject) -> tuple[object, ...]:
+    read = reference.get
+    return (
+        read("apiVersion"),
+        read("kind"),
+        read("name"),
+        read("uid"),
+        bool(read("controller")),
+    )
 
 
 def _mapping(pairs: Pairs) -> Mapping[str, str]:

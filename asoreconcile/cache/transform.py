@@ -20,6 +20,17 @@ class EntryTransform:
     resource: ApiResource
     metadata_only: bool = attrs.field(default=False, kw_only=True)
     transform: Transform | None = attrs.field(default=None, kw_only=True)
+    # Both are asked for with each object.
+    _api_version: str = attrs.field(init=False)
+    _expected: str = attrs.field(init=False)
+
+    @_api_version.default
+    def _api_version_of(self) -> str:
+        return self.resource.api_version
+
+    @_expected.default
+    def _expected_kind(self) -> str:
+        return _PARTIAL if self.metadata_only else self.resource.kind
 
     def entry(self, obj: JsonObject) -> Entry:
         """An entry of an object, which is changed: without what nobody reads from a
@@ -31,13 +42,13 @@ class EntryTransform:
         meta = obj.get("metadata")
         if not isinstance(meta, dict) or not meta.get("name"):
             raise BadObjectError(f"an object of {self.resource.gvk} without a name")
-        expected = _PARTIAL if self.metadata_only else self.resource.kind
-        kind = obj.get("kind") or expected
-        if kind not in (expected, self.resource.kind):
-            raise BadObjectError(f"a {kind} among {self.resource.plural}")
+        kind = self.resource.kind
+        found = obj.get("kind") or kind
+        if found not in (kind, self._expected):
+            raise BadObjectError(f"a {found} among {self.resource.plural}")
         if self.metadata_only:
             obj = {"metadata": meta}  # the answer of a write is whole
-        obj["apiVersion"], obj["kind"] = self.resource.api_version, self.resource.kind
+        obj["apiVersion"], obj["kind"] = self._api_version, kind
         # Both are often as large as the rest of the object, and no reconciler reads
         # them.
         meta.pop("managedFields", None)

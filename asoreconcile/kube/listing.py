@@ -7,7 +7,6 @@ end has come in, and is the caller's alone.
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from asoreconcile import jsontext
 from asoreconcile.kube.answer_stream import Stream
@@ -99,20 +98,20 @@ class _Splitter:
             if beginning is None:
                 return
             self._between = b"}," + beginning[1]
+        rest, between = self.rest, self._between
         start = 0
-        while True:
-            at = self.rest.find(self._between, self._looked)
-            if at < 0:
-                break
+        while (at := rest.find(between, self._looked)) >= 0:
             self._looked = at + 1
             if self._guesses >= _MAX_GUESSES and at + 1 < self._end(start):
                 continue
-            found = _decoded(self.rest[start : at + 1])
-            self._guesses += 1
-            if found is not None:
-                start = at + 2
-                self._guesses = self._counted = self._depth = 0
-                yield found
+            try:
+                found = jsontext.loads_plain(rest[start : at + 1])
+            except jsontext.JSONDecodeError:
+                self._guesses += 1
+                continue
+            start = at + 2
+            self._guesses = self._counted = self._depth = 0
+            yield found
         # Half of the next place may be in already.
         looked = max(self._looked, len(self.rest) - len(self._between) + 1)
         self.rest = self.rest[start:]
@@ -137,15 +136,11 @@ class _Splitter:
         return len(self.rest) + 1
 
 
-def _decoded(text: bytes) -> Any:
-    try:
-        return jsontext.loads_plain(text)
-    except jsontext.JSONDecodeError:
-        return None
-
-
 def _document(text: bytes) -> JsonObject:
-    document = _decoded(text)
+    try:
+        document = jsontext.loads_plain(text)
+    except jsontext.JSONDecodeError:
+        document = None
     if not isinstance(document, dict):
         raise DecodeError("the answer is no list")
     return document
