@@ -18,6 +18,7 @@ from clusters import TARGETS, RealCluster
 from operation import NAMESPACE, Operation, free_port, resource_for
 from test_aso_deployment import arguments, environment, is_ready, route
 
+from asoreconcile.azure.annotations import POLLER_TOKEN
 from asoreconcile.azure.drift_baseline import OBSERVED
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -125,7 +126,7 @@ spec:
 OBJECTS = list(yaml.safe_load_all(ESTATE))
 for one in OBJECTS:
     one["metadata"]["namespace"] = "default"
-SUBNET = OBJECTS[2]
+GROUP, _, SUBNET, _, ACCOUNT, *_ = OBJECTS
 
 
 class Aso:
@@ -302,8 +303,8 @@ def test_what_aso_made_is_taken_over_and_given_back(aso):
             assert after["metadata"].get(field) == was["metadata"].get(field)
     assert [r.path for r in operation.requests("PUT")[made:]] == []
     # Our own work on what ASO made: an edit, a deletion, one more.
-    operation.edit(OBJECTS[0], {"spec": {"tags": {"team": "ours"}}})
-    operation.wait_ready(OBJECTS[0])
+    operation.edit(GROUP, {"spec": {"tags": {"team": "ours"}}})
+    operation.wait_ready(GROUP)
     operation.delete(SUBNET)
     operation.wait_gone(SUBNET)
     operation.apply(copy_json(SUBNET))
@@ -318,8 +319,8 @@ def test_what_aso_made_is_taken_over_and_given_back(aso):
         operation.edit(obj, edit)
         back = operation.wait_ready(obj)
         assert back["spec"] == operation.read(obj)["spec"]
-    operation.edit(OBJECTS[0], {"spec": {"tags": {"team": "theirs"}}})
-    operation.wait_ready(OBJECTS[0])
+    operation.edit(GROUP, {"spec": {"tags": {"team": "theirs"}}})
+    operation.wait_ready(GROUP)
     for obj in reversed(OBJECTS):
         operation.delete(obj)
     for obj in OBJECTS:
@@ -336,3 +337,39 @@ def ready_since(obj):
     """When it became Ready: who takes over does not say it anew."""
     (ready,) = obj["status"]["conditions"]
     return ready["lastTransitionTime"]
+
+
+def is_under_way(obj):
+    return obj is not None and POLLER_TOKEN in annotations(obj)
+
+
+def test_an_operation_goes_on_whoever_began_it_and_died(aso):
+    operation = aso.operation
+    aso.install([GROUP, ACCOUNT])
+    aso.start()
+    operation.apply(copy_json(GROUP))
+    operation.wait_ready(GROUP)
+    operation.apply(copy_json(ACCOUNT))
+    operation.wait_for(ACCOUNT, is_under_way)
+    aso.kill()
+    start_ours(aso)
+    operation.wait_ready(ACCOUNT)
+    assert len(operation.requests("PUT", "storageAccounts/")) == 1
+
+    operation.delete(GROUP)
+    operation.wait_for(GROUP, is_under_way)
+    operation.kill_manager()
+    aso.put_crds_back()
+    aso.start()
+    operation.wait_gone(GROUP)
+    assert len(operation.requests("DELETE", "resourceGroups/shop")) == 1
+
+    depot = {**GROUP, "metadata": {"name": "depot", "namespace": "default"}}
+    operation.apply(copy_json(depot))
+    operation.wait_ready(depot)
+    operation.delete(depot)
+    operation.wait_for(depot, is_under_way)
+    aso.kill()
+    start_ours(aso)
+    operation.wait_gone(depot)
+    assert len(operation.requests("DELETE", "resourceGroups/depot")) == 1
