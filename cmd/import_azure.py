@@ -35,6 +35,7 @@ from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.objects import GroupKind
 
 _PARTLY, _NOTHING = 3, 1
+# A screenful; more would push away what is said before.
 _MOST_IDS = 20
 _NEWEST = "newest"
 _STOPPING = b"\nstopping after the reads under way; once more gives up what was read\n"

@@ -49,6 +49,8 @@ class LocalCluster:
         self.folder = Path(self._temporary.name)
         self.kubeconfig = self.folder / "kubeconfig"
         self._children: list[ChildProcess] = []
+        # Any process of this machine reaches the ports; faults and journals are for us
+        # alone.
         self._control_token = secrets.token_urlsafe(24)
         self._pools: dict[str, PoolManager] = {}
 
@@ -118,6 +120,7 @@ class LocalCluster:
 
     def close(self) -> None:
         """End the managers, then both servers at once, and remove the folder."""
+        # A manager's last writes need the servers: they end after all managers have.
         servers, managers = self._children[:_SERVERS], self._children[_SERVERS:]
         for child in reversed(managers):
             child.end()
@@ -153,6 +156,8 @@ class LocalCluster:
         self.settings = dict(line.split("=", 1) for line in lines)
         config = load(str(self.kubeconfig))
         self.client = KubeClient(config, user_agent="sandbox")
+        # Its own authority alone: nothing of the machine's trust is changed for a
+        # sandbox.
         trusted = ssl.create_default_context(cafile=str(self._ca_file))
         endpoint = self.settings["AZURE_RESOURCE_MANAGER_ENDPOINT"]
         self._pools = {

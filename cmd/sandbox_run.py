@@ -20,6 +20,7 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.errors import AsoreconcileError
 
 _SAMPLES = Path(asoreconcile.__file__).with_name("samples")
+# Often enough to look alive; each look is a few requests to servers of this machine.
 _LOOK_SECONDS = 0.25
 _START_SECONDS = 30.0
 # All kinds are installed then at the latest, whatever is not Ready.
@@ -55,6 +56,7 @@ class SandboxRun:
         ApiError.
         """
         with self._cluster:
+            # The kinds first: what has no CRD yet could not be applied.
             conversion = self._run_kinds()
             self._manifests.apply(self._cluster.client)
             more = MoreKinds(
@@ -69,6 +71,8 @@ class SandboxRun:
                 drop_output()
                 return []
             finally:
+                # Whichever way it ended: the thread that installs more kinds waits for
+                # this.
                 self._stop.set()
                 more.wait()
 

@@ -76,6 +76,7 @@ class ChildProcess:
 
     def ask_to_end(self) -> None:
         """Ask it to end (SIGTERM), once. Does not wait."""
+        # Once: a second SIGTERM ends a manager without its grace.
         if not self._asked and self._process.poll() is None:
             self._process.terminate()
         self._asked = True
@@ -88,6 +89,7 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        # Last: the child takes a closed stdin for the end of its parent.
         if self._process.stdin is not None:
             self._process.stdin.close()
         return self._process.returncode

@@ -93,6 +93,8 @@ class ConversionProbe:
         return Result(requeue_after_seconds=self._backoff.delay(request.key))
 
     def _is_over(self) -> bool:
+        # Of the others the API server needs no conversion, and would answer without
+        # asking us.
         kinds = [kind for kind in self._running().values() if kind.version.kept_as]
         for kind in kinds:
             key = next(iter(kind.informer.keys()), None)

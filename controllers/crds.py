@@ -45,6 +45,7 @@ from asoreconcile.version import __version__
 
 FIELD_MANAGER = "asoreconcile"
 BUILD = f"asoreconcile-{__version__}"
+# Each needs a writer in between; so many in a row is a loop of two installers.
 _TRIES = 5
 
 _log = Logger(__name__)
@@ -131,6 +132,8 @@ class CrdInstaller:
                 existing, self._wanted.manifest(kind)
             ):
                 continue
+            # A right is for all CRDs: three hundred refusals would say no more than the
+            # first.
             if self._is_forbidden and name not in asked:
                 continue
             is_written, why = self._bring(name, kind, asked=name in asked)

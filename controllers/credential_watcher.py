@@ -76,6 +76,7 @@ class CredentialWatcher:
             self._kept.forget(request.key)
             return Result()
         digest = self._kept.digest(request.key)
+        # A Secret's resource version also moves with its labels and annotations.
         if digest and self._announced.get(request.key) == digest:
             return Result()
         if digest:

@@ -15,6 +15,7 @@ from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 
+# Readiness is read by people and by kubelets' logs: three hundred lines help neither.
 _SHOWN = 10
 
 
@@ -79,6 +80,8 @@ class Definitions:
 
         What does not come in time is shown, and stops failing readiness.
         """
+        # One right that is lacking must not keep the webhooks of all other kinds down
+        # for good.
         degraded = self._clock.monotonic() >= self._degraded_at
         if not self._cached.has_synced():
             return CheckResult(ok=degraded, details=("not listed yet",))

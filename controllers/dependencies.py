@@ -72,6 +72,8 @@ def shared_dependencies(
 
 def _collection_reads(app: Application, settings: Settings) -> CollectionReads | None:
     period = settings.sync_period_seconds
+    # Without a period nothing is synced by itself, so that there is nothing to read in
+    # bulk.
     if settings.bulk_reads is BulkReads.OFF or period is None:
         return None
     return CollectionReads(app.clock, max_age_seconds=period * _LIST_PERIODS)

@@ -88,6 +88,8 @@ class EventMapping:
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
+                # The cheap question first: most objects are named by nobody, and
+                # `_signals` parses the status.
                 if self._dependents.of(node) and _signals(old) != _signals(new):
                     self._wake_waiting(node, new)
             case Deleted():
@@ -114,6 +116,8 @@ class EventMapping:
         changed = ObjectReference(group_kind, event.key)
         gone = isinstance(event, Deleted)
         for node, relation in self._dependents.of(changed):
+            # A change of what we wrote is mostly our own write coming back; its end has
+            # to be mended.
             if relation is not Relation.EXPORT or gone:
                 self._wake(node, changed, _version_now(event))
 
@@ -124,6 +128,7 @@ class EventMapping:
         if not isinstance(event, Updated):
             return
         before, after = event.old.annotations, event.new.annotations
+        # As if all were being deleted: which objects are is asked of each below.
         other_policy = policy.concerns(before, after, deleting=True)
         other_mode = before.get(SYNC_MODE) != after.get(SYNC_MODE)
         if not (other_policy or other_mode):
@@ -170,6 +175,7 @@ class EventMapping:
 
     def _wake_leaving(self, gone: ObjectReference) -> None:
         """What was in use by an object that went may be let go by Azure now (DE2)."""
+        # The index still knows what it named: that is cleared after this.
         for target in self._dependents.targets(gone):
             entry = self._kinds.entry(target)
             if entry is not None and entry.deleting:

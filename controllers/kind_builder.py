@@ -95,6 +95,7 @@ class KindBuilder:
         controller = self.app.controller(
             controller_name(version),
             reconcile,
+            # A limiter counts failures by key, and two kinds have objects of one name.
             attrs.evolve(self.options, limiter=retries(self.app.clock)),
             kind=str(version.group_kind),
         )

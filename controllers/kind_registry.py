@@ -90,6 +90,8 @@ class KindRegistry:
         if not kind.informer.has_synced():
             raise _not_listed(group_kind)
         obj = kind.informer.get(key)
+        # Read at the version that people write, whatever version the cluster keeps it
+        # at.
         return None if obj is None else kind.form.read(obj)
 
     def is_installed(self, group_kind: GroupKind) -> bool:
@@ -114,6 +116,7 @@ class KindRegistry:
 
         Raises RetryError while a kind of the id's type is not listed yet.
         """
+        # ARM answers ids in any casing.
         type_ = ids.parse(arm_id).type.lower() if "/" in arm_id else ""
         for group_kind, kind in self._running.items():
             if kind.version.arm_type.lower() != type_:

@@ -92,6 +92,8 @@ class Lifecycle:
                 except Exception as error:  # noqa: BLE001 - one kind's failure stays its own
                     failed[version.group_kind] = _log_failure(version, error)
                 else:
+                    # All of a batch are findable before the first starts: a child's
+                    # first reconcile looks for its parent's kind.
                     self._kinds.add(kind)
                     built.append(kind)
             for step in (self._start_cache, self._start_controller):
@@ -114,6 +116,7 @@ class Lifecycle:
             kind.informer.ask_to_stop()
             self._forget(kind)
             kind.controller.retire()
+            # Most kinds are idle when they end; then no hand-over is made at all.
             if not kind.controller.wait_until_ended(_LEAVE_SECONDS):
                 return
             leaving = HandOver(group_kind, kind.controller, clock=self._clock)
@@ -123,6 +126,8 @@ class Lifecycle:
     def start(self) -> None:
         """Start the controllers: from now on the process may write."""
         with self._lock:
+            # Under the lock with what follows: a kind that begins at this moment is
+            # started by one of the two, and once.
             self._leading = True
             kinds = self._kinds.running().values()
             failed = [kind for kind in kinds if self._try(self._start_controller, kind)]
@@ -151,6 +156,7 @@ class Lifecycle:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop all controllers at once; names what is still running afterwards."""
         with self._lock:
+            # No kind may begin any more: a hand-over may be about to have one do so.
             self._stopped = True
             controllers = [
                 *(kind.controller for kind in self._kinds.running().values()),

@@ -88,6 +88,8 @@ class SharedReads(Generic[T]):
 
     def forget(self) -> None:
         """Something changed: no read that has begun serves anybody else."""
+        # Not by dropping what is under way: those who wait for it were there before the
+        # change.
         self._changed_at = self._clock.monotonic()
 
     def _serving(self, key: ObjectKey, kind: GroupKind, obj: JsonObject) -> _Read:

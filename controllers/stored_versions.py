@@ -85,6 +85,8 @@ class StoredVersions:
             if not (self._is_forbidden and isinstance(error, ForbiddenError)):
                 crd = request.key.name
                 _log.warning("Stored versions stay listed", crd=crd, reason=str(error))
+            # Remembered for the log alone: the right may be given at any time, and each
+            # CRD's change asks anew.
             self._is_forbidden |= isinstance(error, ForbiddenError)
             return Result()
 

@@ -97,6 +97,7 @@ class Extensions:
         rows = []
         for (point, kind), links in _by_chain(ordered, known).items():
             call = ends.of(point)
+            # From the inside out: each needs the one below it.
             for name, link in reversed(links):
                 call = _linked(link, name, call, metrics)
             chains[point.name, kind] = call
@@ -150,6 +151,8 @@ def _by_chain(
     ] = {}
     for one in sets:
         for link in one.freeze():
+            # A link for any kind becomes one of each at the start, so that a call looks
+            # up one chain and joins none.
             for kind in sorted(known) if link.kind == ANY_KIND else (link.kind,):
                 chains.setdefault((link.point, kind), []).append(
                     (one.name, attrs.evolve(link, kind=kind))
@@ -188,6 +191,8 @@ def _linked(
         def call_next(inner_request: Any) -> Any:
             nonlocal calls, inner_seconds
             calls += 1
+            # A second PUT or DELETE in one reconcile would not be recorded: the token
+            # of the first is overwritten.
             if once and calls > 1:
                 raise NextCalledTwice(
                     f"{link.name} of extension set {set_name!r} called its next link "
@@ -197,6 +202,7 @@ def _linked(
             try:
                 return inner(inner_request)
             finally:
+                # Added up, not set: points that may ask twice have both subtracted.
                 inner_seconds += time.perf_counter() - started
 
         log.debug("Calling extension")
@@ -205,6 +211,8 @@ def _linked(
         try:
             result = link.run(request, call_next)
             outcome = getattr(result, "outcome", "ok")
+        # It is how a link says that it waits, not a failure: counted apart, or an alert
+        # on errors would fire at each long operation.
         except SuboperationPending:
             outcome = "pending"
             raise

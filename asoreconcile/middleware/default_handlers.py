@@ -77,6 +77,8 @@ def delete_resource(req: DeleteRequest) -> DeleteResult:
     try:
         outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
     except errors.ArmError as refused:
+        # So that a refusal and an operation that ended badly go the same way: Azure
+        # answers an absent resource by either.
         outcome = outcomes.Failed(refused)
     match outcome:
         case outcomes.OperationDone():
@@ -90,6 +92,8 @@ def delete_resource(req: DeleteRequest) -> DeleteResult:
         case outcomes.ReadResource(delay_seconds=delay):
             return InProgress(delay)
         case outcomes.Restart():
+            # The operation is not known any more, and DELETE may be sent as often as
+            # one likes.
             return InProgress(0.0)
 
 

@@ -62,6 +62,8 @@ def block_unless_owner_state(
         req: PreReconcileOwner, call_next: Callable[[PreReconcileOwner], PreResult], /
     ) -> PreResult:
         state = _state(req.owner, path)
+        # Extension resources hang on owners of many kinds, and the state of another one
+        # says nothing here.
         if gvk_of(req.owner).group_kind != owner or not state:
             return call_next(req)
         if (state if exact_case else state.lower()) in states:

@@ -186,6 +186,8 @@ class TypedWrites(Writes):
         new = kind.encode(obj)
 
         def fill(document: JsonObject) -> None:
+            # Not there yet: what is made begins with what the caller gave, of which the
+            # server has nothing to say.
             start = document if resource_version(document) else new
             _become(kind, document, start, change)
 

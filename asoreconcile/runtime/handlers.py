@@ -49,6 +49,8 @@ def map_to(requests_of: Callable[[Entry], Iterable[Request]]) -> Handler:
     def handle(event: Event) -> Iterable[Request]:
         unique: dict[Request, None] = {}
         for entry in states_of(event):
+            # A dict keeps the order, which a set would not: tests and logs stay
+            # readable.
             unique.update(dict.fromkeys(requests_of(entry)))
         return unique
 

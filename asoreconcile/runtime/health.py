@@ -74,6 +74,8 @@ class HealthChecks:
         with self._lock:
             # A copy: checks run without the lock, and kinds come and go meanwhile.
             checks = dict(self._checks) or {"ping": _ping}
+        # Without the lock: a check may take a second, and another request must not wait
+        # for it.
         results = {
             name: _run(name, check)
             for name, check in checks.items()
@@ -284,12 +286,15 @@ class WebhookReadiness:
         self._since: dict[str, float] = {}
 
     def __call__(self) -> CheckResult:
+        # The nearest first: where our own port does not answer, nobody's trust matters.
         problem = self._problem()
         if problem:
             return CheckResult(ok=False, details=(problem,))
         pending_injections = self._pending_injections()
         now = self._clock.monotonic()
         with self._lock:
+            # Only of those that wait now: one that waits again later has all its time
+            # again.
             self._since = {
                 name: self._since.get(name, now) for name in pending_injections
             }

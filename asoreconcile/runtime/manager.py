@@ -94,6 +94,8 @@ class Manager:
         self._names: set[str] = set()
         self._phase = _Phase.NEW
         self._stop = threading.Event()
+        # A stop has to wait for an election that comes through at that very moment:
+        # what is half started would never be stopped.
         self._settled = threading.Event()  # no leader is being started
         self._settled.set()
         self._after_caches = AfterCaches(clock, caches_ready, self._start_one)
@@ -134,6 +136,7 @@ class Manager:
             # Added to a standby: its caches fill now, as those of all others have.
             warm = group is RunnableGroup.LEADER and RunnableGroup.OTHERS in self._open
             now = group in self._open
+        # Before it can be started: a failure at once must find somebody.
         if isinstance(service, RunnableFunc):
             service.on_failure = self._fail
         if warm and not now and isinstance(service, WarmUpRunnable):
@@ -193,6 +196,8 @@ class Manager:
         ):
             if not self._start_group(group):
                 return
+        # After the caches have begun: a standby's controllers take in events from here
+        # on, so that a take-over starts with full queues.
         self._warm_up()
         if self._elector is None:
             if not self._start_group(RunnableGroup.LEADER):
@@ -259,6 +264,7 @@ class Manager:
 
     def _warm_up(self) -> None:
         with self._lock:
+            # A copy: a warm-up may add services of its own.
             services = list(self._services[RunnableGroup.LEADER])
         for service in services:
             if isinstance(service, WarmUpRunnable) and not self._stop.is_set():
@@ -293,6 +299,7 @@ class Manager:
         """Stop in order within the budget; returns what still runs."""
         with self._lock:
             self._phase = _Phase.STOPPING
+        # First of all: what is held back must not start into a process that stops.
         self._after_caches.close()
         self._deadline = self._clock.monotonic() + self._grace_seconds
         still_running: list[str] = []
@@ -305,6 +312,7 @@ class Manager:
                 self._after_caches.settled
             ):
                 left.append("services (starting)")
+            # Only what writes keeps the lease: a server that hangs harms no successor.
             writing = writing or (group is RunnableGroup.LEADER and bool(left))
             still_running += left
         if self._elector is not None:

@@ -60,6 +60,8 @@ class WebhookServers:
         if isinstance(certificates, Runnable):
             self._manager.add(certificates, group=RunnableGroup.WEBHOOKS)
         self._manager.add(server, group=RunnableGroup.WEBHOOKS)
+        # A port that died with its process alive is found by liveness: its readiness
+        # alone would only take it out of the Service.
         self._process.listening.watch(server)
         pending_injections: Callable[[], Mapping[str, str]] = dict
         if isinstance(certificates, ManagedCertificates):

@@ -39,6 +39,7 @@ from asoreconcile.stop_signal import StopSignal
 from asoreconcile.tracing import Tracing
 
 _log = Logger(__name__)
+# Where no deadline is set: longer than any honest call of the clients takes.
 _STUCK_AFTER_SECONDS = 300.0
 
 
@@ -67,6 +68,7 @@ class InFlightReconcile:
         self.key = key
         self.reconcile_id = reconcile_id
         self.since = since
+        # To find its stack by, should it never end.
         self.thread = threading.get_ident()
         self.reported = False
 
@@ -188,12 +190,16 @@ class Worker:
 
     def work(self, item: Item[ObjectKey]) -> None:
         """One reconcile of one object: blocks for as long as it takes."""
+        # Before the clock of the deadline starts: who waits for a turn has done nothing
+        # yet.
         if self._throttle is not None and not self._throttle.wait(self.closed):
             return
         # Taken from the queue before it was shut down: nothing is lost, the process or
         # the controller that follows lists everything anew.
         if self.closed.is_set():
             return
+        # One for each reconcile, not for each object: logs and traces of two tries must
+        # be told apart.
         reconcile_id = str(uuid.uuid4())
         in_flight = self.in_flight.begin(item.key, reconcile_id)
         deadline = (
@@ -215,6 +221,8 @@ class Worker:
 
     def _run(self, item: Item[ObjectKey], context: Context) -> Outcome:
         with running(context):
+            # The queue is told within the context too: its log lines belong to the
+            # reconcile.
             outcome = self._reconcile(item.key)
             self._finish(item, outcome)
         return outcome
@@ -225,6 +233,8 @@ class Worker:
         """As `_run`, within a span."""
         with tracing.reconcile(self._name, context.log_fields) as trace:
             fields = {**context.log_fields, **trace.log_fields}
+            # The ids of the trace go into each log line, so that one leads to the
+            # other.
             context = attrs.evolve(context, log_fields=fields, trace=trace)
             outcome = self._run(item, context)
             error = getattr(outcome, "error", None)

@@ -50,6 +50,8 @@ class FakeClock:
         """
         timer = _FakeTimer(call)
         with self._changed:
+            # Numbered: timers for one moment run in the order in which they were set,
+            # and two of them never compare by themselves.
             heapq.heappush(self._timers, (deadline, next(self._order), timer))
         return timer
 
@@ -63,6 +65,8 @@ class FakeClock:
                     self._changed.notify_all()
                     return
                 deadline, _, timer = heapq.heappop(self._timers)
+                # At its own moment, not at the end: what the timer sets anew counts
+                # from there.
                 self._elapsed = max(self._elapsed, deadline)
                 self._changed.notify_all()
             if not timer.cancelled:

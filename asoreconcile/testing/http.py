@@ -28,7 +28,10 @@ _NO_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n400 Bad Request"
 )
+# Far over what any API takes: tests of limits send too much on purpose.
 _MAX_BODY = 64 << 20
+# `serve_forever` looks for its end this often: each close of a test server waits for
+# half of it on average.
 _POLL_SECONDS = 0.05
 _JOIN_SECONDS = 5.0
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -152,7 +155,10 @@ class HttpsServer(HttpServer):
 class _Listener(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
+    # `cut_all` waits for the threads, once it has cut what they read.
     block_on_close = False
+    # Tests open hundreds of connections at once; the default of five has the kernel
+    # drop what comes after, and clients wait a second for a retry.
     request_queue_size = 512
 
     def __init__(
@@ -174,6 +180,8 @@ class _Listener(socketserver.ThreadingTCPServer):
             raise
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        # Chunks of a watch are small, and each is awaited: with Nagle's algorithm it
+        # would lie 40 ms.
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = request
         if self._context is not None:
@@ -198,6 +206,8 @@ class _Listener(socketserver.ThreadingTCPServer):
             connections = dict(self._open)
         for connection in connections:
             with suppress(OSError):
+                # Not `close`: that would leave a thread in `recv` on a number that the
+                # next socket gets.
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in connections.values():
             thread.join(_JOIN_SECONDS)
@@ -273,6 +283,7 @@ def _read(reader: BinaryIO) -> HttpRequest | None:
     method, target, _ = line.decode("latin-1").split(" ", 2)
     headers: dict[str, str] = {}
     while (line := reader.readline(_MAX_LINE)) not in (b"\r\n", b"\n", b""):
+        # Bytes as latin-1, as HTTP has them: nothing is lost, whatever a client sends.
         name, _, value = line.decode("latin-1").partition(":")
         name, value = name.strip().lower(), value.strip()
         if name == _REPEATED and name in headers:
@@ -316,6 +327,8 @@ def _context(certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
         chain.write_bytes(certificate[0])
+        # The mode before the content: another user of the machine must not be able to
+        # read it for a moment.
         key.touch(mode=0o600)
         key.write_bytes(certificate[1])
         context.load_cert_chain(chain, key)

@@ -83,9 +83,11 @@ class Gateway:
 
         principal: the client id of who asks; ARM meters each apart.
         """
+        # First: what ends by the clock has ended before anybody can ask.
         self._simulation.operations.settle()
         left: dict[str, str] = {}
         try:
+            # Before the route: ARM meters also what it refuses.
             left = self._left(request, principal)
             tenants = self._simulation.tenants.shown(request)
             response = self._route(request, tenants, principal)
@@ -97,6 +99,8 @@ class Gateway:
             response = refused.response(envelope)
         if request.method == "HEAD":
             response = attrs.evolve(response, body=b"")
+        # What an answer says of itself wins over what is left of the budget: a 429
+        # knows better.
         headers = {**left, **response.headers, **self._headers(request)}
         return attrs.evolve(response, headers=headers)
 
@@ -111,6 +115,8 @@ class Gateway:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
             return self._polling.handle(look, request)
+        # After the monitors: their URLs are Azure's own and carry what version they
+        # like.
         check_api_version(request.query.get("api-version", ""))
         if request.method == "GET" and _MONITOR.search(path):
             raise RefusedError(404, "OperationNotFound", "There is no such operation.")
@@ -142,6 +148,7 @@ class Gateway:
         if method not in _OF_RESOURCES:
             return not_supported(method)
         self._simulation.providers.check(address, api_version)
+        # ARM's own checks come before the provider's, whatever the provider would say.
         check_locks(self._simulation.resources, address, method)
         self._moves.check(address, method)
         if method == "GET":

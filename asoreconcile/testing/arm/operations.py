@@ -81,6 +81,7 @@ class Operations:
         """
         seconds = self._seconds if style.seconds is None else style.seconds
         if style.polls is not None:
+            # By its polls alone, so that a test decides when, whatever the clock does.
             seconds = float("inf")
         operation = Operation(
             id=str(uuid.uuid4()),
@@ -96,6 +97,8 @@ class Operations:
         )
         self._all[operation.id] = operation
         if address.key in self._running:
+            # Its monitor may still be polled: it must end, though its effect is the
+            # later one's now.
             self._superseded.append(self._running[address.key])
         self._running[address.key] = operation
         return operation
@@ -152,10 +155,14 @@ class Operations:
                 del self._running[key]
         for operation in self._all.values():
             if operation.address.key.startswith(prefix):
+                # Azure's monitors of what went with its resource group answer 404,
+                # those that were over as well.
                 operation.is_lost = True
 
     def _end(self, operation: Operation) -> None:
         operation.is_over = True
+        # One that was overtaken ends without an effect: its body is no longer what was
+        # asked for last.
         if self._running.get(operation.address.key) is operation:
             del self._running[operation.address.key]
             operation.finish(operation.failure)

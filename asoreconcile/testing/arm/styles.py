@@ -10,6 +10,7 @@ import attrs
 from asoreconcile.testing.arm.recorded import ROWS
 from asoreconcile.testing.arm.style import MonitorStyle, Style
 
+# What ARM's contract asks of providers, for types of which nothing was recorded.
 _DEFAULT_ROW = ("201 A Creating", "200 A Updating", "202 A+L")
 _LOWER_GROUPS = ("resourcegroups",)
 _REDIS = ("Redis",)

@@ -80,6 +80,7 @@ class Throttling:
             bucket.fill(now)
             if bucket.level < 1 or now < bucket.closed_until:
                 refused.append(bucket)
+            # What is left after this request, unless it is refused: that costs nothing.
             headers[f"x-ms-ratelimit-remaining-{name}-{kind}"] = str(
                 max(math.floor(bucket.level) - (not refused), 0)
             )
@@ -100,6 +101,8 @@ def _too_many(
 ) -> RefusedError:
     if now >= bucket.closed_until:
         lacking = max(1.0 - bucket.level, 0.0) / bucket.size.refill_per_second
+        # Shut until then, though tokens drip in earlier: ARM means its Retry-After, and
+        # who tries before it is refused again.
         bucket.closed_until = now + max(1, math.ceil(lacking))
     seconds = math.ceil(bucket.closed_until - now)
     return RefusedError(

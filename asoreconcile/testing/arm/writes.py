@@ -40,6 +40,7 @@ class ArmWriteHandler:
         self, address: ArmAddress, body: JsonObject, present: ArmResource | None
     ) -> None:
         running = self._operations.running(address.key)
+        # The same body once more is taken: a client that lost the answer may ask again.
         if running is not None and (present is None or present.sent != body):
             raise RefusedError(
                 409,

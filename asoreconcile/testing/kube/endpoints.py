@@ -81,6 +81,8 @@ class ApiEndpoints:
                 return self._read(request, target)
             case "POST" if target.subresource in target.resource.parts:
                 return self._post_part(request, target, user)
+            # Custom resources take a name in the path and ignore it; built-in kinds
+            # answer 405.
             case "POST" if target.resource.is_custom and not target.subresource:
                 return self._create(request, target, user)
             case "POST" if not named:
@@ -183,6 +185,8 @@ class ApiEndpoints:
         patch = _document(request, sort)
         if applies and target.subresource != _SCALE:
             if self._storage.get(resource.table, target.key) is None:
+                # An apply that creates needs both verbs: who may only patch could make
+                # objects otherwise.
                 self._access.check_may_create(user, request)
             written = self._writes.apply(
                 resource,
@@ -223,6 +227,7 @@ class ApiEndpoints:
         details: JsonObject = {"name": target.name}
         if resource.group:
             details["group"] = resource.group
+        # The plural under the name `kind`, as the server has it.
         details |= {"kind": resource.plural, "uid": metadata(obj)["uid"]}
         done: JsonObject = {
             "kind": "Status",
@@ -250,6 +255,7 @@ class ApiEndpoints:
         try:
             self._deletions.delete(target.resource, key, options)
         except StatusError as error:
+            # Deletions by others go on meanwhile; what the caller wanted gone is gone.
             if error.code != 404:  # it may have gone meanwhile
                 raise
 

@@ -60,10 +60,13 @@ class WebhookAdmission:
 
     def admit(self, write: AdmissionWrite) -> Admitted:
         """The object to store, changed or not."""
+        # No webhook is asked about webhooks: a broken one could never be taken away
+        # again.
         if write.resource.group == GROUP:
             return Admitted(write.obj)
         mutating, validating = self._listed(MUTATING), self._listed(VALIDATING)
         bindings = self._objects(BINDINGS)
+        # Nearly every write of a test: it is spared all that follows.
         if not mutating and not validating and not bindings:
             return Admitted(write.obj)
         write = attrs.evolve(write, versions=self._kinds.versions(write.resource))
@@ -72,6 +75,8 @@ class WebhookAdmission:
         for webhook in mutating:
             before = write.obj
             write = self._mutated(webhook, write, warnings)
+            # Whoever comes later may change what an earlier one saw; those that asked
+            # for it look once more, and no more often than that.
             if write.obj != before:
                 again += [w for w in mutating[: mutating.index(webhook)] if _again(w)]
         for webhook in again:
@@ -121,6 +126,7 @@ class WebhookAdmission:
             if response.get("patchType") != "JSONPatch":
                 raise HookError("invalid patch type, expected JSONPatch")
             patch = deepjson.loads(base64.b64decode(response["patch"]))
+            # The patch is for the object as the webhook was shown it.
             shown = versions.shown(version, write.obj)
             made = patches.json_patch(shown, patch)
             if not isinstance(made, dict):
@@ -160,6 +166,8 @@ class WebhookAdmission:
         return response, version
 
     def _namespace(self, write: AdmissionWrite) -> JsonObject | None:
+        # A Namespace that is being made is not stored yet, and selectors look at the
+        # new one's labels.
         if write.resource is NAMESPACES:
             return write.obj or write.before
         if not write.resource.namespaced:
@@ -238,6 +246,7 @@ def _response(found: JsonObject, uid: str) -> JsonObject:
         raise HookError(
             "received invalid webhook response: webhook response was absent"
         )
+    # An answer to another review would let the wrong write through.
     if response.get("uid") != uid:
         raise HookError(
             f'received invalid webhook response: expected response.uid="{uid}", got '
@@ -260,6 +269,7 @@ def _denied(name: str, status: Any) -> StatusError:
     why = status.get("message") or status.get("reason")
     text = f'admission webhook "{name}" denied the request'
     return StatusError(
+        # A webhook that refuses with 200 still refuses.
         max(code, 400),
         str(status.get("reason") or ""),
         f"{text}: {why}" if why else f"{text} without explanation",

@@ -58,9 +58,13 @@ def wanted(
     ):
         return None
     selector = webhook.get("objectSelector")
+    # Either state: a label that an update takes away must not take the update out of
+    # the webhook's sight.
     seen = [obj for obj in (write.obj, write.before) if obj is not None]
     if not any(selects(selector, labels(obj)) for obj in seen):
         return None
+    # The version that was asked first: only where no rule names it is the object
+    # converted for the webhook.
     versions = [write.resource]
     if webhook.get("matchPolicy", "Equivalent") == "Equivalent":
         versions += [r for r in write.versions if r.version != write.resource.version]
@@ -87,6 +91,8 @@ def _covers(
 
 def _scope(write: AdmissionWrite) -> str:
     """The namespace a resource is in; Namespaces themselves are of the cluster."""
+    # For its namespaceSelector a Namespace counts as in itself, for the scope of a rule
+    # as the cluster's.
     return write.namespace if write.resource.namespaced else ""
 
 

@@ -40,6 +40,8 @@ def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
         raise invalid(_KIND, _GROUP, name, found)
     stored = [v["name"] for v in content["versions"] if v.get("storage")]
     known = (obj.get("status") or {}) if before is not None else {}
+    # What was ever the storage version stays listed, whatever the client writes here:
+    # objects may still be stored in it.
     listed = known.get("storedVersions") or []
     obj["status"] = {
         "acceptedNames": known.get("acceptedNames") or {"plural": "", "kind": ""},
@@ -106,6 +108,8 @@ def _taken(content: JsonObject, others: Iterable[JsonObject]) -> tuple[str, str]
     names = content["names"]
     for other in others:
         held = spec(other).get("names") or {}
+        # Only who is established holds its names: of two that want one, who came first
+        # has it, and the other waits.
         if spec(other).get("group") != content["group"] or not is_established(other):
             continue
         words = {held.get("plural"), held.get("singular"), *held.get("shortNames", ())}
@@ -135,6 +139,8 @@ def _condition(
     since = now
     for condition in known.get("conditions") or ():
         if condition.get("type") == type_ and condition.get("status") == status:
+            # The time of the last change of the status alone: each write would look
+            # like a transition otherwise.
             since = condition.get("lastTransitionTime") or now
     return {
         "type": type_,

@@ -24,6 +24,8 @@ from asoreconcile.testing.kube.fields.fieldsets import (
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError
 
+# The one manager whose applies keep the annotation of the client-side kind right:
+# people go back and forth between the two.
 _KUBECTL = "kubectl"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _UNOWNED = {
@@ -88,6 +90,8 @@ def applied(
         raise _conflict(contested)
     for entry, paths in contested:
         _set_paths(entry, _paths(entry) - set(paths))
+    # What another manager owns too stays: to leave a field out gives up one's own
+    # claim, no more.
     held = {path for entry in others for path in _paths(entry)} | mine
     dropped = (_paths(previous) if previous else set()) - held
     result = base
@@ -142,6 +146,8 @@ def updated(before: JsonObject | None, after: JsonObject, owner: FieldManager) -
     }
     asked = metadata(after).get("managedFields")
     if before is not None and asked is not None and not any(asked):
+        # `managedFields: [{}]` is the documented way to say so; an empty list is taken
+        # for a client that does not know the field.
         entries: list[JsonObject] = []  # the client asks to forget all owners
     elif asked and not owner.subresource and _are_entries(asked):
         entries = _entries(after)  # the client says who owns what
@@ -218,6 +224,7 @@ def _conflict(contested: list[tuple[JsonObject, list[FieldPath]]]) -> StatusErro
     ]
     if len(causes) == 1:
         who, paths = named[0]
+        # Word for word the server's: kubectl's users, and tests, look for these.
         text = f"1 conflict: conflict with {who}: {shown(paths[0])}"
     else:
         parts = (
@@ -257,6 +264,8 @@ def _is_apply_of(entry: JsonObject, owner: FieldManager) -> bool:
 
 
 def _is_update_of(entry: JsonObject, owner: FieldManager) -> bool:
+    # Fields are named as at the version they were written at, so updates by another
+    # version are an entry of their own.
     same = entry.get("apiVersion") == owner.api_version
     return same and _is(entry, "Update", owner)
 

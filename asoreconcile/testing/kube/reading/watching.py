@@ -20,6 +20,8 @@ from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import expired
 
 _LONGEST_SECONDS = 1800.0
+# About as often as the server sends them; two seconds before the end is the server's
+# too, so that the next watch begins where this one stopped.
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END_SECONDS = 2.0
 
@@ -71,6 +73,8 @@ def lines(storage: Storage, watch: ClientWatch) -> Iterator[bytes]:
     may write, and must get that event.
     """
     table = watch.renderer.resource.table
+    # Before the version is looked at: a cut that comes between must end this watch as
+    # well.
     cuts = storage.cuts
     deadline = time.monotonic() + watch.timeout_seconds
     with storage.lock:
@@ -110,6 +114,8 @@ def _live(
             raise DropConnection
         changes = storage.changes_after(table, position)
         if changes:
+            # Also where no event is for this client: it must not be shown the same
+            # changes again.
             position = changes[-1].version
             if chunk := b"".join(_encoded(watch, changes)):
                 yield chunk
@@ -170,6 +176,9 @@ def _encoded(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
             if change.type != "DELETED":
                 meta = dict(metadata(change.before))
                 meta["resourceVersion"] = str(change.version)
+                # The state that still was in the selection, at the version of the
+                # change that took it out: the new state is none of this client's
+                # business.
                 last = {**change.before, "metadata": meta}
             yield _line("DELETED", watch.renderer.one(last))
 

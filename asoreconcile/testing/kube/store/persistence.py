@@ -24,7 +24,10 @@ from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.store.storage import Change, StorageState, StorageTable
 
 _FORMAT = 1
+# A small log is written anew too seldom to matter; without slack it would be after
+# every few writes.
 _SLACK_BYTES = 4 << 20
+# Secrets are in it, in the clear.
 _PRIVATE = 0o600
 _Entry = JsonObject | list[Any]
 
@@ -46,6 +49,8 @@ class DataFolder:
         self._size = self._base = 0
         self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, _PRIVATE)
         try:
+            # The kernel lets go of it however the process ends; a file that only exists
+            # would have to be cleared away by hand.
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
@@ -97,6 +102,7 @@ class DataFolder:
         head = {"format": _FORMAT, "version": state.version, "latest": latest}
         fresh = self.path / "log.new"
         with fresh.open("wb") as file:
+            # Before anything is in it.
             fresh.chmod(_PRIVATE)
             file.write(_line(head))
             for table, key, obj in state.objects:
@@ -105,6 +111,7 @@ class DataFolder:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._log)
+        # The new name is an entry of the folder, which has to be on the disk as well.
         folder = os.open(self.path, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
@@ -156,6 +163,8 @@ class DataFolder:
             for line in file:
                 entry = _parsed(line)
                 if entry is None:
+                    # Bad in the middle: what follows was answered, so this is damage
+                    # and no torn end.
                     if whole + len(line) < size:
                         message = f"{self._log} is damaged at byte {whole}"
                         raise DataFolderError(message)

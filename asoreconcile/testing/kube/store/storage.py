@@ -147,6 +147,7 @@ class Storage:
             kind: StoredEventType = "ADDED" if before is None else "MODIFIED"
             change = Change(_version(obj), table, key, kind, obj, before)
             self._keep(change)
+            # Written down first: what the log does not have must not be read.
             objects[key] = obj
             self._index(table, key, before, obj)
             self._record(change)
@@ -182,6 +183,8 @@ class Storage:
         """Keep the indexes by namespace and by owner."""
         place = (table, key)
         if before is not None:
+            # By what was there before: an update may take an owner away, and a name may
+            # be another object's now.
             self._places.pop(uid_of(before), None)
             for owner in owner_references(before):
                 self._owned.get(str(owner.get("uid")), set()).discard(place)
@@ -201,6 +204,8 @@ class Storage:
         with self.lock:
             if self.is_forgotten(table, version):
                 return None
+            # Back from the present, by what each change replaced: to keep whole states
+            # would cost a copy of the table a write.
             objects = dict(self._tables.get(table, {}))
             for change in reversed(self.changes_after(table, version)):
                 if change.before is None:
@@ -234,6 +239,8 @@ class Storage:
         with self.lock:
             if self.closed or self.last_change(table) > version:
                 return
+            # One for each table: a write wakes those who watch its kind, not the
+            # watches of all the three hundred others.
             changed = self._changed.setdefault(table, threading.Condition(self.lock))
             changed.wait(timeout_seconds)
 
@@ -270,6 +277,8 @@ class Storage:
             self._tables.setdefault(table, {})[key] = obj
             self._index(table, key, None, obj)
         self._latest.update(state.latest)
+        # The window is not kept on disk, so a watch from before the restart gets a 410
+        # and lists anew, as after etcd's compaction.
         self._forgotten.update(state.latest)
 
     def _keep(self, change: Change) -> None:
@@ -285,6 +294,7 @@ class Storage:
         if self._folder.wants_compaction:
             tables = self._tables.items()
             held = ((t, key, obj) for t, objs in tables for key, obj in objs.items())
+            # Before this change is in the tables: it is appended once more behind them.
             self._folder.compact(StorageState(self.version, self._latest, held))
             self._folder.append(change)
 

@@ -36,6 +36,8 @@ _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan", "Backgrou
 _CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _PODS = StorageTable("", "pods")
 _GRACE_SECONDS = 30
+# The server's NamespaceLifecycle admission refuses these three to everybody;
+# kube-node-lease, which it also makes, may go.
 _KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
 _PRECONDITIONS = {
     "uid": ("UID", "deleted and then recreated"),
@@ -61,6 +63,8 @@ class Deletions:
         """The object as it is afterwards, and whether it is gone."""
         before = self._storage.get(resource.table, key)
         if before is not None:
+            # Outside the lock: a webhook may ask this very server before it answers.
+            # What it saw may have changed by then, so all is read again below.
             self._gate.admit(_asked(resource, key, before, options))
         with self._storage.lock:
             obj = self._storage.get(resource.table, key)
@@ -125,6 +129,8 @@ class Deletions:
         ends_now = not grace and _ends_with_grace(obj)
         if is_deleting(obj) and held == finalizers(obj) and not ends_now:
             return obj, False
+        # Also a Pod without finalizers stays until its kubelet has stopped it; the
+        # second DELETE, with grace 0, is the kubelet's.
         if grace and not is_deleting(obj):
             return self._put(table, key, self._going(table, obj, held, grace)), False
         if not held and table != NAMESPACES.table:
@@ -150,6 +156,8 @@ class Deletions:
             end = self._clock.now() + timedelta(seconds=grace)
             stamp = end.strftime("%Y-%m-%dT%H:%M:%SZ")
             meta["deletionTimestamp"] = stamp
+            # The server deletes these two by code of its own, which writes neither of
+            # them.
             if table not in (NAMESPACES.table, CRDS.table):
                 meta["deletionGracePeriodSeconds"] = grace
                 if "generation" in meta:
@@ -231,6 +239,8 @@ class Deletions:
                     self._begin(table, key, dependant, "Foreground")
             obj = self._storage.get(*place)
             if obj is not None and _FINALIZERS["Foreground"] in finalizers(obj):
+                # Asked anew: each dependant that has gone meanwhile came by here
+                # itself.
                 waits = any(self._blocks(p, uid) for p in self._storage.owned_by(uid))
                 if not waits:
                     self._release(*place, obj, _FINALIZERS["Foreground"])
@@ -249,6 +259,8 @@ class Deletions:
             if obj is None:
                 continue
             owners = {str(o.get("uid")) for o in owner_references(obj)}
+            # As the collector: it deletes only what no living owner claims, and of all
+            # the rest it takes the dangling reference away.
             gone = {one for one in owners if self._storage.place_of(one) is None}
             if gone == owners:
                 self._begin(table, key, obj)

@@ -129,6 +129,7 @@ def check_replaced(
             str(meta["uid"]),
             str(present["uid"]),
         )
+    # Most built-in kinds allow an unconditional update, custom resources never do.
     if resource.is_custom and not meta.get("resourceVersion"):
         cause = Cause(
             "metadata.resourceVersion",

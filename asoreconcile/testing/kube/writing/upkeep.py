@@ -17,7 +17,9 @@ _SERVER_OWNED = (
     "generation",
     "selfLink",
 )
+# No vowels, and no digit that looks like one: names spell no words.
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+# 63 characters, a label's most, less the five.
 _LONGEST_PREFIX = 58
 
 
@@ -27,6 +29,8 @@ def initialized(
     """A new object with what the server gives it."""
     if resource is NAMESPACES:
         obj["status"] = {"phase": "Active"}
+    # Whose status is its own endpoint's, a create drops it; a CRD's is filled in as it
+    # is taken in.
     elif resource.has_status and resource is not CRDS:
         obj.pop("status", None)
         if resource.group == "admissionregistration.k8s.io":
@@ -71,6 +75,8 @@ def combined(
     """What of a wanted object the endpoint may change."""
     if subresource == "status":
         after = {**before, "metadata": dict(metadata(before))}
+        # The one part of the metadata that the status endpoint takes: a client may say
+        # who owns the status.
         managed = metadata(wanted).get("managedFields")
         if managed is not None:
             after["metadata"]["managedFields"] = managed

@@ -114,6 +114,8 @@ class WriteHandler:
             try:
                 taken = self._decoded(resource, wanted, options, patched=True)
             except StatusError as error:
+                # A patched object that cannot be read is 422, though the same body by
+                # PUT is 400: the server blames the patch, not the client's encoding.
                 if error.code != 400:
                     raise
                 why = str(error).partition(f"handled as a {resource.kind}: ")[2]
@@ -230,6 +232,8 @@ class WriteHandler:
             written = self._changed(
                 resource, before, change(before), options, subresource, tracked=tracked
             )
+            # No new resource version and no event: what is the same may be written at
+            # will.
             if written.obj is before or options.dry_run:
                 return written
             with self._storage.lock:
@@ -237,6 +241,7 @@ class WriteHandler:
             kept = versions.stored(resource, written.obj)
             _check_size(kept)
             with self._storage.lock:
+                # By identity: stored objects are never changed in place.
                 if self._storage.get(resource.table, key) is stored:
                     return self._store(resource, key, written, kept)
 
@@ -269,6 +274,7 @@ class WriteHandler:
                 now=self._now(),
             )
             apply.updated(before, after, owner)
+        # Without managedFields' times, or each write would differ by its second.
         if upkeep.shown(before) == upkeep.shown(after):
             return Written(before, warnings=taken.warnings)
         if resource.has_generation and (
@@ -286,6 +292,7 @@ class WriteHandler:
         obj, sent = found.obj, write.obj
         if obj is None or sent is None or obj is sent:
             return DecodedBody(sent or {}, warnings)
+        # Whatever the client asked for: the field is the webhook's doing.
         taken = decoding.decoded(write.resource, obj, field_validation="Ignore")
         upkeep.keep_server_fields(write.before or sent, taken.obj)
         return DecodedBody(taken.obj, warnings)
