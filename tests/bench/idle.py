@@ -1,9 +1,10 @@
 """A manager with every kind and nothing to do: CPU and memory of the start, and after.
 
-    hack/bench idle [--kinds N] [--seconds N] [--objects N]
+    hack/bench idle [--kinds N] [--seconds N] [--objects N] [--namespaces N]
 
 Read from /proc: the manager's alone. Until ready: all informers hold their first list.
-Idle: a steady estate of N groups, settled, none due for its sync.
+Idle: a steady estate of N groups, settled, none due for its sync, over so many
+namespaces.
 """
 
 import re
@@ -26,13 +27,15 @@ from time_to_ready import group
 from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.kube.resources import NAMESPACES
 
 
 @click.command()
 @click.option("--kinds", default=290, show_default=True, help="Kinds installed.")
 @click.option("--seconds", default=60, show_default=True, help="To stay idle.")
 @click.option("--objects", default=100, show_default=True, help="Groups, settled.")
-def main(kinds, seconds, objects):
+@click.option("--namespaces", default=1, show_default=True, help="Of the groups.")
+def main(kinds, seconds, objects, namespaces):
     """Start and idle, measured."""
     catalogue = builtin()
     first = catalogue.kind(GROUPS)
@@ -50,15 +53,25 @@ def main(kinds, seconds, objects):
         report("threads", thread_count(manager.pid), "", **labels)
         resource = resource_of(first.version())
         following = Following(world.client, [resource])
+        names = [f"team-{number}" for number in range(namespaces)]
+        for name in names:
+            world.client.create(NAMESPACES, {"metadata": {"name": name}})
+        before = cpu_seconds(manager.pid)
         for number in range(objects):
-            world.client.create(resource, group(f"rg-{number}"))
+            made = group(f"rg-{number}")
+            made["metadata"]["namespace"] = names[number % namespaces]
+            world.client.create(resource, made)
         following.wait(lambda ready: len(ready) == objects and all(ready))
         following.stop()
         cpu, began = cpu_seconds(manager.pid), time.perf_counter()
+        labels |= {"objects": objects, "namespaces": namespaces}
+        if objects:
+            each = 1000 * (cpu - before) / objects
+            report("CPU to Ready", round(each, 1), "ms/resource", **labels)
         time.sleep(seconds)
         used = cpu_seconds(manager.pid) - cpu
         idle = 1000 * used / (time.perf_counter() - began)
-        labels |= {"objects": objects, "seconds": seconds}
+        labels |= {"seconds": seconds}
         report("idle CPU", round(idle, 2), "millicores", **labels)
         report("RSS idle", memory_mib(manager.pid, "VmRSS"), "MiB", **labels)
         report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB", **labels)

@@ -8,7 +8,7 @@ from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.sync_mode import BulkReads, SyncMode, Undeclared
 from asoreconcile.controllers.settings import (
     KNOWN,
     RateLimit,
@@ -64,6 +64,7 @@ def test_values_are_read():
             "RATE_LIMIT_BUCKET_SIZE": "7",
             "ASORECONCILE_SYNC_MODE": "Put",
             "ASORECONCILE_UNDECLARED": "Report",
+            "ASORECONCILE_BULK_READS": "Graph",
             "ASORECONCILE_FORCE_PUT_PERIOD": "24h",
             "ASORECONCILE_EXTENSIONS": "freeze, audit,",
         }
@@ -78,6 +79,7 @@ def test_values_are_read():
     assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
     assert settings.sync_mode is SyncMode.PUT
     assert settings.undeclared is Undeclared.REPORT
+    assert settings.bulk_reads is BulkReads.GRAPH
     assert settings.force_put_seconds == 86400.0
     assert settings.extensions == ("freeze", "audit")
 
