@@ -32,6 +32,8 @@ from asoreconcile.wire.trust import TlsTrust
 from asoreconcile.wire.waker import Waker
 
 _LONGEST_WAIT_SECONDS = 3600.0
+# Less than a reader's patience with a watch (`cache.watching`).
+_SUSPICIOUS_SECONDS = 30.0
 
 
 class StreamLoop:
@@ -118,8 +120,13 @@ class StreamLoop:
 
     def closed(self, stream: LoopStream) -> None:
         """See `LoopHost`."""
-        if not stream.is_ended:
-            self._post(partial(self._drop, stream))
+        if stream.is_ended:
+            return
+        # Given up for its silence, as it seems: its connection may be dead, and look
+        # alive. Another stream over it would be as deaf.
+        if time.monotonic() - stream.heard >= _SUSPICIOUS_SECONDS:
+            self.renew()
+        self._post(partial(self._drop, stream))
 
     def unread(self, stream: LoopStream) -> None:
         """See `LoopHost`."""
@@ -248,6 +255,7 @@ class StreamLoop:
             # Looked at when it rings, not with each byte.
             at, reason = stream.due(now)
             if at <= now:
+                self.renew()  # as in `closed`
                 self._fail(stream, WireError(reason, is_sent=stream.is_sent))
             else:
                 self._set_due(stream, now)

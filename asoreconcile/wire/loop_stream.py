@@ -78,7 +78,7 @@ class LoopStream(Transfer):
         # Appended to by the loop, taken from by the reader: each is one step.
         self._unread: deque[bytes] = deque()
         self._read_bytes = 0
-        self._heard = self._opened = time.monotonic()
+        self.heard = self._opened = time.monotonic()
         self._body_until: float | None = None
 
     def is_answered(self) -> bool:
@@ -139,7 +139,7 @@ class LoopStream(Transfer):
                 f"timed out after {self.limits.head:.1f} s"
             )
         # While it waits for its reader the silence is ours.
-        heard = now if self._unread or self.is_paused else self._heard
+        heard = now if self._unread or self.is_paused else self.heard
         silent_at = heard + self.limits.silence
         if self._body_until is not None and self._body_until < silent_at:
             seconds = self.limits.body
@@ -176,9 +176,9 @@ class LoopStream(Transfer):
     def _header(self, line: bytes) -> None:
         super()._header(line)
         if self.has_head:
-            self._heard = time.monotonic()
+            self.heard = time.monotonic()
             if self.limits.body is not None and self._body_until is None:
-                self._body_until = self._heard + self.limits.body
+                self._body_until = self.heard + self.limits.body
             self._host.has_news(self)
 
     def _write(self, piece: bytes) -> int:
@@ -186,7 +186,7 @@ class LoopStream(Transfer):
         if self.received - self._read_bytes >= _MOST_UNREAD_BYTES:
             self.is_paused = True  # libcurl keeps the piece
             return int(pycurl.WRITEFUNC_PAUSE)
-        self._heard = time.monotonic()
+        self.heard = time.monotonic()
         self.received += len(piece)
         self._unread.append(piece)
         return len(piece)

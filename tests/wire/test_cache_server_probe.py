@@ -103,8 +103,9 @@ def test_rf8_watches_whose_connections_fell_silent_hear_again(scene):
 def test_rf8_an_outage_is_shown_and_ends_with_it(scene):
     scene.proxy.swallow(new=True)
     until(lambda: scene.probe.last_error)
-    verdict = ApiServerAnswers(scene.probe)()
+    verdict = ApiServerAnswers(scene.probe, lambda: {"watch secrets": 12.4})()
     assert verdict.ok
+    assert verdict.details[2] == "watch secrets: a handler has not returned for 12 s"
     assert "and does not now: " in verdict.details[0]
     scene.write("during")
     assert scene.probe.renewed == 0

@@ -9,6 +9,7 @@ from asoreconcile.threads import Threads
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop import StreamLoop
+from asoreconcile.wire.loop_stream import StreamLimits
 from asoreconcile.wire.trust import TlsTrust
 
 WAIT_SECONDS = 20
@@ -130,3 +131,33 @@ def test_a_server_that_allows_fewer_streams_gets_fewer(serving):
     for reader in readers:
         assert reader.answered().read() == b"first"
     assert [len(one.streams) for one in peer.connections] == [10] * 6
+
+
+def test_rf13_after_a_stream_that_fell_silent_another_connection_is_used(serving):
+    """The connection may be dead and look alive; its other streams may be well."""
+    answered = []
+
+    def handle(stream):
+        if len(answered) != 1:
+            greet(stream)
+        answered.append(stream)
+
+    peer, loop = serving(handle)
+    live = Reader(loop).answered()
+    with pytest.raises(WireError, match="timed out"):
+        Reader(loop, limits=StreamLimits(connect=10, head=0.1, silence=10)).answered()
+    assert Reader(loop).answered().read() == b"first"
+    assert [len(one.streams) for one in peer.connections] == [2, 1]
+    assert live.read() == b"first"
+
+
+def test_rf13_a_stream_closed_for_its_silence_leaves_its_connection(serving):
+    peer, loop = serving()
+    silent = Reader(loop).answered()
+    assert silent.read() == b"first"
+    silent.stream.heard -= 60.0
+    silent.stream.close()
+    assert Reader(loop).answered().read() == b"first"
+    Reader(loop).answered().stream.close()  # after a moment: of that no harm is thought
+    assert Reader(loop).answered().read() == b"first"
+    assert [len(one.streams) for one in peer.connections] == [1, 3]
