@@ -111,6 +111,29 @@ class ReconcileTrace:
                 _fail(span, error)
                 raise
 
+    @contextmanager
+    def call(self, name: str, host: str) -> Iterator[None]:
+        """The span of another call than an HTTP request, such as a database's; what the
+        block raises is its failure.
+
+        name: what is done, without any value.
+        """
+        from opentelemetry.trace import SpanKind
+
+        with self._tracer.start_as_current_span(
+            name,
+            context=self._context,
+            kind=SpanKind.CLIENT,
+            attributes={"server.address": host},
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield
+            except BaseException as error:
+                _fail(span, error)
+                raise
+
 
 class RequestSpan:
     """One request under way."""

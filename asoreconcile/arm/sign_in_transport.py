@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from azure.core.exceptions import AzureError
@@ -19,7 +20,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import should_bypass_proxies
 from urllib3.connectionpool import HTTPSConnectionPool
 
-from asoreconcile import call_limit
+from asoreconcile import call_limit, reconcile_context
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.limited_connection import LimitedTlsConnection
 from asoreconcile.arm.transport import CONNECT_TIMEOUT_SECONDS, limited_call
@@ -44,6 +45,17 @@ class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported l
         """As azure-core's. Raises StoppedError once closed: whoever asks then is being
         stopped, and has nothing to report.
         """
+        trace = reconcile_context.trace()
+        if trace is None:
+            return self._send(request, **kwargs)
+        parts = urlsplit(request.url)
+        host = parts.netloc.rpartition("@")[2]
+        with trace.request(request.method, host, parts.path) as span:
+            answer = self._send(request, **kwargs)
+            span.answered(answer.status_code or 0)
+            return answer
+
+    def _send(self, request: HttpRequest, **kwargs: Any) -> Any:
         self._check_open()
         is_read = request.method in READS
         # A sign-in comes without a limit of its own.

@@ -7,10 +7,11 @@ holds up no more workers than it may have connections, for one time limit.
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, RetryError
 from asoreconcile.objects import ObjectKey
@@ -70,9 +71,12 @@ class Sessions:
         except BaseException:
             self._left(place, pool, None)
             raise
+        trace = reconcile_context.trace()
+        span = trace.call("use database", server.host) if trace else nullcontext()
         kept: Session | None = None
         try:
-            yield session
+            with span:
+                yield session
             kept = session
         # What a server refuses leaves the session sound; only a bug or a break does
         # not.
@@ -145,8 +149,11 @@ class Sessions:
             session.close()
         if fresh is not None:
             return fresh
+        trace = reconcile_context.trace()
+        span = trace.call("connect database", server.host) if trace else nullcontext()
         try:
-            opened = self._connect(server, sign_in)
+            with span:
+                opened = self._connect(server, sign_in)
         except ServerError as error:
             if error.trouble == "unreachable":
                 self._note_silence(pool, error)

@@ -13,13 +13,19 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from keypairs import certificate_pem, identity_file, key12, pem, rsa_key
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from asoreconcile.arm.credentials import CloudConfig, CredentialError
+from asoreconcile import reconcile_context
+from asoreconcile.arm.credentials import CloudConfig, CredentialError, sign_in_transport
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
+from asoreconcile.clock import SystemClock
 from asoreconcile.testing.http import HttpResponse, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.tracing import Tracing
 
 TENANT = "00000000-0000-0000-0000-0000000000aa"
 OTHER_TENANT = "00000000-0000-0000-0000-0000000000bb"
@@ -123,6 +129,32 @@ def test_a_certificates_key_signs_the_request(serve, form, caplog):
     assert source.credential().get_token(cloud.scope).token == TOKEN
     for canary in (PASSWORD, TOKEN, *entra.assertions, "PRIVATE KEY"):
         assert canary not in caplog.text
+
+
+def test_a_sign_in_of_a_traced_reconcile_is_its_child(serve):
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    entra = Entra(signed_by_us)
+    cloud = serve(entra)
+    content = pem(rsa_key())
+    source = ClientCertificate(TENANT, "client-1", content, "", cloud=cloud)
+    with Tracing(provider).reconcile("accounts", {}) as trace:
+        context = reconcile_context.Context(SystemClock(), trace=trace)
+        with reconcile_context.running(context):
+            source.credential(sign_in_transport(cloud)).get_token(cloud.scope)
+    *requests, whole = spans.get_finished_spans()
+    sign_in = requests[-1]
+    assert sign_in.parent.span_id == whole.context.span_id
+    assert dict(sign_in.attributes) == {
+        "http.request.method": "POST",
+        "server.address": urlsplit(cloud.authority_host).netloc,
+        "url.path": f"/{TENANT}/oauth2/v2.0/token",
+        "http.response.status_code": 200,
+    }
+    for canary in (TOKEN, *entra.assertions):
+        assert not [one for one in requests if canary in one.to_json()]
+    provider.shutdown()
 
 
 def test_an_identity_s_file_signs_with_its_chain_at_its_own_authority(

@@ -3,7 +3,11 @@
 import threading
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from asoreconcile import reconcile_context
 from asoreconcile.errors import RetryError
 from asoreconcile.objects import ObjectKey
 from asoreconcile.sql_users.server import DatabaseServer, ServerError, SignIn
@@ -14,6 +18,7 @@ from asoreconcile.sql_users.sessions import (
     Sessions,
 )
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.tracing import Tracing
 
 SERVER = DatabaseServer("db", 5432, "postgres")
 OTHER = DatabaseServer("other", 5432, "postgres")
@@ -154,3 +159,29 @@ def test_nothing_is_kept_once_all_is_closed(pool):
 
 def test_no_secret_is_in_what_is_printed():
     assert "hunter2" not in repr(ADMIN) + ADMIN.digest
+
+
+def test_a_traced_reconcile_shows_its_databases_without_a_secret(pool):
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    with Tracing(provider).reconcile("users", {}) as trace:
+        context = reconcile_context.Context(pool.clock, trace=trace)
+        with reconcile_context.running(context):
+            pool.use(ONE)
+            pool.use(ONE)
+            pool.failure = ServerError("nobody answers", trouble="unreachable")
+            with pytest.raises(ServerError):
+                pool.use(TWO, OTHER)
+    *calls, whole = spans.get_finished_spans()
+    assert [(one.name, one.attributes["server.address"]) for one in calls] == [
+        ("connect database", "db"),
+        ("use database", "db"),
+        ("use database", "db"),
+        ("connect database", "other"),
+    ]
+    assert {one.parent.span_id for one in calls} == {whole.context.span_id}
+    assert calls[-1].attributes["error.type"] == "ServerError"
+    assert calls[0].status.is_unset
+    assert not [one for one in calls if ADMIN.secret in one.to_json()]
+    provider.shutdown()
