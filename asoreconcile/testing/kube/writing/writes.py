@@ -114,8 +114,7 @@ class WriteHandler:
             try:
                 taken = self._decoded(resource, wanted, options, patched=True)
             except StatusError as error:
-                # A patched object that cannot be read is 422, though the same body by
-                # PUT is 400: the server blames the patch, not the client's encoding.
+                # 422 for a patched object, where the same body by PUT is 400.
                 if error.code != 400:
                     raise
                 why = str(error).partition(f"handled as a {resource.kind}: ")[2]
