@@ -2,7 +2,7 @@
 
 from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.azure.default_delete import delete_resource
-from asoreconcile.azure.graph_reads import GraphReads
+from asoreconcile.azure.graph_reads import GraphReads, is_new_enough
 from asoreconcile.azure.reconcile_scope import ConnectionResolver, SharedDependencies
 from asoreconcile.azure.sync_metrics import SyncMetrics
 from asoreconcile.azure.sync_mode import BulkReads
@@ -83,4 +83,7 @@ def _graph_reads(app: Application, settings: Settings) -> GraphReads | None:
     period = settings.sync_period_seconds
     if settings.bulk_reads is not BulkReads.GRAPH or period is None:
         return None
-    return GraphReads(app.clock, max_age_seconds=period * _LIST_PERIODS)
+    max_age_seconds = period * _LIST_PERIODS
+    if not is_new_enough(period, max_age_seconds):
+        return None
+    return GraphReads(app.clock, max_age_seconds=max_age_seconds)

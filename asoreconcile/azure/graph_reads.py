@@ -3,12 +3,20 @@
 import threading
 
 from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.arm.graph_rows import GraphRows
+from asoreconcile.arm.graph_rows import LAG_SECONDS, GraphRows
 from asoreconcile.clock import Clock
 
 # So many looks one after another, of no use, end a type's. One row may be late; that a
 # type's rows lack something, or never rest, each of them shows.
 _MOST_POOR_ROWS = 16
+
+
+def is_new_enough(period_seconds: float, max_age_seconds: float) -> bool:
+    """Whether a query can say anything after a GET of one period before. Pure.
+
+    max_age_seconds: how old the query's answer may be by then.
+    """
+    return period_seconds - max_age_seconds > LAG_SECONDS
 
 
 class GraphReads:
