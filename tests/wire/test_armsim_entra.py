@@ -91,6 +91,15 @@ def test_refusals_have_entras_shape(azure, session, changes, status, error, code
     assert "guess" not in refused.text
 
 
+def test_scopes_of_openid_beside_it_are_passed_over(azure, session):
+    """As MSAL for Go asks, in Azure Service Operator's sign-in."""
+    scope = (
+        "https://management.core.windows.net//.default openid offline_access profile"
+    )
+
+    assert ask(azure, session, scope=scope).status_code == 200
+
+
 def test_openid_configuration_names_this_authority(azure, session):
     url = f"{azure.authority}/{azure.tenant_id}/v2.0/.well-known/openid-configuration"
     found = session.get(url, timeout=10).json()

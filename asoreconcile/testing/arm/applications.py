@@ -7,6 +7,7 @@ import attrs
 
 from asoreconcile.testing.arm.assertions import Federated
 
+_OPENID_SCOPES = frozenset({"email", "offline_access", "openid", "profile"})
 ARM_AUDIENCES = frozenset(
     {"https://management.core.windows.net", "https://management.azure.com"}
 )
@@ -75,8 +76,12 @@ def check_secret(application: EntraApplication, form: dict[str, str]) -> None:
 def audience_of(scope: str, also: frozenset[str] = frozenset()) -> str:
     """The audience of a scope, without a final slash. also: further ones that there
     are. Raises SignInError.
+
+    What clients of OpenID ask for beside it is passed over, as Entra does: MSAL for Go
+    always asks.
     """
-    resource, default, rest = scope.rpartition("/.default")
+    words = [word for word in scope.split(" ") if word not in _OPENID_SCOPES]
+    resource, default, rest = " ".join(words).rpartition("/.default")
     if not default or rest:
         raise SignInError(
             400,
