@@ -186,8 +186,10 @@ class StreamLoop:
                 group.act(pycurl.SOCKET_TIMEOUT, 0)
             for stream in group.ended():
                 self._forget(stream)
+            for stream in group.released(now):
+                self._send(group.send, stream)
             # An outdated one lasts until its streams have ended.
-            if not group.streams and group is not self._groups[-1]:
+            if group.is_idle and group is not self._groups[-1]:
                 self._groups.remove(group)
                 group.close()
         self._end_overdue(now)
@@ -197,6 +199,7 @@ class StreamLoop:
         now = time.monotonic()
         ends = [now + _LONGEST_WAIT_SECONDS]
         ends += [group.timer for group in self._groups if group.timer is not None]
+        ends += [at for group in self._groups if (at := group.release_at) is not None]
         if self._dues:
             ends.append(self._dues[0][0])
         return max(0.0, min(ends) - now)
@@ -205,12 +208,14 @@ class StreamLoop:
         if stream.is_closed or stream.is_ended:
             self._drop(stream)
             return
+        self._set_due(stream, time.monotonic())
+        self._send(lambda one: self._group(terms).add(one), stream)
+
+    def _send(self, how: Callable[[LoopStream], None], stream: LoopStream) -> None:
         try:
-            self._group(terms).add(stream)
+            how(stream)
         except (pycurl.error, OSError) as error:
             self._fail(stream, WireError(f"not sent: {error}", is_sent=False))
-            return
-        self._set_due(stream, time.monotonic())
 
     def _group(self, terms: Terms) -> LoopGroup:
         if not self._groups or self._groups[-1].terms != terms:

@@ -21,6 +21,8 @@ from asoreconcile.wire.trust import TlsTrust
 # sends no more than that before it knows the server's word, and goes to no other
 # connection with the rest.
 _MOST_STREAMS = 50
+# For the first answer of a server that has just been asked; a list may take longer.
+_LONGEST_HOLD_SECONDS = 1.0
 _EVENTS = {
     pycurl.POLL_IN: selectors.EVENT_READ,
     pycurl.POLL_OUT: selectors.EVENT_WRITE,
@@ -58,19 +60,63 @@ class LoopGroup:
         self._selector = selector
         self._wanted: set[int] = set()
         self._failure: Exception | None = None
+        # Whether the server speaks HTTP/2; None until its first answer.
+        self._is_shared: bool | None = None
+        self._first: LoopStream | None = None
+        self._held: list[LoopStream] = []
+        self._held_until = 0.0
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._want)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
         self._multi.setopt(pycurl.M_MAX_CONCURRENT_STREAMS, _MOST_STREAMS)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no stream."""
+        return not self.streams and not self._held
+
     def add(self, stream: LoopStream) -> None:
+        """Send its request, or hold it until the first one's answer tells whether there
+        are connections to share. Raises pycurl.error.
+
+        libcurl would wait by itself (PIPEWAIT), but where there are none it may leave
+        who waits until its time is over.
+        """
+        if self._destination.is_secure and self._is_shared is None:
+            if self._first is not None:
+                self._held.append(stream)
+                return
+            self._first = stream
+            self._held_until = time.monotonic() + _LONGEST_HOLD_SECONDS
+        self.send(stream)
+
+    def released(self, now: float) -> list[LoopStream]:
+        """Those to be sent now that were held: the first has its answer, failed, or
+        takes long.
+        """
+        first = self._first
+        if first is None:
+            return []
+        if self._is_shared is None and not first.is_ended and now < self._held_until:
+            return []
+        self._first = None
+        held, self._held = self._held, []
+        return held
+
+    @property
+    def release_at(self) -> float | None:
+        """When `released` is to be asked in any case."""
+        return self._held_until if self._held else None
+
+    def send(self, stream: LoopStream) -> None:
         """Send its request. Raises pycurl.error."""
         curl = pycurl.Curl()
         curl.setopt(pycurl.NOSIGNAL, 1)
         if self._destination.is_secure:
             # If the handshake says so; else each stream has a connection of its own.
             curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-            curl.setopt(pycurl.PIPEWAIT, 1)
+            if self._is_shared:
+                curl.setopt(pycurl.PIPEWAIT, 1)
         else:
             curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         self._destination.apply(curl, resolves=True)
@@ -97,8 +143,17 @@ class LoopGroup:
         if descriptor == pycurl.SOCKET_TIMEOUT:
             self.timer = None
         self._multi.socket_action(descriptor, actions)
+        if self._is_shared is None:
+            self._learn()
         if self._failure is not None:  # to libcurl it is one transfer's
             raise self._failure
+
+    def _learn(self) -> None:
+        for curl, stream in self.streams.items():
+            if stream.has_head:
+                version = curl.getinfo(pycurl.INFO_HTTP_VERSION)
+                self._is_shared = version >= pycurl.CURL_HTTP_VERSION_2_0
+                return
 
     def ended(self) -> list[LoopStream]:
         """Those that have come to their end since the last time."""
@@ -133,6 +188,8 @@ class LoopGroup:
         curl = self._handles.get(stream)
         if curl is not None:
             self._taken_out(curl)
+        elif stream in self._held:
+            self._held.remove(stream)
 
     def close(self) -> None:
         """End all streams and connections."""
