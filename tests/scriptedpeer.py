@@ -26,11 +26,12 @@ class Peer:
         return f"127.0.0.1:{self.listener.getsockname()[1]}"
 
     def accept(self):
-        while True:
+        while not self.ended.is_set():
             try:
                 connection, _ = self.listener.accept()
-            except OSError:
-                return
+            except OSError:  # no descriptor was left, or it has been closed
+                self.ended.wait(0.01)
+                continue
             thread = threading.Thread(target=self.serve, args=(connection,))
             self.threads.append(thread)
             thread.start()

@@ -43,6 +43,14 @@ class Watch:
     def ran(self):
         assert self.runs.acquire(timeout=WAIT_SECONDS)
 
+    def pauses_now(self):
+        """Its pause has begun: the clock can be moved."""
+        for _ in range(2000):
+            if self.task._timer is not None:
+                return
+            threading.Event().wait(0.005)
+        pytest.fail("it does not pause")
+
     def rests(self):
         """Nothing has resumed it that has not been waited for."""
         return not self.runs.acquire(blocking=False)
@@ -80,11 +88,11 @@ def scene():
 
 
 def working():
-    return [
+    return {
         thread
         for thread in threading.enumerate()
         if thread.name.startswith("watch-worker-")
-    ]
+    }
 
 
 def test_a_watch_runs_when_it_is_woken_and_waits_otherwise(scene):
@@ -97,13 +105,13 @@ def test_a_watch_runs_when_it_is_woken_and_waits_otherwise(scene):
 
 
 def test_three_hundred_watches_need_four_threads(scene):
-    before = len(working())
+    before = working()  # those of other tests, which may be ending
     watches = [scene.run(Watch()) for _ in range(300)]
     for _ in range(3):
         for watch in watches:
             watch.ran()
             watch.wake()
-    assert len(working()) - before <= WORKERS
+    assert len(working() - before) <= WORKERS
 
 
 def test_a_wake_that_comes_while_it_runs_is_not_lost(scene):
@@ -130,12 +138,14 @@ def test_a_watch_is_never_run_by_two_threads(scene, monkeypatch):
     for thread in woken:
         thread.join(WAIT_SECONDS)
     watch.task.wake()
+    watch.ran()
     assert watch.most_at_once == 1
 
 
 def test_a_pause_lasts_whoever_wakes_it(scene):
     watch = scene.run(Watch(5.0))
     watch.ran()
+    watch.pauses_now()
     watch.wake()
     scene.clock.advance(4.9)
     assert watch.rests()
@@ -152,17 +162,21 @@ def test_th9_a_stop_ends_a_pause(scene):
 
 def test_handlers_that_hold_their_watches_hold_up_no_other(scene):
     """More of them than there are threads: others run after a second or two."""
-    release = threading.Event()
-    held = [
-        scene.run(Watch(meanwhile=lambda: release.wait(WAIT_SECONDS)), f"watch {n}")
-        for n in range(2 * WORKERS)
-    ]
+    begun, release = threading.Semaphore(0), threading.Event()
+
+    def hold():
+        begun.release()
+        release.wait(WAIT_SECONDS)
+
+    held = [scene.run(Watch(meanwhile=hold), f"watch {n}") for n in range(2 * WORKERS)]
     other = scene.run(Watch(), "watch others")
+    for _ in range(WORKERS):
+        assert begun.acquire(timeout=WAIT_SECONDS)
     try:
         for _ in range(8):
+            scene.clock.advance(1.0)
             if other.runs.acquire(timeout=0.05):
                 break
-            scene.clock.advance(1.0)
         else:
             pytest.fail("it was never run")
         assert set(scene.workers.held_up()) >= {"watch 0", "watch 1"}
@@ -177,7 +191,7 @@ def test_handlers_that_hold_their_watches_hold_up_no_other(scene):
 
 
 def test_threads_that_were_needed_for_a_while_end(scene):
-    before = set(working())
+    before = working()
     release = threading.Event()
     held = [
         scene.run(Watch(meanwhile=lambda: release.wait(WAIT_SECONDS)))
@@ -185,15 +199,15 @@ def test_threads_that_were_needed_for_a_while_end(scene):
     ]
     for _ in range(4):
         scene.clock.advance(1.0)
-    assert len(set(working()) - before) > WORKERS
+    assert len(working() - before) > WORKERS
     release.set()
     for watch in held:
         watch.ran()
     for _ in range(2000):
-        if len(set(working()) - before) <= WORKERS:
+        if len(working() - before) <= WORKERS:
             break
         threading.Event().wait(0.005)
-    assert len(set(working()) - before) <= WORKERS
+    assert len(working() - before) <= WORKERS
 
 
 def test_th10_a_watch_that_dies_is_shown_and_made_again(scene):
@@ -201,10 +215,7 @@ def test_th10_a_watch_that_dies_is_shown_and_made_again(scene):
     other = scene.run(Watch())
     watch.ran()
     other.ran()
-    for _ in range(2000):
-        if scene.threads.down():
-            break
-        threading.Event().wait(0.005)
+    watch.pauses_now()
     assert scene.threads.down() == ["watch deads"]
     assert scene.threads.crashes()["watch deads"].error == "SystemExit"
     other.wake()
@@ -220,10 +231,7 @@ def test_a_watch_that_dies_again_and_again_pauses_longer(scene):
     watch = scene.run(Watch(*(ValueError("dead") for _ in range(3))))
     for pause in (1.0, 2.0, 4.0):
         watch.ran()
-        for _ in range(2000):
-            if scene.threads.down():
-                break
-            threading.Event().wait(0.005)
+        watch.pauses_now()
         scene.clock.advance(pause - 0.1)
         assert watch.rests()
         scene.clock.advance(0.1)
