@@ -7,16 +7,24 @@ kept to, so that a client that does not read is sent no more than it has asked f
 import socket
 import struct
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from asoreconcile.testing.http import _context
+from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.threads import Threads
+from asoreconcile.wire.destination import Destination
+from asoreconcile.wire.loop import StreamLoop
+from asoreconcile.wire.trust import TlsTrust
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
+_CONTINUATION = 9
 _END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
 _MAX_STREAMS, _INITIAL_WINDOW = 3, 4
 _REFUSED = 7
 _STATUS_200 = b"\x88"  # the static table's
+_STATUS = b"\x08"  # of another one, in plain characters
+_PLAIN = b"\x00"  # a header, likewise
 _LARGEST_FRAME = 16_384
 
 
@@ -27,8 +35,36 @@ class H2Stream:
         self.connection, self.number, self.window = connection, number, window
         self.is_over = False
 
-    def answer(self):
-        self.connection.frame(_HEADERS, _END_HEADERS, self.number, _STATUS_200)
+    def answer(self, *headers, end=False):
+        self.block(_STATUS_200 + b"".join(map(_header, headers)), end=end)
+
+    def inform(self, status):
+        """An answer before the answer: 1xx."""
+        self.block(_STATUS + _text(b"%d" % status))
+
+    def trail(self, *headers):
+        self.block(b"".join(map(_header, headers)), end=True)
+
+    def block(self, fields, *, end=False):
+        flags = _END_HEADERS | (_END_STREAM if end else 0)
+        self.connection.frame(_HEADERS, flags, self.number, fields)
+
+    def long_answer(self, headers):
+        """One whose head takes many frames."""
+        fields = _STATUS_200 + b"".join(map(_header, headers))
+        pieces = [
+            fields[at : at + _LARGEST_FRAME]
+            for at in range(0, len(fields), _LARGEST_FRAME)
+        ]
+        for number, piece in enumerate(pieces):
+            kind = _CONTINUATION if number else _HEADERS
+            is_last = number == len(pieces) - 1
+            self.connection.frame(
+                kind, _END_HEADERS if is_last else 0, self.number, piece
+            )
+
+    def reset(self, code):
+        self.connection.frame(_RESET, 0, self.number, struct.pack("!I", code))
 
     def send(self, data):
         """As much as its windows allow; how much."""
@@ -99,6 +135,14 @@ class H2Connection:
         head = len(body).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, number)
         with self.lock:
             self.connection.sendall(head + body)
+
+    def allow(self, streams):
+        """So many streams from now on."""
+        self.frame(_SETTINGS, 0, 0, struct.pack("!HI", _MAX_STREAMS, streams))
+
+    def go_away(self, last, code=0):
+        """No stream beyond the number `last` is served."""
+        self.frame(_GOAWAY, 0, 0, struct.pack("!II", last, code))
 
     def cut(self):
         with suppress(OSError):  # closed already
@@ -172,3 +216,43 @@ class H2Peer:
         for thread in self.threads:
             thread.join(10)
             assert not thread.is_alive()
+
+
+def _text(text):
+    assert len(text) < 127
+    return bytes([len(text)]) + text
+
+
+def _header(pair):
+    name, value = pair
+    return _PLAIN + _text(name) + _text(value)
+
+
+@contextmanager
+def h2_serving(usual):
+    """Gives what makes (peer, loop): `make(handle=usual, *, loop={}, **of the peer)`.
+
+    loop: its options, of which each has a default.
+    """
+    ending = []
+
+    def make(handle=usual, *, loop=None, **options):
+        authority = certificate_authority()
+        peer = H2Peer(authority.issue(["127.0.0.1"]), handle, **options)
+        ending.append(peer.close)
+        given = {
+            "trust": lambda: TlsTrust(authority.pem),
+            "generation": lambda: 0,
+            "socket_options": (),
+            "threads": Threads(),
+            **(loop or {}),
+        }
+        made = StreamLoop(Destination.of(f"https://{peer.address}"), **given)
+        ending.append(made.close)
+        return peer, made
+
+    try:
+        yield make
+    finally:
+        for end in reversed(ending):
+            end()

@@ -14,7 +14,7 @@ import selectors
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import pycurl
@@ -84,8 +84,9 @@ class StreamLoop:
         Raises StoppedError once closed, WireError where the machine has no thread or
         descriptor, and what `trust` and `generation` raise.
         """
-        terms = Terms(self._trust(), (self._renewals, self._generation()))
         stream = LoopStream(request, limits, host=self, on_news=on_news)
+        stream.renewals = self._renewals
+        terms = Terms(self._trust(), (stream.renewals, self._generation()))
         with self._lock:
             if self.is_closed:
                 raise closed()
@@ -99,16 +100,22 @@ class StreamLoop:
         with self._lock:
             self._renewals += 1
 
+    def _leave(self, stream: LoopStream) -> None:
+        """As `renew`, unless that was done since the stream was opened: many fall
+        silent at once, and are to share what they go on with.
+        """
+        with self._lock:
+            self._renewals += self._renewals == stream.renewals
+
     def close(self) -> None:
         """End all streams, and open no more. Idempotent."""
         with self._lock:
             self.is_closed = True
             streams = list(self._streams)
         self._stopping.set()
-        # Not by the loop's thread, which may be down.
-        for stream in streams:
-            stream.on_news()
         self._wake()
+        # Not by the loop's thread, which may be down.
+        _tell(streams)
 
     def stopped(self) -> StoppedError:
         """What is raised once it is closed."""
@@ -125,7 +132,7 @@ class StreamLoop:
         # Given up for its silence, as it seems: its connection may be dead, and look
         # alive. Another stream over it would be as deaf.
         if time.monotonic() - stream.heard >= _SUSPICIOUS_SECONDS:
-            self.renew()
+            self._leave(stream)
         self._post(partial(self._drop, stream))
 
     def unread(self, stream: LoopStream) -> None:
@@ -181,6 +188,8 @@ class StreamLoop:
         while self._posted:
             self._posted.popleft()()
         now = time.monotonic()
+        # First: others may be held until one of them has ended.
+        self._end_overdue(now)
         for group in list(self._groups):
             if group.timer is not None and group.timer <= now:
                 group.act(pycurl.SOCKET_TIMEOUT, 0)
@@ -192,7 +201,6 @@ class StreamLoop:
             if group.is_idle and group is not self._groups[-1]:
                 self._groups.remove(group)
                 group.close()
-        self._end_overdue(now)
         self._report_news()
 
     def _wait_seconds(self) -> float:
@@ -260,7 +268,7 @@ class StreamLoop:
             # Looked at when it rings, not with each byte.
             at, reason = stream.due(now)
             if at <= now:
-                self.renew()  # as in `closed`
+                self._leave(stream)  # as in `closed`
                 self._fail(stream, WireError(reason, is_sent=stream.is_sent))
             else:
                 self._set_due(stream, now)
@@ -272,7 +280,7 @@ class StreamLoop:
             if stream.has_head and not stream.is_timed and not stream.is_ended:
                 stream.is_timed = True
                 self._set_due(stream, time.monotonic())
-            stream.on_news()
+        _tell(news)
 
     def _give_up(self) -> None:
         groups, self._groups = self._groups, []
@@ -285,13 +293,28 @@ class StreamLoop:
                 self._waker = None
         if self.is_closed and waker is not None:
             waker.close()
-        for group in groups:
-            group.close()
+        # Before anything that may fail once more: who is not told waits for ever.
         for stream in streams:
             stream.fail(
                 WireError("the thread of all streams died", is_sent=stream.is_sent)
             )
-        self._report_news()
+        try:
+            self._report_news()
+        finally:
+            for group in groups:
+                group.close()
+
+
+def _tell(streams: Iterable[LoopStream]) -> None:
+    """Have each read. Raises what one of them raises, once all are told."""
+    failure: BaseException | None = None
+    for stream in streams:
+        try:
+            stream.on_news()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _actions(seen: int) -> int:

@@ -73,6 +73,8 @@ class LoopStream(Transfer):
         self.is_timed = False
         self.due_number = 0
         """The loop's: whether its body's limits count, and which of its dues does."""
+        self.renewals = 0
+        """The loop's: how often it had left its connections when this was opened."""
         self._host = host
         self._broken: Exception | None = None
         # Appended to by the loop, taken from by the reader: each is one step.

@@ -1,16 +1,11 @@
 """Streams over HTTP/2: many to a connection, and none that holds up another."""
 
 import pytest
-from h2peer import H2Peer
+from h2peer import h2_serving
 from loopreader import Reader
 
-from asoreconcile.testing.throwaway_certificates import certificate_authority
-from asoreconcile.threads import Threads
-from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError
-from asoreconcile.wire.loop import StreamLoop
 from asoreconcile.wire.loop_stream import StreamLimits
-from asoreconcile.wire.trust import TlsTrust
 
 WAIT_SECONDS = 20
 FLOOD = b"x" * 65_536
@@ -24,25 +19,8 @@ def greet(stream):
 @pytest.fixture
 def serving():
     """Makes (peer, loop): `serving(handle, **options of the peer)`."""
-    ending = []
-
-    def make(handle=greet, **options):
-        authority = certificate_authority()
-        peer = H2Peer(authority.issue(["127.0.0.1"]), handle, **options)
-        ending.append(peer.close)
-        loop = StreamLoop(
-            Destination.of(f"https://{peer.address}"),
-            trust=lambda: TlsTrust(authority.pem),
-            generation=lambda: 0,
-            socket_options=(),
-            threads=Threads(),
-        )
-        ending.append(loop.close)
-        return peer, loop
-
-    yield make
-    for end in reversed(ending):
-        end()
+    with h2_serving(greet) as make:
+        yield make
 
 
 def test_three_hundred_streams_share_a_few_connections(serving):
