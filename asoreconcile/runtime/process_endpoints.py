@@ -7,7 +7,12 @@ import attrs
 
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.runtime.debug import DebugPages
-from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
+from asoreconcile.runtime.endpoints import (
+    OFF,
+    Access,
+    ListenersAlive,
+    endpoints_at,
+)
 from asoreconcile.runtime.health import (
     CachesSynced,
     HealthChecks,
@@ -53,7 +58,7 @@ class ProcessEndpoints:
         clock, metrics = parts.clock, parts.metrics
         self._reviewer = (
             review_client(cluster, user_agent, clock=clock, metrics=metrics)
-            if options.secure_metrics
+            if options.secure_metrics and options.metrics_address not in OFF
             else None
         )
         access: Access | None = None

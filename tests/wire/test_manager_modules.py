@@ -19,7 +19,14 @@ read = settings.from_environment({
     "POD_NAMESPACE": "ops", "AZURE_SUBSCRIPTION_ID": "s", "AZURE_TENANT_ID": "t",
     "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_SECRET": "x",
 })
-options = Options(kubeconfig=sys.argv[1], webhooks=webhooks.WebhookOptions(address="0"))
+# Metrics are to be secure, as by default, and are served nowhere: nobody needs a
+# certificate.
+options = Options(
+    kubeconfig=sys.argv[1],
+    webhooks=webhooks.WebhookOptions(address="0"),
+    metrics_address="0",
+    secure_metrics=True,
+)
 azure_operator.AzureOperator(read, options)
 print(json.dumps(sorted(sys.modules)))
 """
