@@ -5,7 +5,7 @@ Rules: CL-5, CL-8.
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeVar
 
 from asoreconcile.clock import Clock
@@ -16,6 +16,8 @@ from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
     copy_json,
+    finalizers,
+    is_deleting,
     key_of,
     resource_version,
 )
@@ -26,6 +28,14 @@ _Value = TypeVar("_Value")
 OperationResult = Literal[
     "unchanged", "created", "updated", "updated-status", "updated-status-only"
 ]
+
+# By what was written: the object, its status.
+_OUTCOMES: Mapping[tuple[bool, bool], OperationResult] = {
+    (False, False): "unchanged",
+    (True, False): "updated",
+    (True, True): "updated-status",
+    (False, True): "updated-status-only",
+}
 
 
 DEFAULT_BACKOFF = Backoff()
@@ -131,25 +141,29 @@ def patch_object(
 ) -> tuple[OperationResult, JsonObject]:
     """`create_or_patch` for an object that was read: nothing is created.
 
-    before: as it was read; left as it is. Raises ConflictError if it has changed since,
-    NotFoundError if it is gone.
+    before: as it was read; left as it is. The status is written after the rest, but
+    before the last finalizer of a deletion is taken off: then nothing is left to write
+    it to. Raises ConflictError if it has changed since, NotFoundError if it is gone.
     """
     key = key_of(before)
-    patch = merge_patch(before, _changed(before, change)) or {}
+    after = _changed(before, change)
+    patch = merge_patch(before, after) or {}
     # A null takes away a status that `change` has removed.
     states = has_status and "status" in patch
     status = patch.pop("status", None) if has_status else None
     states = states and status != {}
-    written = before
-    outcome: OperationResult = "unchanged"
-    if patch:
-        written, outcome = client.patch(resource, key, _on(before, patch)), "updated"
+    writes = [("", patch)] if patch else []
     if states:
-        # On the version that the first write has made: the one that was read is past.
-        body = _on(written, {"status": status})
-        written = client.patch(resource, key, body, subresource="status")
-        outcome = "updated-status" if patch else "updated-status-only"
-    return outcome, written
+        writes.append(("status", {"status": status}))
+    if is_deleting(before) and finalizers(before) and not finalizers(after):
+        writes.reverse()
+    written = before
+    for subresource, body in writes:
+        # On the version that the write before it has made: what was read is past then.
+        written = client.patch(
+            resource, key, _on(written, body), subresource=subresource
+        )
+    return _OUTCOMES[bool(patch), states], written
 
 
 def _on(before: JsonObject, patch: JsonObject) -> JsonObject:

@@ -141,6 +141,35 @@ def test_an_object_is_made_read_and_changed(websites: Application, namespace: st
         client.get(Website, made.metadata.key)
 
 
+def test_the_last_finalizer_is_taken_off_after_the_status_is_written(
+    websites: Application, namespace: str, monkeypatch: pytest.MonkeyPatch
+):
+    """In one change, as a reconciler does that says what it deleted."""
+    client = websites.client
+    site = shop(namespace)
+    site.metadata.finalizers = ["asoreconcile.dev/one", "asoreconcile.dev/two"]
+    client.create(Website, site)
+    client.delete(Website, site.metadata.key)
+    answers: list[Any] = []
+    send = client.send
+    monkeypatch.setattr(
+        client, "send", lambda write: answers.append(send(write)) or answers[-1]
+    )
+
+    def clean_up(site: Website) -> None:
+        site.metadata.finalizers = site.metadata.finalizers[1:]
+        site.status.url = f"{len(site.metadata.finalizers)} left"
+
+    held = client.update(client.get(Website, site.metadata.key), clean_up)
+    assert held.status.url == "1 left"
+    gone = client.update(held, clean_up)
+    assert (gone.metadata.finalizers, gone.status.url) == ([], "0 left")
+    held_by = [one["metadata"].get("finalizers", []) for one in answers]
+    assert [len(names) for names in held_by] == [1, 1, 1, 0]
+    with pytest.raises(NotFoundError):
+        client.get(Website, site.metadata.key)
+
+
 def test_a_change_is_as_small_as_the_difference(
     websites: Application, namespace: str, monkeypatch: pytest.MonkeyPatch
 ):

@@ -248,3 +248,27 @@ def test_cl8_name_may_not_change():
             KEY,
             lambda obj: obj["metadata"].update(name="two"),
         )
+
+
+@pytest.mark.parametrize(
+    ("meta", "left", "order"),
+    [
+        pytest.param({"deletionTimestamp": "t"}, [], ["status", "patch"], id="last"),
+        pytest.param({"deletionTimestamp": "t"}, ["b"], ["patch", "status"], id="held"),
+        pytest.param({}, [], ["patch", "status"], id="not-deleted"),
+    ],
+)
+def test_cl8_a_status_is_written_before_the_object_is_gone(meta, left, order):
+    server = Server()
+    held = {"finalizers": ["a", *left], "resourceVersion": "7", **meta}
+    before = {"metadata": {"name": "one", "namespace": "n", **held}}
+
+    def end(obj):
+        obj["metadata"]["finalizers"] = left
+        obj["status"] = {"phase": "Ended"}
+
+    outcome, _ = patch_object(server, CONFIG_MAPS, before, end, has_status=True)
+    assert outcome == "updated-status"
+    assert [how for how, _ in server.writes] == order
+    versions = [body["metadata"]["resourceVersion"] for _, body in server.writes]
+    assert versions == ["7", "9"]  # each on the one before it
